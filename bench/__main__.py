@@ -32,10 +32,23 @@ def main() -> int:
     if words and (len(chosen) > 1 or options.name[0] in words):
         print(f"bench: no benchmark named {words[0]!r}; there are: {', '.join(names())}", file=sys.stderr)
         return 2
-    for name in chosen:
-        print(f"== {name}", flush=True)
-        sys.argv[1:] = [*words, *passed_on]
+    failed = {name: code for name in chosen if (code := _run(name, [*words, *passed_on]))}
+    if len(chosen) > 1 and failed:
+        print(f"bench: these have not ended well: {', '.join(failed)}", file=sys.stderr)
+    return max(failed.values(), default=0)
+
+
+def _run(name: str, arguments: list[str]) -> int:
+    """Run one and give its exit code. What it ends with is said, and the others run all the same."""
+    print(f"== {name}", flush=True)
+    sys.argv[1:] = arguments
+    try:
         runpy.run_module(f"bench.bench_{name}", run_name="__main__", alter_sys=True)
+    except SystemExit as end:
+        if isinstance(end.code, str):
+            print(end.code, file=sys.stderr)
+            return 1
+        return end.code or 0
     return 0
 
 

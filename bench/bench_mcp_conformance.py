@@ -184,8 +184,7 @@ def run(folder: Path) -> dict[str, dict[str, Any]]:
 
 def main() -> None:
     if not is_installed():
-        print(HOW_TO_INSTALL, file=sys.stderr)
-        return
+        sys.exit(HOW_TO_INSTALL)
     with tempfile.TemporaryDirectory() as folder:
         found = run(Path(folder))
     tried = {name: each for name, each in found.items() if "passed" in each}

@@ -208,8 +208,7 @@ def run(folder: Path) -> dict[str, dict[str, bool]]:
 
 def main() -> None:
     if not is_installed():
-        print(HOW_TO_INSTALL, file=sys.stderr)
-        return
+        sys.exit(HOW_TO_INSTALL)
     with tempfile.TemporaryDirectory() as folder:
         found = run(Path(folder))
     failed = [f"{era}: {name}" for era, each in found.items() for name, right in each.items() if not right]

@@ -19,7 +19,8 @@ from typing import Any
 import aiohttp
 
 from bench.harness import timings, write
-from sentinel_rag.assembly.plan import Ports, workspace_folder
+from sentinel_rag.assembly.home_folders import workspace_folder
+from sentinel_rag.assembly.plan import Ports
 from sentinel_rag.assembly.processes import running_zones
 from sentinel_rag.assembly.web_access import people_folder
 from sentinel_rag.assembly.zones import key_store

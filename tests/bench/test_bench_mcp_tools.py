@@ -4,6 +4,7 @@ the results that are committed are those of the versions that are pinned."""
 from __future__ import annotations
 
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -30,3 +31,22 @@ def test_the_results_are_whole_and_of_the_pinned_versions() -> None:
     tried = [each for each in suite["scenarios"].values() if "passed" in each]
     assert len(tried) > 15
     assert all(each["passed"] and "wrong" not in each for each in tried)
+
+
+@pytest.mark.parametrize("names", [["mcp_servers"], ["mcp_conformance"], ["mcp_conformance", "mcp_servers"]])
+def test_without_the_packages_it_ends_with_1_and_says_what_to_run(
+    names: list[str], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """Nothing was tried then, which must not look like a run in which everything held; the others run all the same."""
+    from bench.__main__ import main
+
+    from bench import npm_tools
+
+    monkeypatch.setattr(npm_tools, "FOLDER", tmp_path)
+    monkeypatch.setattr(sys, "argv", ["bench", *names])
+    before = [(REPOSITORY / "bench" / "results" / f"{name}.json").read_bytes() for name in names]
+    assert main() == 1
+    told = capsys.readouterr()
+    assert told.err.count("run: make mcp-servers\n") == len(names)
+    assert [line for line in told.out.splitlines() if line.startswith("==")] == [f"== {name}" for name in names]
+    assert [(REPOSITORY / "bench" / "results" / f"{name}.json").read_bytes() for name in names] == before

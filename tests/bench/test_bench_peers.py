@@ -86,18 +86,24 @@ def test_ratios_are_formed_within_a_round() -> None:
     }
 
 
-def entry(*, added: float, throughput: float, audits: bool = True) -> dict[str, object]:
-    measured = {
-        "direct": {},
-        "added_p50_ours_over_peer": {"median": added},
-        "throughput_ours_over_peer": {"median": throughput},
+def entry(
+    *, added: float, throughput: float, one_at_a_time: float = 9.0, audits: bool = True, **beside: object
+) -> dict[str, object]:
+    def measured(added: float, throughput: float) -> dict[str, object]:
+        return {
+            "direct": {},
+            "added_p50_ours_over_peer": {"median": added},
+            "throughput_ours_over_peer": {"median": throughput},
+        }
+
+    return {
+        "authenticates": True,
+        "audits": audits,
+        "concurrency_1": measured(0.1, one_at_a_time),
+        "concurrency_8": measured(added, throughput),
+        "concurrency_32": measured(0.1, 9.0),
+        **beside,
     }
-    good = {
-        "direct": {},
-        "added_p50_ours_over_peer": {"median": 0.1},
-        "throughput_ours_over_peer": {"median": 9.0},
-    }
-    return {"authenticates": True, "audits": audits, "concurrency_1": good, "concurrency_8": measured}
 
 
 def test_the_worst_concurrency_decides_whether_the_claim_held() -> None:
@@ -107,9 +113,17 @@ def test_the_worst_concurrency_decides_whether_the_claim_held() -> None:
             "slow": entry(added=0.51, throughput=3.0),
             "few": entry(added=0.5, throughput=2.99),
             "no audit": entry(added=0.9, throughput=1.0, audits=False),
+            "latency once more": entry(added=0.5, throughput=3.0, one_at_a_time=2.0),
+            "cut short": entry(added=0.5, throughput=3.0, concurrency_32={"failures": 3}),
         }
     )
-    assert {name: each["held"] for name, each in found.items()} == {"both": True, "slow": False, "few": False}
+    assert {name: each["held"] for name, each in found.items()} == {
+        "both": True,
+        "slow": False,
+        "few": False,
+        "latency once more": True,
+    }
+    assert found["latency once more"]["calls_a_second_one_at_a_time_ours_over_peer"] == 2.0
 
 
 @pytest.mark.anyio

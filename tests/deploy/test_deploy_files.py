@@ -24,8 +24,10 @@ from cryptography import x509
 
 from sentinel_rag.assembly.apart import FIRST_PORTS
 from sentinel_rag.audit import SigningKey
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
+from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.store.key_secrets import read_pepper
-from sentinel_rag.settings import TOOL_ZONES, VARIABLES
+from sentinel_rag.settings import VARIABLES
 from sentinel_rag.testing.network_policies import Way, ways, workloads
 
 pytestmark = pytest.mark.requirement("OPS-5")
@@ -124,9 +126,39 @@ def test_pods_hold_to_the_restricted_standard() -> None:
             assert not [each for each in spec["volumes"] if "hostPath" in each]
 
 
+@pytest.mark.requirement("GATE-5")
+@pytest.mark.parametrize("example", EXAMPLES)
+def test_a_client_of_mcp_comes_to_the_interceptor_that_holds_its_call(example: str) -> None:
+    services = {each["metadata"]["name"]: each["spec"] for each in MANIFESTS[example] if each["kind"] == "Service"}
+    kept = {name: spec for name, spec in services.items() if "sessionAffinity" in spec}
+    assert set(kept) == {"sentinel-interceptor"}
+    [spec] = kept.values()
+    assert spec["sessionAffinity"] == "ClientIP"
+    assert spec["sessionAffinityConfig"]["clientIP"]["timeoutSeconds"] >= Limits().approval_wait_s * 2
+
+
+def test_whatever_may_have_several_replicas_is_not_evicted_whole() -> None:
+    """The example for Azure has its Interceptors by load alone: a rendered StatefulSet without a number of replicas."""
+    manifests = MANIFESTS["azure"]
+    several = {
+        each["metadata"]["name"]
+        for each in manifests
+        if each["kind"] in ("StatefulSet", "Deployment") and each["spec"].get("replicas", 2) > 1
+    }
+    scaled = {each["spec"]["scaleTargetRef"]["name"] for each in manifests if each["kind"] == "HorizontalPodAutoscaler"}
+    budgets = {
+        each["spec"]["selector"]["matchLabels"]["app.kubernetes.io/component"]
+        for each in manifests
+        if each["kind"] == "PodDisruptionBudget" and each["spec"]["maxUnavailable"] == 1
+    }
+    assert scaled == {"sentinel-interceptor"}
+    assert several >= scaled
+    assert {f"sentinel-{zone}" for zone in budgets} == several
+
+
 def test_probes_ask_where_each_zone_listens_by_a_name_that_it_answers_to() -> None:
     ports = {role: {port} for role, port in FIRST_PORTS.items() if role != "tools"}
-    at = {name: FIRST_PORTS["tools"] + place for place, name in enumerate(TOOL_ZONES)}
+    at = {name: FIRST_PORTS["tools"] + place for place, name in enumerate(OWN_SERVERS)}
     ports |= {"tools-data": {at["sentinel"], at["knowledge"]}, "tools-files": {at["files"]}, "tools-web": {at["web"]}}
     for _, zone, each in containers():
         if each["name"] in ("prepare", "gateway-secrets"):

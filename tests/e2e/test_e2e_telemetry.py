@@ -76,14 +76,21 @@ class Watched:
         with urllib.request.urlopen(request, timeout=60) as response:
             return {family.name: family for family in text_string_to_metric_families(response.read().decode())}
 
-    def trace(self, root: str, least: int) -> list[ReceivedSpan]:
-        """The spans of the trace that `root` names, once there are so many and the root is among them."""
+    def trace(self, root: str, least: int, *, decisions: int = 0) -> list[ReceivedSpan]:
+        """The spans of the trace that `root` names, once there are so many, the root is among them, and the gateway has
+        told so many decisions and, of each call that ran, the tool server its part: zones send at their own time."""
 
         def whole(spans: list[ReceivedSpan]) -> bool:
             own = [span for span in spans if span.trace_id == root]
             known = {OUTSIDE, *(span.span_id for span in own)}
             complete = all(span.parent_id in known for span in own)
-            return complete and len(own) >= least and any(span.name == "agent.invoke" for span in own)
+            decided = named(own, "POST /v1/proxy-execute")
+            parents = {span.parent_id for span in own}
+            ran = all(
+                span.span_id in parents for span in decided if span.attributes.get("http.response.status_code") == 200
+            )
+            told = ran and len(decided) >= decisions
+            return complete and told and len(own) >= least and any(span.name == "agent.invoke" for span in own)
 
         return [span for span in self.receiver.wait_until(whole) if span.trace_id == root]
 
@@ -155,7 +162,7 @@ def asked(watched: Watched) -> tuple[dict[str, Any], list[ReceivedSpan]]:
         watched, trace, TOOL, to=ARGUMENT
     )  # the agent's loop asks for no tool that is not there
     assert status == 403
-    return answer, watched.trace(trace, 16)
+    return answer, watched.trace(trace, 16, decisions=len(CALLS))
 
 
 def named(spans: list[ReceivedSpan], name: str, service: str | None = None) -> list[ReceivedSpan]:
@@ -168,14 +175,15 @@ def test_a_question_is_one_trace_through_all_zones(asked: tuple[dict[str, Any], 
     by_id = {span.span_id: span for span in spans}
     [root] = named(spans, "agent.invoke")
     assert (root.service, root.parent_id) == ("sentinel-rag-agent", OUTSIDE)
-    assert root.attributes["session.id"] == "telemetry-session-1"
+    session = root.attributes["session.id"]
+    assert re.fullmatch("hashed-[0-9a-f]{16}", session)  # its caller named it
     assert root.attributes["sentinel.tool.calls"] == len(CALLS) - 1
     assert root.resource["deployment.environment.name"] == "tests"
     for span in spans:
         assert span.parent_id in by_id or span.parent_id == OUTSIDE, f"{span.name} hangs in the air"
     [alerts] = named(spans, "tool.query_alerts")
     assert alerts.parent_id == root.span_id
-    wanted = {"tool.name": "query_alerts", "session.id": "telemetry-session-1", "http.status_code": 200}
+    wanted = {"tool.name": "query_alerts", "session.id": session, "http.status_code": 200}
     assert wanted.items() <= alerts.attributes.items()
     assert alerts.attributes["gen_ai.operation.name"] == "execute_tool"
     recorded = next(trace["audit_id"] for trace in answer["tools"] if trace["name"] == "query_alerts")
@@ -183,6 +191,7 @@ def test_a_question_is_one_trace_through_all_zones(asked: tuple[dict[str, Any], 
     [decided] = [span for span in named(spans, "POST /v1/proxy-execute") if span.parent_id == alerts.span_id]
     assert decided.service == "sentinel-rag-interceptor"
     told = {"sentinel.outcome": "allowed", "sentinel.audit.id": recorded, "http.response.status_code": 200}
+    assert decided.attributes["session.id"] == session  # every zone tells the same
     assert told.items() <= decided.attributes.items()
     assert decided.attributes["sentinel.label.sensitivity"] in ("LOW", "MEDIUM", "HIGH")
     assert type(decided.attributes["sentinel.upstream.ms"]) is int
@@ -249,7 +258,7 @@ def test_no_word_of_a_question_a_call_a_row_or_a_key_leaves(
     }
     assert len(rows) >= 10, "the rows hold nothing to look for"
     keys = {*watched.state.keys.values(), watched.state.agent_token, MODEL_KEY, COLLECTOR_KEY, METRICS_TOKEN}
-    canaries = {QUESTION, ARGUMENT, TOOL, ANSWER, BAGGAGE, *rows, *keys}
+    canaries = {"telemetry-session", QUESTION, ARGUMENT, TOOL, ANSWER, BAGGAGE, *rows, *keys}
     exported = watched.receiver.raw
     assert b"agent.invoke" in exported
     served = "".join(

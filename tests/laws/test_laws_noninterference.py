@@ -5,6 +5,7 @@ what one is."""
 from __future__ import annotations
 
 import random
+from collections.abc import Callable, Iterable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -12,8 +13,10 @@ from typing import Any
 import anyio
 import pytest
 
+from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow import judging
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.interceptor.flow.named_values import Naming
+from sentinel_rag.interceptor.store import Session, SessionStore, open_state
 from sentinel_rag.testing.named_choices import NAMED, is_plain, spelled
 from sentinel_rag.testing.two_worlds import TraceVerdict, run_trace
 
@@ -53,24 +56,44 @@ def test_without_ceilings_the_same_traces_leak(tmp_path: Path) -> None:
     assert sum(bool(verdict.leak) for verdict in found) > 30
 
 
+def leaks(folder: Path, seeds: Iterable[int]) -> list[int]:
+    folder.mkdir()
+    return [seed for seed in seeds for verdict in traces(folder, range(seed, seed + 1)) if verdict.leak]
+
+
 def test_a_gate_that_takes_any_spelling_of_a_named_value_leaks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Traces in which an agent tells a secret by how it spells what the user named: the law sees them where the gate
     does not tell spellings apart, and the gate as it is lets none through."""
-    seeds = (16, 72, 84, 87, 104, 144)
+    alone, paired = (46, 59, 79, 94), (599,)
+    assert leaks(tmp_path / "as it is", alone + paired) == []
 
-    def leaks(folder: Path) -> list[str]:
-        folder.mkdir()
-        return [verdict.leak for seed in seeds for verdict in traces(folder, range(seed, seed + 1)) if verdict.leak]
+    def any_spelling(naming: Callable[..., Naming | None]) -> Callable[..., Naming | None]:
+        def whole(*asked: Any) -> Naming | None:
+            found = naming(*asked)
+            return None if found is None else replace(found, whole=True)
 
-    assert leaks(tmp_path / "as it is") == []
-    naming_of = judging.naming_of
+        return whole
 
-    def any_spelling(*asked: Any) -> Any:
-        found = naming_of(*asked)
-        return None if found is None else replace(found, whole=True)
+    for name in ("naming_of", "naming_together"):
+        monkeypatch.setattr(judging, name, any_spelling(getattr(judging, name)))
+    assert leaks(tmp_path / "any spelling of one value", alone)
+    assert leaks(tmp_path / "any spelling of a pair", paired)
 
-    monkeypatch.setattr(judging, "naming_of", any_spelling)
-    assert leaks(tmp_path / "any spelling")
+
+def test_a_gate_that_forgets_what_its_key_has_seen_elsewhere_leaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Traces in which an agent takes a secret from one person's session into another's, to a sink that says
+    `across_sessions`."""
+    seeds = (21, 31, 39, 43)
+    assert leaks(tmp_path / "as it is", seeds) == []
+
+    async def nothing(store: SessionStore, session: Session) -> Label:
+        return BOTTOM
+
+    monkeypatch.setattr(SessionStore, "seen_elsewhere", nothing)
+    monkeypatch.setattr(SessionStore, "confirm_seen", lambda *asked: lambda connection: None)
+    assert leaks(tmp_path / "forgetful", seeds)
 
 
 def test_only_a_plain_spelling_of_what_was_named_is_excused() -> None:

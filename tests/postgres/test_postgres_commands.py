@@ -13,9 +13,9 @@ import pytest
 from postgres_waiting import until
 
 from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
-from sentinel_rag.audit import CallIntended, CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
+from sentinel_rag.audit import CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
 from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
@@ -23,27 +23,9 @@ from sentinel_rag.surfaces.cli import main
 from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.testing.postgres_server import PostgresServer
 from sentinel_rag.testing.postgres_state import EmptyStates
+from sentinel_rag.testing.records import call_intent
 
 pytestmark = pytest.mark.requirement("OPS-5")
-
-
-def intent(audit_id: str, *, tool: str = "query_incidents") -> CallIntended:
-    return CallIntended(
-        audit_id=audit_id,
-        key_id="key",
-        session_id="first",
-        tool=tool,
-        requested_tool=tool,
-        server="sentinel",
-        effect="read",
-        arguments={"limit": 3},
-        arguments_sha256="00",
-        rule_id="any",
-        label=TOP,
-        context_before=BOTTOM,
-        context_after=TOP,
-        policy_sha256="00",
-    )
 
 
 def fill(folder: Path, place: PostgresPlace | None, calls: int, *, first: int = 0) -> None:
@@ -54,7 +36,7 @@ def fill(folder: Path, place: PostgresPlace | None, calls: int, *, first: int = 
             session = await state.sessions.open("agent")
             await state.database.run(session.raise_to(TOP, audit_id="x", tool="t", now=state.sessions._clock()))
             for number in range(first, first + calls):
-                await state.journal.append(intent(f"a-{number}"))
+                await state.journal.append(call_intent(f"a-{number}"))
                 await state.journal.append(CallOutcome(audit_id=f"a-{number}", status=OutcomeStatus.SUCCESS, rows=1))
             await state.key_journal.catch_up()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import ANY
 
 import pytest
 
@@ -41,10 +42,12 @@ def test_all_of_them(tmp_path: Path) -> None:
         OTEL_EXPORTER_OTLP_CERTIFICATE=str(certificate),
         OTEL_TRACES_SAMPLER="parentbased_traceidratio",
         OTEL_TRACES_SAMPLER_ARG="0.25",
+        OTEL_PROPAGATORS="none",
         OTEL_RESOURCE_ATTRIBUTES="deployment.environment.name=production",
         SENTINEL_METRICS_TOKEN="a-long-token-of-the-tests",
     )
-    assert telemetry_configuration(settings.telemetry) == {
+    configuration = telemetry_configuration(settings.telemetry)
+    assert configuration == {
         "tracing": {
             "collector": {
                 "endpoint": "https://collector.example.com:4318",
@@ -55,12 +58,35 @@ def test_all_of_them(tmp_path: Path) -> None:
             "wait_s": 0.25,
             "sampler": "parentbased_traceidratio",
             "ratio": 0.25,
+            "trusts_callers": False,
+            "session_key": ANY,
             "resource": {"deployment.environment.name": "production"},
         },
         "metrics_token": "a-long-token-of-the-tests",
     }
+    key = configuration["tracing"]["session_key"]
+    assert len(bytes.fromhex(key)) == 32
+    again = telemetry_configuration(settings.telemetry)
+    assert again is not None
+    assert again["tracing"]["session_key"] == key, "zones that run apart would tell one session by two names"
     assert SECRET not in repr(settings)
     assert "a-long-token" not in repr(settings)
+
+
+def test_without_a_secret_that_zones_share_each_run_has_a_key_of_its_own(tmp_path: Path) -> None:
+    settings = load(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318")
+    keys = set()
+    for _ in range(2):
+        configuration = telemetry_configuration(settings.telemetry)
+        assert configuration is not None
+        keys.add(configuration["tracing"]["session_key"])
+    assert len(keys) == 2
+
+
+@pytest.mark.parametrize(("text", "trusted"), [("tracecontext", True), ("tracecontext,baggage", True), ("none", False)])
+def test_whose_traces_are_gone_on_with(tmp_path: Path, text: str, trusted: bool) -> None:
+    settings = load(tmp_path, OTEL_EXPORTER_OTLP_ENDPOINT="http://127.0.0.1:4318", OTEL_PROPAGATORS=text)
+    assert settings.telemetry.trusts_callers is trusted
 
 
 def test_the_standard_switch_turns_spans_off(tmp_path: Path) -> None:
@@ -84,6 +110,7 @@ def test_the_standard_switch_turns_spans_off(tmp_path: Path) -> None:
         ("OTEL_TRACES_SAMPLER", "sometimes", "not one of"),
         ("OTEL_TRACES_SAMPLER_ARG", "1.5", "share from 0 to 1"),
         ("OTEL_TRACES_SAMPLER_ARG", "nan", "share from 0 to 1"),
+        ("OTEL_PROPAGATORS", "b3", "tracecontext or none"),
         ("OTEL_RESOURCE_ATTRIBUTES", "service.name=mine", "zones themselves"),
         ("OTEL_RESOURCE_ATTRIBUTES", "team=" + "x" * 200, "128 characters"),
         ("SENTINEL_METRICS_TOKEN", "short", "16 characters"),

@@ -175,6 +175,31 @@ def test_a_session_from_its_opening_to_its_end(gateway: RunningGateway, executor
     assert (closed["kind"], closed["change"]) == ("session", "closed")
 
 
+def test_a_request_that_ends_takes_no_other_ones_cancellation_with_it(
+    gateway: RunningGateway, executor: FakeExecutor, tmp_path: Path
+) -> None:
+    """Two requests under one id, which nobody forbids without sessions: one is answered, the other cancelled."""
+    first, second = threading.Event(), threading.Event()
+    meta = {
+        "io.modelcontextprotocol/protocolVersion": STATELESS,
+        "io.modelcontextprotocol/clientCapabilities": {},
+    }
+    with serving(tmp_path, gateway.url, gateway.key) as served:
+        executor.on("list_tables", Waits(first), Waits(second))
+        before = len(executor.calls)
+        call = asked(5, "tools/call", {"name": "list_tables", "_meta": meta})
+        served.send(call, call)
+        while len(executor.calls) < before + 2:
+            served.ask("d", "server/discover", {"_meta": meta})
+        first.set()
+        assert served.receive()["id"] == 5
+        served.send({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": {"requestId": 5}})
+        while gateway.last_record().get("reason") != "caller_left":
+            served.ask("d", "server/discover", {"_meta": meta})
+        second.set()
+        assert served.end() == ""
+
+
 def test_without_sessions_a_cancelled_call_has_no_answer(
     gateway: RunningGateway, executor: FakeExecutor, tmp_path: Path
 ) -> None:

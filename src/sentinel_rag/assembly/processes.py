@@ -16,9 +16,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from sentinel_rag.assembly.plan import Ports, ZonePlan, logs_folder, plan_zones
+from sentinel_rag.assembly.home_folders import logs_folder
+from sentinel_rag.assembly.plan import Ports, plan_zones
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.assembly.serving import startup_error, startup_notices
+from sentinel_rag.assembly.zone_plan import ZonePlan
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.settings import Settings
 

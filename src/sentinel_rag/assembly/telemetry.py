@@ -6,6 +6,8 @@ that make spans, and never in an argument or an environment.
 
 from __future__ import annotations
 
+import hashlib
+import secrets
 from typing import Any
 
 from sentinel_rag.settings import TelemetrySettings
@@ -27,7 +29,20 @@ def telemetry_configuration(settings: TelemetrySettings) -> dict[str, Any] | Non
             "wait_s": settings.wait_s,
             "sampler": settings.sampler,
             "ratio": settings.ratio,
+            "trusts_callers": settings.trusts_callers,
+            "session_key": _session_key(settings),
             "resource": dict(settings.resource),
         }
     token = settings.metrics_token
     return {"tracing": tracing, "metrics_token": None if token is None else token.reveal()}
+
+
+def _session_key(settings: TelemetrySettings) -> str:
+    """What ids of sessions are marked and hashed with, in hex. It follows from the secrets that every zone is told
+    alike, so that zones which run apart agree, and a session is called the same after a restart; without any it is new
+    for each run."""
+    told = [f"{name}={value.reveal()}" for name, value in sorted(settings.headers.items())]
+    if settings.metrics_token is not None:
+        told.append(settings.metrics_token.reveal())
+    secret = "\n".join(told).encode() if told else secrets.token_bytes(32)
+    return hashlib.blake2b(secret, digest_size=32, person=b"session ids").hexdigest()

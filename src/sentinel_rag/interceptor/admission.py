@@ -19,6 +19,9 @@ from sentinel_rag.interceptor.store import KeyJournal, KeyRing, KeyState, Princi
 __all__ = ["Doorkeeper", "Refusal", "read_json_body"]
 
 KEY_HEADER = "x-api-key"
+UNCOUNTED = "sentinel.uncounted"
+"""Where admission leaves the principal of a request that somebody else counts, in its scope."""
+
 _WANTED = "A valid X-API-Key header is required."
 
 _SENTENCES = {
@@ -41,7 +44,8 @@ class Doorkeeper:
     async def admit(self, request: Request, *scopes: Scope, counts: bool = True, bearer: bool = False) -> Principal:
         """The principal of a request that has one live key with one of the scopes and room in its rate. Raises Refusal.
 
-        With `counts=False` the request is only let through where there is room, and the gate counts it. With `bearer`
+        With `counts=False` the request is only let through where there is room, and the gate counts it, or `count`, or
+        `count_unread` where neither comes to see it. With `bearer`
         the key may come as a bearer token instead, as clients of MCP send it; two keys are none.
         """
         headers = request.headers.getlist(KEY_HEADER)
@@ -57,11 +61,21 @@ class Doorkeeper:
         if principal.scopes.isdisjoint(scopes):
             raise await self.refusals.no_scope(request, principal.key_id, scopes[0])
         self._within_rate(self.rates.take if counts else self.rates.wait, principal)
+        if not counts:
+            request.scope[UNCOUNTED] = principal
         return principal
 
-    def count(self, principal: Principal) -> None:
+    def count(self, request: Request, principal: Principal) -> None:
         """Count a request that was admitted with `counts=False` and does not reach the gate. Raises Refusal."""
+        request.scope.pop(UNCOUNTED, None)
         self._within_rate(self.rates.take, principal)
+
+    def count_unread(self, request: Request) -> None:
+        """Count a request that ends before anybody has counted it; one that has no room in its rate counts for
+        nothing, as everywhere."""
+        principal = request.scope.pop(UNCOUNTED, None)
+        if principal is not None:
+            self.rates.take(principal.key_id, principal.rate)
 
     def _within_rate(self, ask: Callable[[str, Rate | None], float | None], principal: Principal) -> None:
         wait = ask(principal.key_id, principal.rate)

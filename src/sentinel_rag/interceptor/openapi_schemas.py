@@ -7,6 +7,7 @@ from typing import Any
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import Integrity, Sensitivity
+from sentinel_rag.interceptor.policy.model import Effect
 from sentinel_rag.interceptor.request_body import MAX_TOOL_NAME
 
 Schema = Mapping[str, Any]
@@ -64,7 +65,12 @@ SCHEMAS: Mapping[str, Schema] = {
             "session_id": {"type": "string", "pattern": "^[A-Za-z0-9._:-]{1,128}$"},
             "tool_name": {"type": "string", "minLength": 1, "maxLength": MAX_TOOL_NAME},
             "args": {"type": "object", "description": "What the tool takes; a hidden value is passed by its handle."},
-        }
+            "if_effect": {
+                "enum": [None, *(effect.value for effect in Effect)],
+                "description": "Run only if this is the tool's effect; else 409, and nothing ran.",
+            },
+        },
+        optional=("if_effect",),
     ),
     "Policy": exactly({**POLICY_STATE, "text": MAYBE_TEXT}),
     "PolicyReloaded": exactly({"status": {"enum": ["loaded", "unchanged"]}, **POLICY_STATE}),

@@ -12,16 +12,19 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.interceptor.policy.model import Effect
 
 MAX_DEPTH = 64
 MAX_INTEGER = 2**53 - 1
 MAX_TOOL_NAME = 256
 
+_EFFECTS = tuple(effect.value for effect in Effect)
 _SESSION_ID = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 # An unterminated string matches to the end of the body, so that no byte is looked at twice.
 _STRING_OR_BRACKET = re.compile(rb'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}]', re.DOTALL)
 _SURROGATE = re.compile("[\ud800-\udfff]")
-FIELDS = ("session_id", "tool_name", "args")
+IF_EFFECT = "if_effect"
+FIELDS = ("session_id", "tool_name", "args", IF_EFFECT)
 
 
 class MalformedBody(ValueError):
@@ -30,11 +33,13 @@ class MalformedBody(ValueError):
 
 @dataclass(frozen=True, slots=True)
 class ExecuteRequest:
-    """The body of `POST /v1/proxy-execute`. `args` holds only str, bool, finite numbers, None, lists and dicts."""
+    """The body of `POST /v1/proxy-execute`. `args` holds only str, bool, finite numbers, None, lists and dicts.
+    `if_effect`: the call is meant only if the tool has this effect, as a client says that would repeat it."""
 
     session_id: str
     tool_name: str
     args: JsonObject
+    if_effect: Effect | None = None
 
 
 def parse_execute(body: bytes) -> ExecuteRequest:
@@ -46,7 +51,7 @@ def parse_execute(body: bytes) -> ExecuteRequest:
     return read_execute(*(document.get(name) for name in FIELDS))
 
 
-def read_execute(session_id: Any, tool_name: Any, args: Any) -> ExecuteRequest:
+def read_execute(session_id: Any, tool_name: Any, args: Any, if_effect: Any = None) -> ExecuteRequest:
     """The call that parsed values make, from whichever body they came. Raises MalformedBody."""
     if not isinstance(session_id, str) or not _SESSION_ID.fullmatch(session_id):
         raise MalformedBody("session_id must be 1 to 128 letters, digits, '.', '_', ':' or '-'")
@@ -54,7 +59,11 @@ def read_execute(session_id: Any, tool_name: Any, args: Any) -> ExecuteRequest:
         raise MalformedBody(f"tool_name must be a text of 1 to {MAX_TOOL_NAME} characters")
     if not isinstance(args, dict):
         raise MalformedBody("args must be an object")
-    return ExecuteRequest(session_id, tool_name, args)
+    if if_effect is None:
+        return ExecuteRequest(session_id, tool_name, args)
+    if if_effect not in _EFFECTS:
+        raise MalformedBody(f"if_effect must be one of {', '.join(_EFFECTS)}")
+    return ExecuteRequest(session_id, tool_name, args, Effect(if_effect))
 
 
 def parse_object(body: bytes) -> dict[str, Any]:

@@ -4,7 +4,6 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
-from sentinel_rag.settings.deployment import TOOL_ZONES
 from sentinel_rag.settings.environments import (
     agent_gateway,
     azure_environment,
@@ -28,7 +27,6 @@ from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
 __all__ = [
-    "TOOL_ZONES",
     "VARIABLES",
     "DeploymentSettings",
     "EmbeddingSettings",

@@ -143,6 +143,9 @@ class TelemetrySettings:
     certificate: Path | None = None
     sampler: str = "parentbased_always_on"
     ratio: float = 1.0
+    trusts_callers: bool = True
+    """Whether spans belong to the trace that a caller names."""
+
     resource: Mapping[str, str] = field(default_factory=dict)
     metrics_token: Secret | None = None
 

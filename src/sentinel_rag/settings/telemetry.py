@@ -20,6 +20,7 @@ SAMPLERS = (
     "parentbased_traceidratio",
 )
 PROTOCOL = "http/protobuf"
+TRACE_CONTEXT = "tracecontext"
 MAX_ENTRIES = 32
 _TOKEN = re.compile(r"[A-Za-z0-9!#$%&'*+.^_`|~-]{1,64}")
 _ATTRIBUTE = re.compile(r"[a-z][a-z0-9_.]{0,63}")
@@ -44,6 +45,7 @@ def read_telemetry(reader: Reader) -> TelemetrySettings:
         certificate=reader.read("OTEL_EXPORTER_OTLP_CERTIFICATE", _file, None),
         sampler=reader.read("OTEL_TRACES_SAMPLER", one_of(SAMPLERS), "parentbased_always_on"),
         ratio=reader.read("OTEL_TRACES_SAMPLER_ARG", _share, 1.0),
+        trusts_callers=reader.read("OTEL_PROPAGATORS", _trace_context, True),
         resource=reader.read("OTEL_RESOURCE_ATTRIBUTES", resource_pairs, no_attributes),
         metrics_token=reader.read("SENTINEL_METRICS_TOKEN", key_text, None),
     )
@@ -105,6 +107,14 @@ def _protocol(text: str) -> str:
     if text != PROTOCOL:
         raise ValueError(f"{text!r} is not spoken here; collectors take {PROTOCOL} on port 4318")
     return text
+
+
+def _trace_context(text: str) -> bool:
+    """Whether W3C Trace Context is among the propagators; baggage, often named beside it, is none here."""
+    names = {name.strip() for name in text.split(",")}
+    if names != {"none"} and TRACE_CONTEXT not in names:
+        raise ValueError(f"{text!r} is not spoken here; it is {TRACE_CONTEXT} or none")
+    return TRACE_CONTEXT in names
 
 
 def _share(text: str) -> float:

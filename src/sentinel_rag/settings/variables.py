@@ -103,6 +103,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("OTEL_EXPORTER_OTLP_PROTOCOL", "How spans are sent: http/protobuf, and no other.", "http/protobuf"),
     Variable("OTEL_TRACES_SAMPLER", "Which traces are recorded, by OpenTelemetry's names.", "parentbased_always_on"),
     Variable("OTEL_TRACES_SAMPLER_ARG", "The share of traces for a sampler by ratio, 0 to 1.", "1"),
+    Variable("OTEL_PROPAGATORS", "none: spans never belong to a trace that a caller names.", "tracecontext"),
     Variable("OTEL_RESOURCE_ATTRIBUTES", "What every span says of this installation: name=value by comma.", "none"),
     Variable("OTEL_SDK_DISABLED", "true: no spans, whatever else is set.", "false"),
     Variable("SENTINEL_METRICS_TOKEN", "What Prometheus shows to read GET /metrics of the zones.", "none: not served"),

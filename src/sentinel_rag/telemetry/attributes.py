@@ -2,7 +2,8 @@
 
 It is the net below the rule that spans tell names, ids, sizes, statuses, label levels and reason codes only. A value
 of another type, a longer one, one with other characters or one that looks like a credential is left out whole: a part
-of it could still tell something.
+of it could still tell something. What a caller or a model may choose has no form of its own here: it is one of a closed
+set, made by the gateway, or told as a hash (`session_ids`).
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ from collections.abc import Mapping
 from enum import Enum
 
 from sentinel_rag.telemetry.logs import looks_secret
+from sentinel_rag.telemetry.session_ids import told_session_id
 from sentinel_rag.telemetry.spans import Value
 
 
@@ -20,7 +22,13 @@ class Form(Enum):
 
     CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
     NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.:/+-]{0,127}")
-    ID = re.compile(r"[A-Za-z0-9_-]{1,64}")
+    RECORD = re.compile(r"[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}")
+    """An id of a record or an approval, which the gateway makes."""
+
+    SESSION = re.compile(r"[0-9a-f]{48}|hashed-[0-9a-f]{16}")
+    """What `told_session_id` makes of the id of a session, whoever chose it."""
+
+    DATE = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}")
     ROUTE = re.compile(r"(?:/[a-z0-9_.-]{0,40}|/\{[a-z_]{1,20}\}){1,6}")
     COUNT = 1 << 53
     FLAG = None
@@ -31,7 +39,7 @@ class Form(Enum):
 ALLOWED: Mapping[str, Form] = {
     # The names that the blind courier's document gives.
     "tool.name": Form.NAME,
-    "session.id": Form.ID,
+    "session.id": Form.SESSION,
     "http.status_code": Form.COUNT,
     # OpenTelemetry's general and HTTP conventions.
     "error.type": Form.CODE,
@@ -41,28 +49,28 @@ ALLOWED: Mapping[str, Form] = {
     "server.address": Form.NAME,
     # Its conventions for generative AI.
     "gen_ai.agent.name": Form.NAME,
-    "gen_ai.conversation.id": Form.ID,
+    "gen_ai.conversation.id": Form.SESSION,
     "gen_ai.operation.name": Form.CODE,
     "gen_ai.provider.name": Form.CODE,
     "gen_ai.request.max_tokens": Form.COUNT,
     "gen_ai.request.model": Form.NAME,
     "gen_ai.response.finish_reasons": Form.CODES,
-    "gen_ai.tool.call.id": Form.ID,
+    "gen_ai.tool.call.id": Form.RECORD,
     "gen_ai.tool.name": Form.NAME,
     "gen_ai.tool.type": Form.CODE,
     "gen_ai.usage.input_tokens": Form.COUNT,
     "gen_ai.usage.output_tokens": Form.COUNT,
     # For MCP.
     "mcp.method.name": Form.NAME,
-    "mcp.protocol.version": Form.NAME,
+    "mcp.protocol.version": Form.DATE,
     # For databases.
     "db.namespace": Form.NAME,
     "db.operation.name": Form.CODE,
     "db.response.returned_rows": Form.COUNT,
     "db.system.name": Form.CODE,
     # Our own.
-    "sentinel.approval.id": Form.ID,
-    "sentinel.audit.id": Form.ID,
+    "sentinel.approval.id": Form.RECORD,
+    "sentinel.audit.id": Form.RECORD,
     "sentinel.context.integrity": Form.CODE,
     "sentinel.context.sensitivity": Form.CODE,
     "sentinel.label.integrity": Form.CODE,
@@ -89,7 +97,7 @@ OTHER_NAME = "other"
 
 
 def allowed_value(name: str, value: object) -> Value | None:
-    """`value` if the attribute may be told with it, else None."""
+    """`value` if the attribute may be told with it, a hash of it for a session that its caller named, else None."""
     form = ALLOWED.get(name)
     if form is None:
         return None
@@ -101,6 +109,8 @@ def allowed_value(name: str, value: object) -> Value | None:
         if not isinstance(value, tuple) or len(value) > form.value:
             return None
         return value if all(_fits(Form.CODE, each) for each in value) else None
+    if form is Form.SESSION:
+        return told_session_id(value) if isinstance(value, str) else None
     return value if isinstance(value, str) and _fits(form, value) else None
 
 
@@ -117,5 +127,5 @@ def error_code(text: str) -> str:
 def _fits(form: Form, value: object) -> bool:
     if not isinstance(value, str) or form.value.fullmatch(value) is None:
         return False
-    # Of all credentials that are known by their form, only our own keys consist of the characters of an id.
-    return not looks_secret(value) if form is not Form.ID or "sr_" in value else True
+    # No credential that is known by its form consists of the characters of such an id.
+    return form is Form.RECORD or not looks_secret(value)

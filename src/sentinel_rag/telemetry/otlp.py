@@ -19,6 +19,7 @@ _ERROR = 2
 _SMALL = 1_024
 _SHORT = 100
 _REMEMBERED = frozenset({str, int})
+_NEVER_AGAIN = frozenset({Form.RECORD, Form.SESSION})
 _SAMPLED_FLAG = b"\x85\x01\x01\x00\x00\x00"
 
 
@@ -109,7 +110,7 @@ class SpanEncoder:
         if told is None:
             return b""
         written = field(9, self._key_value(name, told))
-        few = ALLOWED[name] is not Form.ID and (not isinstance(value, int) or value < _SMALL)
+        few = ALLOWED[name] not in _NEVER_AGAIN and (not isinstance(value, int) or value < _SMALL)
         if few and type(value) in _REMEMBERED and len(self._remembered) < MAX_REMEMBERED:
             self._remembered[name, value] = written
         return written

@@ -1,7 +1,8 @@
 """Telemetry of one process as its supervisor configured it, and what it puts around the process's application.
 
-`{"tracing": {"collector", "wait_s", "sampler", "ratio", "resource"} or null, "metrics_token": text or null}`. Loaded
-only where one of the two is wanted: with what it imports it is all that telemetry adds to a process.
+`{"tracing": {"collector", "wait_s", "sampler", "ratio", "trusts_callers", "session_key", "resource"} or null,
+"metrics_token": text or null}`. Loaded only where one of the two is wanted: with what it imports it is all that
+telemetry adds to a process.
 """
 
 from __future__ import annotations
@@ -20,12 +21,14 @@ from sentinel_rag.telemetry.metrics import Gauge, Registry
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.requests import App, CountedRequests, Message, Receive, Scope, Send, TracedRequests
 from sentinel_rag.telemetry.sampling import Sampler
+from sentinel_rag.telemetry.session_ids import set_session_key
 from sentinel_rag.telemetry.spans import Tracer, set_tracer
 
 SERVICES = {"agent": "sentinel-rag-agent", "interceptor": "sentinel-rag-interceptor", "web": "sentinel-rag-web"}
 """The service name of a zone; tool servers share one, and `sentinel.zone` tells them apart."""
 
 TOOL_SERVERS = "sentinel-rag-tools"
+_CALLED_BY_US = "executor-"
 _UNTRACED = ("workspace", "model-identity")
 
 
@@ -82,7 +85,11 @@ def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanExporter:
     }
     encoder = SpanEncoder(resource(about), __version__)
     exporter = SpanExporter(Collector(**configuration["collector"]), encoder, wait_s=configuration["wait_s"])
-    set_tracer(Tracer(Sampler.named(configuration["sampler"], configuration["ratio"]), exporter.take))
+    set_session_key(bytes.fromhex(configuration["session_key"]))
+    # Whoever calls a tool server has the zone's token: that is the Interceptor, which goes by the setting itself.
+    trusts = configuration["trusts_callers"] or zone.startswith(_CALLED_BY_US)
+    sampler = Sampler.named(configuration["sampler"], configuration["ratio"])
+    set_tracer(Tracer(sampler, exporter.take, trusts_callers=trusts))
     return exporter
 
 

@@ -156,7 +156,9 @@ _place: ContextVar[Place] = ContextVar("sentinel_rag_place_in_trace", default=No
 class Tracer:
     """Makes spans and hands each that has ended to `finish`."""
 
-    def __init__(self, sampler: Sampler, finish: Callable[[Span], None]) -> None:
+    def __init__(self, sampler: Sampler, finish: Callable[[Span], None], *, trusts_callers: bool = True) -> None:
+        """`trusts_callers`: spans belong to the trace that a caller names, whose ids are the caller's choice."""
+        self.trusts_callers = trusts_callers
         self._sampler = sampler
         self._finish = finish
         self._bits = random.Random()  # noqa: S311  # ids tell spans apart and protect nothing
@@ -240,7 +242,7 @@ def traceparent() -> str | None:
 def continuing(text: object) -> Iterator[None]:
     """Below it spans belong to the trace that `text`, a traceparent from outside, names. Anything else than a valid
     one changes nothing: outside of a trace the next span begins its own."""
-    place = read_traceparent(text) if _tracer is not None else None
+    place = read_traceparent(text) if _tracer is not None and _tracer.trusts_callers else None
     if place is None:
         yield
         return

@@ -90,6 +90,12 @@ class RawMcp:
             assert response.headers["content-type"] == "text/event-stream", response.read()
             yield _events(response)
 
+    @contextmanager
+    def lines(self, message: Any) -> Iterator[Iterator[bytes]]:
+        """The lines of a stream as they come: with the comments that show that the connection lives."""
+        with self._open(message) as response:
+            yield (line.rstrip(b"\r\n") for line in response)
+
     def end(self) -> HttpAnswer:
         """Close the session."""
         with self._sent("DELETE", None, {}) as response:

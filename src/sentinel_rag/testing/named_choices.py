@@ -14,7 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.labels import BOTTOM, Label
 
 USER_WORDS = """Look at incident 7 and at host ws-01 on the 14th of November.
 Post "Lunch is ready now" about rec-4, and write "Dinner at {place}" to them."""
@@ -117,8 +117,8 @@ def first_difference_of_declassified(
 
 
 def _is_excused(name: str, value: Any, record: Mapping[str, Any], ceiling: Label) -> bool:
-    context = Label.from_dict(record["context_before"])
     flow = record["flow"] or {}
+    context = Label.from_dict(record["context_before"]).join(Label.from_dict(flow.get("memory", BOTTOM.to_dict())))
     if any(entry["parameter"] == name for entry in flow.get("declassified", ())):
         return True
     if context.flows_to(ceiling) or all(entry["parameter"] != name for entry in flow.get("named", ())):

@@ -32,6 +32,9 @@ ATTESTED = (
 )
 """What a parameter may attest; `record` is a kind of the policy's own."""
 
+PAIRED = ("incident", "host", "day", "record")
+"""Kinds of which one sentence can name two values together."""
+
 KINDS = [{"name": "record", "pattern": "rec-[0-9]"}]
 LINKED = "linked.example"
 PLACES = ("", "/rows", "/rows/*", "/deep", "/deep/x", *LEAVES)
@@ -47,8 +50,11 @@ class RandomPolicy:
     promised: Mapping[str, Mapping[str, Label]]
 
 
-def random_policy(rng: random.Random, *, sinks_accept_all: bool, ceiling: Label | None = None) -> RandomPolicy:
-    """A policy with one to three sources and one or two sinks, about `ceiling` or any."""
+def random_policy(
+    rng: random.Random, *, sinks_accept_all: bool, across_sessions: bool, ceiling: Label | None = None
+) -> RandomPolicy:
+    """A policy with one to three sources and one or two sinks, about `ceiling` or any. With `across_sessions` each sink
+    says so."""
     ceiling = ceiling or rng.choice([label for label in _all_labels() if label != TOP])
     sources = [_source(rng, number) for number in range(rng.randint(1, 3))]
     for source in sources:
@@ -59,7 +65,8 @@ def random_policy(rng: random.Random, *, sinks_accept_all: bool, ceiling: Label 
     for number in range(rng.randint(1, 2)):
         accepts = {name: ceiling if rng.random() < 0.7 else rng.choice(_all_labels()) for name in PARAMETERS}
         promised[f"sink{number}"] = accepts
-        sinks.append(_sink(rng, number, dict.fromkeys(PARAMETERS, TOP) if sinks_accept_all else accepts))
+        sink = _sink(rng, number, dict.fromkeys(PARAMETERS, TOP) if sinks_accept_all else accepts)
+        sinks.append({**sink, "across_sessions": across_sessions})
     if rng.random() < 0.5:
         promised = {
             name: _by_rule(rng, sink, promised[name], ceiling) for name, sink in zip(promised, sinks, strict=True)
@@ -124,6 +131,10 @@ def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict
             if kind == "array":
                 parameter["items"] = "string"
         parameters.append(parameter)
+    if rng.random() < 0.2:
+        p, q = parameters[:2]
+        p["attest"], q["attest"] = rng.sample(PAIRED, 2)
+        q["together"] = p["name"]
     tool: dict[str, Any] = {
         "name": f"sink{number}",
         "server": SERVER,
@@ -136,6 +147,8 @@ def _sink(rng: random.Random, number: int, accepts: Mapping[str, Label]) -> dict
     }
     if rng.random() < 0.4:
         tool["writes"] = ["store/{p}"]
+    if rng.random() < 0.25:
+        tool["named_limit"] = rng.randint(1, 2)
     return tool
 
 

@@ -8,8 +8,9 @@ for what `named_choices` takes away (the exceptions that the guarantee names). E
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
 one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
-that fails or succeeds by a secret, two sessions that persons opened; and the allow or deny bit of a call that carries a
-hidden value above the ceiling: whether it ran may hang on that value's type, but not what its other arguments say.
+that fails or succeeds by a secret, two sessions that persons opened where no tool says `across_sessions`; and the allow
+or deny bit of a call that carries a hidden value above the ceiling: whether it ran may hang on that value's type, but
+not what its other arguments say.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from collections import Counter
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import anyio
@@ -43,7 +45,7 @@ from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.fields import parse_pointer
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.request_body import ExecuteRequest
-from sentinel_rag.interceptor.store import Principal, Scope, State, new_audit_id
+from sentinel_rag.interceptor.store import Principal, Scope, Session, State, new_audit_id
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, UpstreamReply, UpstreamTool
 from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
 from sentinel_rag.testing.named_choices import (
@@ -188,13 +190,13 @@ async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) 
     """Run the trace of that seed in both worlds. `sinks_accept_all` switches the protection off, so that a test can
     see that leaks are found."""
     rng = random.Random(seed)  # noqa: S311  # reproducible, not secret
-    first = _load(random_policy(rng, sinks_accept_all=sinks_accept_all))
+    several_persons = rng.random() < 0.3  # then the sinks have to say that they count what the key's sessions have seen
+    policy = partial(random_policy, rng, sinks_accept_all=sinks_accept_all, across_sessions=several_persons)
+    first = _load(policy())
     # In some traces another policy comes into force in the middle, about the same ceiling.
-    second = first
-    if rng.random() < 0.2:
-        second = _load(random_policy(rng, sinks_accept_all=sinks_accept_all, ceiling=first.generated.ceiling))
+    second = _load(policy(ceiling=first.generated.ceiling)) if rng.random() < 0.2 else first
     program = rng.randrange(2**32)
-    runs = [await _run(state, (first, second), seed, variant, program) for variant in ("one", "two")]
+    runs = [await _run(state, (first, second), seed, variant, program, several_persons) for variant in ("one", "two")]
     cut = first_difference_of_declassified(*((run.world.sent, run.records) for run in runs))
     one, two = (_projection(run, cut, carrying=False) for run in runs)
     difference = _first_difference(one, two) or _first_difference_of_pairs(
@@ -265,8 +267,11 @@ class _Changing:
     current: Policy
 
 
-async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant: str, program: int) -> _Run:
-    """The agent's program through the gate, in one world; the second policy comes into force in the middle."""
+async def _run(
+    state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant: str, program: int, several_persons: bool
+) -> _Run:
+    """The agent's program through the gate, in one world; the second policy comes into force in the middle. With
+    `several_persons` some of the agent's other sessions are opened by persons too."""
     world = World(loaded[0].policy, loaded[0].guarded, loaded[0].generated.ceiling, variant, seed)
     policies, upstreams = _Changing(world.policy), {SERVER: world}
     gate = Gate(
@@ -281,11 +286,21 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
     )
     rng = random.Random(program)  # noqa: S311  # the same program in both worlds
     principal = Principal(f"agent-{seed}-{variant}-{rng.randrange(2**20)}", frozenset({Scope.EXECUTE}))
+    # What another trace wrote is not in this world's store.
+    await state.database.run(lambda connection: connection.execute("DELETE FROM resource_label"))
     head = await state.journal.head()
-    session = await state.sessions.open(principal.key_id, user_key_id="person" if rng.random() < 0.7 else None)
-    if session.user_key_id is not None and rng.random() < 0.8:
-        _, write = session.name(named_in(USER_WORDS, world.policy), "user")
-        await state.database.run(write)
+
+    async def open_session(by_person: float) -> Session:
+        session = await state.sessions.open(
+            principal.key_id, user_key_id="person" if rng.random() < by_person else None
+        )
+        if session.user_key_id is not None and rng.random() < 0.8:
+            _, write = session.name(named_in(USER_WORDS, policies.current), "user")
+            await state.database.run(write)
+        return session
+
+    session = await open_session(0.7)
+    by_other_persons = 0.6 if several_persons else 0.0
     plan = _plan(rng) if session.user_key_id is not None and rng.random() < 0.4 else []
     if plan:
         _, write = session.name(read_plan(plan, world.policy), PLAN)
@@ -293,7 +308,7 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
     agent = _Agent(policies, session.session_id, plan)
     sessions = [session.session_id]
     if rng.random() < 0.3:  # one kept ready
-        sessions.append((await state.sessions.open(principal.key_id)).session_id)
+        sessions.append((await open_session(by_other_persons)).session_id)
     denied = 0
     steps = rng.randint(4, 9)
     for step in range(steps):
@@ -321,7 +336,7 @@ async def _run(state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant
                     agent.look(await gate.execute(principal, wishes[index]))
         turn = rng.random()
         if turn < 0.1:
-            sessions.append((await state.sessions.open(principal.key_id)).session_id)
+            sessions.append((await open_session(by_other_persons)).session_id)
             agent.session_id = sessions[-1]
         elif turn < 0.3:
             agent.session_id = rng.choice(sessions)

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.surfaces.people import PeopleStore, Role, check_new_password
+from sentinel_rag.surfaces.people import AccountDisabled, PeopleStore, Role, check_new_password
 
 NOW = datetime(2026, 11, 28, 12, tzinfo=UTC)
 KEY = "sr_0123456789ab_" + "7" * 64
@@ -119,6 +119,19 @@ def test_the_provider_s_id_of_a_person_is_kept_and_names_are_not_shared(people: 
         assert found.user_id == user_id
     assert people.person_at_provider("https://a.example", "u-2", "dana@example.com") is None
     assert people.person_at_provider("https://b.example", "u-1", "dana@example.com") is None
+
+
+def test_a_name_that_a_disabled_account_has_says_which_and_how_it_lives_again(people: PeopleStore) -> None:
+    user_id = add(people, "dana", "dana@example.com")
+    assert people.person_at_provider("https://a.example", "u-1", "dana@example.com") is not None
+    people.disable(user_id)
+    for name, oidc_name in (("dana", None), ("dana2", "Dana@example.com")):
+        with pytest.raises(UsageError, match=r"dana.* which is disabled") as refused:
+            people.check_free(name, oidc_name)
+        assert "sentinel users change dana --role" in refused.value.next_step
+    add(people, "dana2", "dana2@example.com")
+    with pytest.raises(AccountDisabled, match="Your account here, dana, is disabled"):
+        people.person_at_provider("https://a.example", "u-1", "dana2@example.com")
 
 
 @pytest.mark.parametrize("name", ["", " ", "owner", "OWNER", "a b", "../x", "dana\n", "x" * 65, "-x", "ünal"])

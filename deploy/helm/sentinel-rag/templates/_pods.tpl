@@ -220,7 +220,8 @@ httpGet:
 {{- end -}}
 
 {{/* What does not differ between zones: account, Service, certificate, disruption budget.
-     root, zone, ports, replicas; optional: annotations, clusterIP, headless (dict) */}}
+     root, zone, ports, replicas; optional: scaled (by load, from the autoscaler's terms), annotations, clusterIP,
+     affinitySeconds */}}
 {{- define "sentinel-rag.around" -}}
 {{- $name := printf "%s-%s" (include "sentinel-rag.name" .root) .zone -}}
 apiVersion: v1
@@ -246,6 +247,12 @@ spec:
     {{- include "sentinel-rag.selector" . | nindent 4 }}
   {{- with .clusterIP }}
   clusterIP: {{ . }}
+  {{- end }}
+  {{- with .affinitySeconds }}
+  sessionAffinity: ClientIP
+  sessionAffinityConfig:
+    clientIP:
+      timeoutSeconds: {{ . }}
   {{- end }}
   ports:
     {{- range $port, $number := .ports }}
@@ -275,7 +282,7 @@ spec:
     - {{ $name }}.{{ .root.Release.Namespace }}.svc
     - {{ $name }}.{{ .root.Release.Namespace }}.svc.cluster.local
 {{- end }}
-{{- if gt (int .replicas) 1 }}
+{{- if or (gt (int .replicas) 1) .scaled }}
 ---
 apiVersion: policy/v1
 kind: PodDisruptionBudget

@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.plan import PlannedCall
+from sentinel_rag.agent.offline.plan import Plan, PlannedCall
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
@@ -109,6 +109,19 @@ def alert_filters(reading: Reading) -> dict[str, JsonValue]:
     if limit is not None:
         arguments["limit"] = limit
     return arguments
+
+
+_UNSETTLED = "Alerts have no status Open. New and InProgress are not settled yet, so I asked for both."
+
+
+def unsettled(plan: Plan) -> Plan:
+    """The plan for alerts that are still open: one call for each status that says so."""
+    calls = tuple(
+        replace(call, arguments={**call.arguments, "status": status})
+        for call in plan.calls
+        for status in ("New", "InProgress")
+    )
+    return replace(plan, calls=calls, opening=(*plan.opening, _UNSETTLED))
 
 
 def entity_argument(reading: Reading) -> dict[str, JsonValue]:

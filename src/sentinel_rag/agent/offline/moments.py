@@ -15,6 +15,7 @@ from sentinel_rag.agent.offline.date_builders import (
     ago,
     calendar,
     clock,
+    clock_of_half,
     clock_twelve,
     day_month_year,
     day_of_month,
@@ -25,6 +26,7 @@ from sentinel_rag.agent.offline.date_builders import (
     month_day_range,
     month_day_year,
     month_year,
+    named_clock,
     named_day,
     part_of_day,
     slashed,
@@ -60,7 +62,10 @@ def find_moments(text: str, now: Now) -> list[Found]:
 
 
 def _word_starts(text: str) -> Iterator[int]:
-    return (match.start() for match in re.finditer(r"(?<![\w.:/\\@#-])\w|(?<=\d-)\d(?=\d?:)", text))
+    return (
+        match.start()
+        for match in re.finditer(r"(?<![\w.:/\\@#-])\w|(?<=\d[-–—])\d(?=\d?(?::|\s*[ap]\.?m\b))", text, re.I)
+    )
 
 
 _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
@@ -90,11 +95,17 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (r"(?:the|this|last|past)\s+week\s*-?end\b|weekend\b", weekend),
         (rf"({NUMBER})\s*(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?)\s+(?:ago|back)\b", ago),
         (r"now\b", this_moment),
+        (
+            rf"(?:(?<=from )|(?<=between ))(\d\d?)(?::(\d\d))?(?=\s*{DASH}\s*(\d\d?)(?::\d\d)?\s*([ap])\.?m\b)",
+            clock_of_half,
+        ),
+        (r"(\d\d?)(?::(\d\d))?(?=\s*(?:-|–|—|to|until|till)\s*(\d\d?)(?::\d\d)?\s*([ap])\.?m\b)", clock_of_half),
         (rf"(\d\d?):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?(?:(?!\s*-\d){ZONE})?(?![\w:])", clock),
         (rf"(?<=at )(\d\d?)()(?:{ZONE})(?![\w:])", clock_twelve),
         (rf"(\d\d?)\s*(am|pm|a\.m\.|p\.m\.)(?:{ZONE})?(?!\w)", clock_twelve),
         (rf"(?:(?<=from )|(?<=between ))(\d\d?)()()(?=\s*(?:-|to|and|until)\s*\d\d?\s+(?:{DAY_WORD}))", clock_twelve),
         (rf"(?:(?<=to )|(?<=and )|(?<=until )|(?<=-))(\d\d?)()()(?=\s+(?:{DAY_WORD}))", clock_twelve),
+        (r"(?:12\s*)?(midnight|noon|midday)\b", named_clock),
         (
             r"(?:the\s+)?(\d\d?)(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?(?:alert|incident|one|entry|row|line|host|account))",
             day_of_month,

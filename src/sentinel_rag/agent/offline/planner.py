@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.alert_order import order_plan
 from sentinel_rag.agent.offline.among_shown import among_shown
 from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
+from sentinel_rag.agent.offline.classified import classified_plan
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
 from sentinel_rag.agent.offline.event_plans import events_plan
 from sentinel_rag.agent.offline.exclusions import exclusion_plan
@@ -83,6 +84,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
     compared = comparison_plan(reading)
     if compared is not None:
         return compared
+    classified = classified_plan(reading, conversation)
+    if classified is not None:
+        return classified
     excluded = exclusion_plan(reading, conversation, now)
     if excluded is not None:
         return excluded
@@ -330,6 +334,8 @@ def _are_joined(reading: Reading) -> bool:
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
+    if reading.owner.nobody or reading.owner.name:
+        return incidents_plan(reading)  # alerts have no owner
     if reading.has(cues.ANALYSIS) and not reading.unknown_words and not reading.has(cues.SUMMARY):
         return Ask("Which incident do you want analyzed? Give its number, or ask for a list first.", ALTERNATIVES[:1])
     if reading.numbers and reading.has(cues.ENTITIES):

@@ -15,6 +15,7 @@ from sentinel_rag.agent.offline.arguments import (
     are_meant_together,
     for_each_name,
     incident_filters,
+    unsettled,
     window_arguments,
 )
 from sentinel_rag.agent.offline.attributes import attribute_of
@@ -94,15 +95,9 @@ def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
     if len(calls) > 1 and are_meant_together(reading):
         wide = tuple(replace(call, arguments={**call.arguments, "limit": MAX_LIMIT}) for call in calls)
         return Plan(view=View.SHARED_ALERTS, calls=wide, reading=reading, opening=opening)
-    if reading.status in ("open", "active"):
-        opening += ("Alerts have no status Open. New and InProgress are not settled yet, so I asked for both.",)
-        calls = tuple(
-            replace(call, arguments={**call.arguments, "status": status})
-            for call in calls
-            for status in ("New", "InProgress")
-        )
     view = View.ALERT_COUNT if reading.has(cues.COUNT) and not reading.limit else View.ALERTS
-    return Plan(view=view, calls=calls, reading=reading, opening=opening)
+    plan = Plan(view=view, calls=calls, reading=reading, opening=opening)
+    return unsettled(plan) if reading.status in ("open", "active") else plan
 
 
 _ROWS_OF_LOGS = r"(?:raw\s+|log\s+)?events?|logs|records|log\s+(?:lines|entries)"

@@ -47,6 +47,8 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
         core = re.sub(rf"(?<![\w.-]){re.escape(slot.value)}(?![\w-])", " ", core, flags=re.IGNORECASE)
     masked = core + " " + " ".join(kind_of(name) for name in named(reading))
     question = _vector(_tokens(masked), weights)
+    of_names = {token for name in named(reading) for token in _tokens(f"{kind_of(name)} {name.value}")}
+    asks_no_word = set(question) <= of_names
     said = {word.lower().replace("-", "_") for word in re.findall(r"[\w-]+", reading.text)}
     ranked = []
     for template, document in zip(templates, documents, strict=True):
@@ -54,6 +56,8 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
         best = _cosine(question, _vector(document, weights))
         for example in _examples(template):
             best = max(best, _cosine(question, _vector(_tokens(_masked_example(example)), weights)))
+        if asks_no_word and best < _SAME:
+            best = 0.0  # "what did X do" is about an account, and so is much else
         best *= (
             _grouping(reading, template)
             * _outcome(reading, template)
@@ -69,6 +73,7 @@ def rank(reading: Reading, templates: Sequence[Template]) -> list[Match]:
 
 
 _COVERED = 0.34
+_SAME = 0.9
 
 
 def _coverage(
@@ -159,7 +164,7 @@ _STOP = frozenset(
         """
     a an the of in on for to and or by with is are was were be do does did has have what which who how show me list
     give all any from at this that it there their as per us our my please can you tell find get been between during
-    anyone anybody someone somebody last past recent day days week weeks hour hours today yesterday kind
+    anyone anybody someone somebody doing done last past recent day days week weeks hour hours today yesterday kind
     """
     )
 )

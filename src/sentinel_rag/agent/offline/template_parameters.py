@@ -50,7 +50,10 @@ def fill(template: Template, reading: Reading) -> Filled:
 _NUMBERS = ("int", "long", "integer", "number", "real", "double")
 _PARAMETER_KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (r"destination", ("ip", "url", "domain", "host")),
-    (r"account|user|upn|identity|actor|caller|principal|owner|mailbox|initiat", ("account", "mailbox", "")),
+    (
+        r"account|user|upn|identity|sender|recipient|actor|caller|principal|owner|mailbox|initiat",
+        ("account", "mailbox", ""),
+    ),
     (r"host|computer|device|machine|server|workstation", ("host", "domain", "")),
     (r"\bip\b|ip_|_ip|address", ("ip",)),
     (r"url|link", ("url", "domain")),

@@ -30,7 +30,7 @@ _NAMED_THERE = re.compile(
 """The noun is followed by a number or a name of its own: "that incident 23", "this host web-03"."""
 _POINTING = re.compile(
     r"(?:\b(?:about|on|of|for|explain|into|behind|open|describe|is|was|owns?|did|does|has|around|to|with|close|after|before|see)\s+)"
-    rf"(?P<that>that|this)(?P<genitive>['’]s)?(?={END}|\s+(?:still|open|closed|assigned|created|bad|serious|critical|severe|related|linked|about|detected|found|happen\w*|resolved|fixed)\b)",
+    rf"(?P<that>that|this)(?P<genitive>['’]s)?(?={END}|\s+(?:still|open|closed|assigned|created|bad|serious|critical|severe|related|linked|about|detected|found|in|part|from|happen\w*|resolved|fixed)\b)",
     re.IGNORECASE,
 )
 _IT = re.compile(r"\b(?P<word>its|it['’]s|it|his|her|him)\b", re.IGNORECASE)

@@ -14,6 +14,19 @@ from sentinel_rag.telemetry import AnySpan, Kind, Span, start_span
 
 UNKNOWN = "unknown"
 SHIPPED = frozenset(tool.name for tool in SHIPPED_TOOLS)
+_OF_A_TOOL = frozenset(
+    {
+        Reason.NO_RULE_MATCHED,
+        Reason.RULE_DENIES,
+        Reason.APPROVAL_REQUIRED,
+        Reason.CONDITION_UNDECIDED,
+        Reason.SINK_LABEL,
+        Reason.TOOL_QUARANTINED,
+        Reason.TOOL_SWITCHED_OFF,
+    }
+)
+"""The denials that the gateway gives to tools it knows; a key without its scope is denied before any name is looked
+at."""
 
 
 def tool_span(call: ToolCall) -> AnySpan:
@@ -64,6 +77,6 @@ def _shows_tool(outcome: ToolOutcome) -> bool:
         case Succeeded():
             return True
         case Denied(reason=reason):
-            return reason is not Reason.UNKNOWN_TOOL
+            return reason in _OF_A_TOOL
         case _:
             return False

@@ -62,7 +62,8 @@ class Blocked:
 @dataclass(frozen=True, slots=True)
 class NotRun:
     """No result and no denial. `status` is 0 where nothing answered. `hints` help a model to call better. `later_s`:
-    the gateway asks to be called again after so many seconds. `of_tool`: the tool itself says so, typed."""
+    the gateway asks to be called again after so many seconds. `of_tool`: the tool itself says so, typed. `field`: what
+    it is about, a part of the request."""
 
     message: str
     next_step: str = ""
@@ -73,6 +74,7 @@ class NotRun:
     later_s: float | None = None
     may_have_run: bool = False
     of_tool: bool = False
+    field: str = ""
 
 
 Answer = Ran | Blocked | NotRun
@@ -128,6 +130,7 @@ def refusal_of(reply: HttpReply, body: Mapping[str, Any]) -> NotRun:
         # A 503 says `internal` where the gateway let the call through and then lost what it records with.
         may_have_run=reply.status in (500, 502, 504) or error.get("code") == QueryErrorCode.INTERNAL,
         of_tool=bool(error),
+        field=_text(error, "field"),
     )
 
 

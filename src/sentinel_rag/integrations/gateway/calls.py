@@ -3,8 +3,9 @@
 A generator yields `Send` and `Pause`; `connection` carries them out, blocking or not, so that both ways behave alike.
 
 A call that only reads is sent again where the gateway asks to wait or the line broke. One that may change something is
-sent once. Waiting for an approval sends it again too: until a person has decided, the gateway runs nothing,
-and the first identical call afterwards is the one that was approved.
+sent once. Which it is may change while an agent runs, so a call that would be sent again says so: the gateway runs it
+only if its tool reads today. Waiting for an approval sends a call again too: until a person has decided, the gateway
+runs nothing, and the first identical call afterwards is the one that was approved.
 """
 
 from __future__ import annotations
@@ -32,6 +33,7 @@ from sentinel_rag.integrations.gateway.offers import READ
 FIRST_LOOK_S = 1.0
 LONGEST_LOOK_S = 10.0
 LOOK_GROWTH = 1.5
+IF_EFFECT = "if_effect"
 """How often a pending approval is looked after: at first every second, later every ten."""
 
 
@@ -88,15 +90,18 @@ class Called:
     context: Mapping[str, str] | None = None
 
 
-def calling(call: GatewayCall, conversations: Conversations, patience: Patience) -> Exchange[Called]:
-    """Open the session if there is none, send the call, and wait where that was asked for."""
+def calling(
+    call: GatewayCall, conversations: Conversations, patience: Patience, changing: set[str]
+) -> Exchange[Called]:
+    """Open the session if there is none, send the call, and wait where that was asked for. `changing` are the tools of
+    which the gateway has said since they were listed that they do not only read; one more is added."""
     session_id = call.session_id or conversations.session_of(call.conversation)
     if session_id is None:
         opened = yield from _opening(call.conversation, conversations)
         if isinstance(opened, NotRun):
             return Called(opened)
         session_id = opened
-    answer = yield from _asking(call, session_id, patience)
+    answer = yield from _asking(call, session_id, patience, changing)
     if isinstance(answer, NotRun):
         if answer.status in (404, 409) and not answer.of_tool:
             # It ran nothing, and the session will not come back: the next call opens one, at its key's floor.
@@ -137,34 +142,59 @@ def _opening(conversation: str, conversations: Conversations) -> Exchange[str | 
     return kept
 
 
-def _asking(call: GatewayCall, session_id: str, patience: Patience) -> Exchange[Answer]:
-    body = {"session_id": session_id, "tool_name": call.tool_name, "args": call.arguments}
-    send = Send("POST", "/v1/proxy-execute", json.dumps(body, ensure_ascii=False).encode())
-    answer = yield from _sending(send, call.effect, patience)
+def _asking(call: GatewayCall, session_id: str, patience: Patience, changing: set[str]) -> Exchange[Answer]:
+    answer = yield from _sending(call, session_id, patience, changing)
     left_s, gap_s = call.approval_wait_s, FIRST_LOOK_S
     while left_s > 0 and isinstance(answer, Blocked) and answer.waits_for_a_person:
         yield Pause(min(gap_s, left_s))
         left_s, gap_s = left_s - gap_s, min(gap_s * LOOK_GROWTH, LONGEST_LOOK_S)
-        again = yield from _sending(send, call.effect, patience)
+        again = yield from _sending(call, session_id, patience, changing)
+        if isinstance(again, NotRun) and _only_not_now(again):
+            gap_s = max(gap_s, again.later_s or 0.0)
+            continue  # the approval waits all the same
         if isinstance(again, Blocked) and again.approval_id != answer.approval_id:
             return again  # decided, lapsed, or what the session knows has changed: it has to be told anew
         answer = again
     return answer
 
 
-def _sending(send: Send, effect: str, patience: Patience) -> Exchange[Answer]:
+def _sending(call: GatewayCall, session_id: str, patience: Patience, changing: set[str]) -> Exchange[Answer]:
+    answer: Answer | None = None
     for attempt in range(patience.repeats + 1):
-        reply = yield from _ask(send)
-        answer = _unanswered(reply) if isinstance(reply, NoReply) else read_answer(reply)
+        if call.effect != READ or call.tool_name in changing:
+            break
+        reply = yield from _ask(_wish(call, session_id, READ))
+        before, answer = answer, _answer_of(reply)
         if not isinstance(answer, NotRun):
             return answer
-        if effect != READ:
-            return _warned(answer)
+        if answer.field == IF_EFFECT:
+            changing.add(call.tool_name)
+            answer = before
+            break
         wait_s = _wait_s(reply, answer, attempt)
         if wait_s is None or wait_s > patience.longest_wait_s or attempt == patience.repeats:
             return answer
         yield Pause(wait_s)
-    raise AssertionError("the last attempt returns")
+    if isinstance(answer, NotRun) and answer.may_have_run:
+        return _warned(answer)  # it was sent as one that reads, and may have been more by then
+    answer = _answer_of((yield from _ask(_wish(call, session_id))))
+    return _warned(answer) if isinstance(answer, NotRun) else answer
+
+
+def _wish(call: GatewayCall, session_id: str, if_effect: str | None = None) -> Send:
+    body = {"session_id": session_id, "tool_name": call.tool_name, "args": call.arguments}
+    if if_effect is not None:
+        body[IF_EFFECT] = if_effect
+    return Send("POST", "/v1/proxy-execute", json.dumps(body, ensure_ascii=False).encode())
+
+
+def _answer_of(reply: HttpReply | NoReply) -> Answer:
+    return _unanswered(reply) if isinstance(reply, NoReply) else read_answer(reply)
+
+
+def _only_not_now(answer: NotRun) -> bool:
+    """Whether the gateway has no room for a call or is away, so that nothing ran and the next look may find more."""
+    return answer.status in (0, 429, 503) and not answer.may_have_run
 
 
 def _wait_s(reply: HttpReply | NoReply, answer: NotRun, attempt: int) -> float | None:

@@ -34,7 +34,7 @@ from sentinel_rag.integrations.gateway.calls import (
 from sentinel_rag.integrations.gateway.conversations import Conversations
 from sentinel_rag.integrations.gateway.environment import api_key as key_of
 from sentinel_rag.integrations.gateway.environment import gateway_url
-from sentinel_rag.integrations.gateway.offers import GatewayTool, read_offers
+from sentinel_rag.integrations.gateway.offers import READ, GatewayTool, read_offers
 from sentinel_rag.integrations.gateway.trace import trace_headers
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
@@ -66,6 +66,7 @@ class GatewayConnection:
         self._patience = patience or Patience()
         self._tls = tls
         self._conversations = Conversations()
+        self._changing: set[str] = set()
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
         self._owner = 0
@@ -81,19 +82,23 @@ class GatewayConnection:
 
     def call(self, call: GatewayCall) -> Called:
         """Make one call and wait for it."""
-        return self._carry_out(calling(call, self._conversations, self._patience))
+        return self._carry_out(calling(call, self._conversations, self._patience, self._changing))
 
     async def acall(self, call: GatewayCall) -> Called:
         """`call` without blocking the event loop; cancelling it closes the request's connection."""
-        return await self._acarry_out(calling(call, self._conversations, self._patience))
+        return await self._acarry_out(calling(call, self._conversations, self._patience, self._changing))
 
     def tools(self) -> tuple[GatewayTool, ...]:
         """What the key may call now. Raises ConfigurationError or UnavailableError, with the next step."""
-        return read_offers(self._carry_out(listing()))
+        return self._listed(read_offers(self._carry_out(listing())))
 
     async def atools(self) -> tuple[GatewayTool, ...]:
         """`tools` without blocking."""
-        return read_offers(await self._acarry_out(listing()))
+        return self._listed(read_offers(await self._acarry_out(listing())))
+
+    def _listed(self, offered: tuple[GatewayTool, ...]) -> tuple[GatewayTool, ...]:
+        self._changing.difference_update(tool.name for tool in offered if tool.effect == READ)
+        return offered
 
     def close(self) -> None:
         """Close the sessions that were opened here, and the connections of blocking calls."""

@@ -44,7 +44,7 @@ def waits(answer: object) -> bool:
     return isinstance(answer, dict) and answer.get("action") == "accept"
 
 
-async def decided(store: ApprovalStore, approval_id: str, longest_s: float) -> bool:
+async def decision_of(store: ApprovalStore, approval_id: str, longest_s: float) -> bool:
     """Whether the approval was decided, or has lapsed, within `longest_s`."""
     with anyio.move_on_after(longest_s):
         while True:

@@ -106,7 +106,7 @@ class McpEndpoint:
     async def delete(self, request: HttpRequest) -> Response:
         """End a session, and with it its hidden values and its sessions at tool servers."""
         principal = await self._admit(request)
-        self._count(principal)
+        self._count(request, principal)
         try:
             session = await self.sessions.named(request, principal)
         except RpcFault as fault:
@@ -119,7 +119,7 @@ class McpEndpoint:
     ) -> Response:
         if isinstance(message, Request):
             return await self._asked(request, principal, era, message, streams=streams)
-        self._count(principal)
+        self._count(request, principal)
         if era is Era.SESSIONS and SESSION_HEADER in request.headers:
             session = await self.sessions.named(request, principal)
             self._heard(principal, session, message)
@@ -138,14 +138,14 @@ class McpEndpoint:
         self, request: HttpRequest, principal: Principal, era: Era, asked: Request, *, streams: bool
     ) -> Response:
         if era is Era.SESSIONS and asked.method == "initialize":
-            self._count(principal)
+            self._count(request, principal)
             return await self._initialized(principal, asked)
         session: Session | None = None
         if era is Era.SESSIONS:
             session = await self.sessions.named(request, principal)
         if asked.method == "tools/call":
             return await self._called(request, principal, era, asked, session, streams=streams)
-        self._count(principal)
+        self._count(request, principal)
         match asked.method:
             case "ping" if era is Era.SESSIONS:
                 return _json(result_bytes(asked.request_id, {}))
@@ -225,9 +225,9 @@ class McpEndpoint:
                 refusal.response.headers["WWW-Authenticate"] = challenge(request, status)
             raise
 
-    def _count(self, principal: Principal) -> None:
+    def _count(self, request: HttpRequest, principal: Principal) -> None:
         """Count a request that the gate does not. Raises Refusal for one too many."""
-        self.doorkeeper.count(principal)
+        self.doorkeeper.count(request, principal)
 
     async def _refused(self, principal: Principal, fault: RpcFault, era: Era | None = None) -> Response:
         """Record a message that could not be read, and answer it."""

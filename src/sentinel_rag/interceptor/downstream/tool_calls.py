@@ -14,9 +14,10 @@ from typing import Any, TypeVar
 
 import anyio
 
+from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.departure import Departure
 from sentinel_rag.interceptor.approvals import ApprovalStore
-from sentinel_rag.interceptor.downstream.approval_wait import INPUT, can_be_shown, decided, elicitation, waits
+from sentinel_rag.interceptor.downstream.approval_wait import INPUT, can_be_shown, decision_of, elicitation, waits
 from sentinel_rag.interceptor.downstream.client_sessions import Abilities, ClientSessions, SameId
 from sentinel_rag.interceptor.downstream.exchange import Stream, meanwhile
 from sentinel_rag.interceptor.downstream.messages import (
@@ -32,7 +33,7 @@ from sentinel_rag.interceptor.downstream.tool_results import result_of
 from sentinel_rag.interceptor.gate import Gate
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Denied, NotCompleted, Outcome
-from sentinel_rag.interceptor.refusals import Refusal
+from sentinel_rag.interceptor.refusals import Refusal, Unread
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, read_execute
 from sentinel_rag.interceptor.store import Principal
 
@@ -105,10 +106,9 @@ class ToolCalls:
             return result_of(outcome, wish.session_id)
         if not caller.in_session and "inputResponses" not in asked.params:
             return self._input_required(caller, wish, outcome)
-        if await self._decided(caller, asked, wish, outcome, stream, pulse, left):
-            with suppress(Refusal):  # a key that ended while its call was held: the denial stands
-                await caller.admitted()
-                outcome = await pulse.during(call(), "The tool runs.")
+        decided = await self._decided(caller, asked, wish, outcome, stream, pulse, left)
+        if decided and await _still_admitted(caller):
+            outcome = await pulse.during(call(), "The tool runs.")
         return result_of(outcome, wish.session_id)
 
     async def _decided(
@@ -128,9 +128,9 @@ class ToolCalls:
             anyio.CancelScope() as scope,
             left.heard_by(scope.cancel),
         ):
-            if not may or not waits(await self._answer(caller, asked, wish, denied, stream)):
+            if not may or not waits(await self._answer(caller, asked, wish, denied, stream, pulse)):
                 return False
-            waiting = decided(self.approvals, denied.approval_id, self.limits.approval_wait_s)
+            waiting = decision_of(self.approvals, denied.approval_id, self.limits.approval_wait_s)
             done = await pulse.during(waiting, "A person is asked.")
             if stream is not None and caller.in_session and self._shown(caller, wish, denied)["mode"] == "url":
                 told = {"elicitationId": denied.approval_id}
@@ -139,7 +139,13 @@ class ToolCalls:
         return False  # nobody waits any more
 
     async def _answer(
-        self, caller: Caller, asked: Request, wish: ExecuteRequest, denied: Denied, stream: Stream | None
+        self,
+        caller: Caller,
+        asked: Request,
+        wish: ExecuteRequest,
+        denied: Denied,
+        stream: Stream | None,
+        pulse: _Pulse,
     ) -> object:
         """What the client says once it is told: with the request itself in the era without sessions, else on the
         stream of the call; None if it says nothing in time, or cannot be told."""
@@ -152,7 +158,7 @@ class ToolCalls:
             params = self._shown(caller, wish, denied)
             await stream.say(request_bytes(question_id, "elicitation/create", params))
             with anyio.move_on_after(self.limits.approval_wait_s):
-                await question.answered.wait()
+                await pulse.during(question.answered.wait(), "The user is asked.")
         return question.answer
 
     def _input_required(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
@@ -172,6 +178,16 @@ class ToolCalls:
     async def _through_the_gate(self, caller: Caller, wish: ExecuteRequest, left: Departure) -> Outcome:
         call = self.gate.look if caller.looks else self.gate.execute
         return await call(caller.principal, wish, left)
+
+
+async def _still_admitted(caller: Caller) -> bool:
+    """Whether the key lives yet; where it has ended while its call was held, the denial stands. One that has no room in
+    its rate now goes on to the gate, which tells it so and when to come again: the approval waits for it."""
+    try:
+        await caller.admitted()
+    except Refusal as refusal:
+        return isinstance(refusal, Unread) and refusal.reason is Reason.RATE_LIMITED
+    return True
 
 
 class _Pulse:

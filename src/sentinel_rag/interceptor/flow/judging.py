@@ -10,6 +10,7 @@ named declassification lowers a label where it would be too high for the tool, a
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
@@ -24,7 +25,15 @@ from sentinel_rag.interceptor.flow.plans import PLAN, Planned, Step, planned
 from sentinel_rag.interceptor.flow.public_forms import FORMS
 from sentinel_rag.interceptor.policy.conditions import named_argument
 from sentinel_rag.interceptor.policy.deciding import decide
-from sentinel_rag.interceptor.policy.model import Declassification, Effect, Parameter, Policy, ToolPolicy, ValueKind
+from sentinel_rag.interceptor.policy.model import (
+    Declassification,
+    Effect,
+    NoteKind,
+    Parameter,
+    Policy,
+    ToolPolicy,
+    ValueKind,
+)
 
 USER = BOTTOM
 """The label of the user's own words: they may be used anywhere, and the user answers for them."""
@@ -175,12 +184,13 @@ def _by_origin(
     naming = _naming(policy, tool, parameter, arguments, facts) if parameter.attest and facts.named else ()
     by = next((each.by for each in naming if each.by != "user"), "user")
     # A list that says one thing again and again says how often.
-    whole = all(each.whole for each in naming) and len({each.value for each in naming}) == len(naming)
+    told_once = len({each.form if each.value.kind == ValueKind.DAY else each.value for each in naming}) == len(naming)
+    whole = all(each.whole for each in naming) and told_once
     by_plan = None if plan is None else plan.by_parameter.get(name)
     # What is named without the plan, and more openly than the plan does, needs none.
-    if by_plan is not None and not (naming and whole and (by == "user" or by_plan.kind == ValueKind.CHOSEN)):
+    if by_plan is not None and not (naming and whole and (by == "user" or by_plan.kind == NoteKind.CHOSEN)):
         # What a slot chose is a text of somebody else's: the person answers for the choice, and its words stay secret.
-        stands_there = by_plan.kind != ValueKind.CHOSEN
+        stands_there = by_plan.kind != NoteKind.CHOSEN
         label = USER if stands_there else Label(facts.seen.sensitivity, USER.integrity)
         return LabelledArgument(name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
     if naming and not _has_passed(tool, name, naming, facts):
@@ -195,7 +205,12 @@ def _has_passed(tool: ToolPolicy, parameter: str, naming: Iterable[Naming], fact
     takes, and how often, tells something of what it has seen; so where it may tell nothing, that comes to an end."""
     if tool.named_limit is None:
         return False
-    return any(_pass(tool, parameter, each.value, tool.named_limit) in facts.named for each in naming)
+    counts = Counter(_counted(each) for each in naming)
+    # Passes are noted in order, so there is room for so many if the first that would be one too many is not noted.
+    return any(
+        count > tool.named_limit or _pass(tool, parameter, form, tool.named_limit + 1 - count) in facts.named
+        for form, count in counts.items()
+    )
 
 
 def _passes(
@@ -212,14 +227,22 @@ def _passes(
             and not facts.seen.flows_to(tool.ceiling(entry.name, rule_id))
         ):
             for each in entry.naming:
-                ways = (_pass(tool, entry.name, each.value, number) for number in range(1, tool.named_limit + 1))
-                found.update(dict.fromkeys(next(([way] for way in ways if way not in facts.named), [])))
+                form = _counted(each)
+                ways = (_pass(tool, entry.name, form, number) for number in range(1, tool.named_limit + 1))
+                free = (way for way in ways if way not in facts.named and way not in found)
+                found.update(dict.fromkeys(next(([way] for way in free), [])))
     return tuple(found)
 
 
-def _pass(tool: ToolPolicy, parameter: str, value: NamedValue, number: int) -> NamedValue:
-    """That a value passed for the `number`th time. In any case, so that the case tells nothing."""
-    return NamedValue(ValueKind.PASSED, f"{tool.name} {parameter} {value.kind} {value.text.casefold()} {number}")
+def _counted(naming: Naming) -> NamedValue:
+    """What a pass is counted by: what was named, whichever of its values it is, and in any case, so that neither the
+    year of a day, nor the passage of a message, nor the case of a word is another one."""
+    return NamedValue(naming.form.kind, naming.form.text.casefold())
+
+
+def _pass(tool: ToolPolicy, parameter: str, form: NamedValue, number: int) -> NamedValue:
+    """That what was named passed for the `number`th time."""
+    return NamedValue(NoteKind.PASSED, f"{tool.name} {parameter} {form.kind} {form.text} {number}")
 
 
 def _naming(

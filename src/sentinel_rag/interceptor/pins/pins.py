@@ -17,9 +17,10 @@ import anyio
 from sentinel_rag.audit import Journal, StateDatabase
 from sentinel_rag.audit.tool_events import ToolAccepted, ToolPinned, ToolQuarantined
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.pins.definition import Definition, definition_of
 from sentinel_rag.interceptor.pins.table import Key, PinTable
-from sentinel_rag.interceptor.policy import OWN_SERVERS, Policies, ToolPolicy
+from sentinel_rag.interceptor.policy import Policies, ToolPolicy
 from sentinel_rag.interceptor.upstream import Upstream, UpstreamTool
 
 LIST_SECONDS = 5.0

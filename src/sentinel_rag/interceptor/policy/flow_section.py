@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
 from sentinel_rag.interceptor.policy.conditions.patterns import BadPattern, compile_pattern
 from sentinel_rag.interceptor.policy.fields import (
@@ -26,7 +27,6 @@ from sentinel_rag.interceptor.policy.fields import (
 from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import (
     DEFAULT_SERVER,
-    OWN_SERVERS,
     POLICY_KINDS,
     Declassification,
     Endorsement,

@@ -20,6 +20,7 @@ from sentinel_rag.interceptor.store.sessions import (
     SessionStore,
     TooManySessions,
 )
+from sentinel_rag.interceptor.store.standing_sessions import StandingSessions
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
 
 __all__ = [
@@ -40,6 +41,7 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionStore",
+    "StandingSessions",
     "State",
     "TooManySessions",
     "new_audit_id",

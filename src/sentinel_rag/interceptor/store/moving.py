@@ -41,7 +41,17 @@ COMPONENTS = {
 """Every component of the state with its tables, in the order in which a gateway makes them."""
 
 ASIDE = "moved-to-postgresql"
-_OF_STATE = ("session", "session_raise", "named_value", "handle", "resource_label", "approval", "pin", "key_journal")
+_OF_STATE = (
+    "session",
+    "session_raise",
+    "named_value",
+    "handle",
+    "resource_label",
+    "standing_session",
+    "approval",
+    "pin",
+    "key_journal",
+)
 _OF_KEYS = ("key_store", "api_key", "secret", "key_change")
 _ROWS = 500
 

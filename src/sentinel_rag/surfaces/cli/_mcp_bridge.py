@@ -51,7 +51,7 @@ class Bridge:
         self._write = write
         self._trusted = trusted
         self._session: dict[str, str] = {}
-        self._stateless: dict[str, anyio.CancelScope] = {}
+        self._stateless: dict[str, list[anyio.CancelScope]] = {}
         self._running = 0
 
     async def serve(self, lines: AsyncIterator[bytes | None]) -> None:
@@ -97,24 +97,26 @@ class Bridge:
                 return
             with anyio.CancelScope() as scope:
                 name = _name_of(message.get("id"))
-                self._stateless[name] = scope
+                running = self._stateless.setdefault(name, [])
+                running.append(scope)  # a client may have several under one id: each ends its own
                 try:
                     await self._forward(http, line, message)
                 finally:
-                    self._stateless.pop(name, None)
+                    running.remove(scope)
+                    if not running and self._stateless.get(name) is running:
+                        del self._stateless[name]
         finally:
             self._running -= 1
 
     def _cancels(self, message: Mapping[str, Any]) -> bool:
-        """Whether the message ended a request of ours: without sessions the end of its connection is the word."""
+        """Whether the message ended requests of ours: without sessions the end of their connection is the word."""
         params = message.get("params")
         if message.get("method") != "notifications/cancelled" or not isinstance(params, dict):
             return False
-        scope = self._stateless.get(_name_of(params.get("requestId")))
-        if scope is None:
-            return False
-        scope.cancel()
-        return True
+        running = self._stateless.get(_name_of(params.get("requestId")), [])
+        for scope in running:
+            scope.cancel()
+        return bool(running)
 
     async def _forward(self, http: aiohttp.ClientSession, line: bytes, message: Mapping[str, Any]) -> None:
         request_id = message.get("id") if "method" in message else None

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
@@ -34,6 +34,20 @@ _PERSON = (
     "p.user_id, p.name, p.roles, p.groups, p.clearance, p.created_at, p.disabled_at, p.password IS NOT NULL, "
     "p.oidc_name, p.key_id"
 )
+
+
+class AccountDisabled(SentinelError):
+    """The account of whoever signs in was disabled; `name` is that account's."""
+
+    code = "account_disabled"
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            f"Your account here, {name}, is disabled. Your id at the identity provider is bound to it, so no other "
+            "account can be yours.",
+            next_step="Whoever looks after accounts here makes it live again: " + _revived(name),
+        )
+        self.name = name
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,19 +198,31 @@ class PeopleStore:
     def person_at_provider(self, issuer: str, subject: str, name: str) -> Account | None:
         """The account of whoever an identity provider vouches for. The first sign-in under the name that the operator
         gave binds the account to the provider's own id of the person; from then on that id alone counts, so that
-        whoever is given the same name there later is somebody else."""
+        whoever is given the same name there later is somebody else.
+
+        Raises AccountDisabled where that account is, also if another one waits under the name: a person's id belongs
+        to one account.
+        """
         with self._records.transaction() as run:
             row = run.execute(
-                "SELECT user_id FROM person WHERE oidc_issuer = ? AND oidc_subject = ? AND disabled_at IS NULL",
+                "SELECT user_id, name, disabled_at FROM person WHERE oidc_issuer = ? AND oidc_subject = ?",
                 [issuer, subject],
             ).fetchone()
             if row is None:
                 row = run.execute(
-                    "UPDATE person SET oidc_issuer = ?, oidc_subject = ? WHERE oidc_name = ? "
-                    "AND oidc_subject IS NULL AND disabled_at IS NULL RETURNING user_id",
-                    [issuer, subject, name.strip().lower()],
+                    "SELECT user_id, name, disabled_at FROM person WHERE oidc_name = ? AND oidc_subject IS NULL",
+                    [name.strip().lower()],
                 ).fetchone()
-        return None if row is None else self._one("user_id", row[0])
+                if row is not None and row[2] is None:
+                    run.execute(
+                        "UPDATE person SET oidc_issuer = ?, oidc_subject = ? WHERE user_id = ?",
+                        [issuer, subject, row[0]],
+                    )
+        if row is None:
+            return None
+        if row[2] is not None:
+            raise AccountDisabled(row[1])
+        return self._one("user_id", row[0])
 
     def begin(
         self, user_id: str, *, lasts: timedelta, idle: timedelta | None = None, program: bool = False, name: str = ""
@@ -285,13 +311,33 @@ class PeopleStore:
         return _account(row)
 
     def _refuse_taken(self, run: Connection, name: str, oidc_name: str | None) -> None:
-        if run.execute("SELECT 1 FROM person WHERE name = ?", [name]).fetchone() is not None:
+        taken = run.execute("SELECT name, disabled_at FROM person WHERE name = ?", [name]).fetchone()
+        if taken is not None:
             raise UsageError(
-                f"There is an account {name!r} already.",
-                next_step=f"Choose another name, or change it: sentinel users change {name} --role ...",
+                f"There is an account {name!r} already{_also_disabled(taken[1])}.",
+                next_step=f"Choose another name, or change it: {_revived(name)}",
             )
-        if oidc_name and run.execute("SELECT 1 FROM person WHERE oidc_name = ?", [oidc_name]).fetchone() is not None:
-            raise UsageError(f"An account signs in as {oidc_name!r} already.", next_step="See: sentinel users list")
+        if not oidc_name:
+            return
+        bound = run.execute(
+            "SELECT name, disabled_at FROM person WHERE oidc_name = ?", [oidc_name.strip().lower()]
+        ).fetchone()
+        if bound is not None:
+            raise UsageError(
+                f"An account signs in as {oidc_name!r} already: {bound[0]}{_also_disabled(bound[1])}.",
+                next_step="See: sentinel users list"
+                if bound[1] is None
+                else f"Make it live again, with its person's id: {_revived(bound[0])}",
+            )
+
+
+def _revived(name: str) -> str:
+    """The command that gives an account its terms, and makes a disabled one live."""
+    return f"sentinel users change {name} --role ..."
+
+
+def _also_disabled(disabled_at: str | None) -> str:
+    return "" if disabled_at is None else ", which is disabled"
 
 
 def _digest(token: str) -> bytes:

@@ -117,7 +117,7 @@ def _expect_as_conditions_say(tool: ToolPolicy, arguments: Mapping[str, Any]) ->
 
 def _seeds() -> Sequence[bytes]:
     chosen = random.Random(8)  # noqa: S311  # the same seeds each time, not secrets
-    made = [random_policy(chosen, sinks_accept_all=False).text.encode() for _ in range(3)]
+    made = [random_policy(chosen, sinks_accept_all=False, across_sessions=True).text.encode() for _ in range(3)]
     return [_WIDE, POLICY.encode(), b"tools: []\n", *made]
 
 
