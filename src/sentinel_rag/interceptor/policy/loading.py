@@ -16,6 +16,7 @@ from typing import assert_never
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.argument_formats import FORMATS
 from sentinel_rag.interceptor.policy import flow_section, server_section
 from sentinel_rag.interceptor.policy.canonical_literals import impossible_texts
@@ -34,7 +35,6 @@ from sentinel_rag.interceptor.policy.conditions import (
 from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import (
     DEFAULT_SERVER,
-    OWN_SERVERS,
     Effect,
     Parameter,
     Policy,
