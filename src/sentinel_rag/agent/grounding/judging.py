@@ -20,6 +20,7 @@ from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_perce
 from sentinel_rag.agent.grounding.day_parts import judge_day_parts, judge_shares_of_time
 from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
 from sentinel_rag.agent.grounding.denial_verdicts import judge_denials, truly_denied
+from sentinel_rag.agent.grounding.entity_scope import judge_scopes
 from sentinel_rag.agent.grounding.event_words import event_before, judge_events
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words, moment_of
 from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
@@ -155,6 +156,7 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
         (
             *judge_comparisons(reading),
             *judge_denials(reading),
+            *judge_scopes(reading),
             *judge_day_parts(reading),
             *judge_shares_of_time(reading),
         )

@@ -37,7 +37,9 @@ _ACTORS = frozenset({Kind.ACCOUNT, Kind.TITLE})
 _PLACES = frozenset({Kind.ADDRESS, Kind.DOMAIN, Kind.TITLE})
 _CUT = re.compile(r"(?:…|\.\.\.)$")
 _OWNER = re.compile(
-    r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
+    r"\b(?:owned by|assigned to|(?:owner|assignee)(?:\s+(?:of\s+)?\(?(?:incident\s*)?#?\d+\)?)?(?:\s+is|\s*[*_`]*:)?|"
+    r"belongs to)[\s*_`“\"]*$",
+    re.IGNORECASE,
 )
 _OWNS = re.compile(
     r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|"
