@@ -45,6 +45,7 @@ from sentinel_rag.interceptor.readiness import ReadinessRoutes
 from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
 from sentinel_rag.interceptor.responses import away_response, problem
 from sentinel_rag.interceptor.session_routes import SessionRoutes
+from sentinel_rag.interceptor.session_upkeep import SessionUpkeep
 from sentinel_rag.interceptor.store import KeyRing, State, new_audit_id
 from sentinel_rag.interceptor.telling import tell_records, told_upstreams
 from sentinel_rag.interceptor.upstream import Upstream
@@ -128,7 +129,7 @@ def create_app(
                 anyio.create_task_group() as background,
             ):
                 background.start_soon(pins.watch)
-                background.start_soon(mcp.sessions.watch)
+                background.start_soon(SessionUpkeep(mcp.sessions.end_unused, state.handles, clock=utc_now).watch)
                 yield
                 background.cancel_scope.cancel()
         finally:

@@ -172,8 +172,7 @@ class SessionRoutes:
         try:
             await self._journal.append(self._named(session, principal, said, PLAN), alongside=write)
         except BaseException as fault:
-            for value in said:  # another process took a plan, or nothing can be recorded: this one is none
-                session.named.pop(value, None)
+            session.unname(said)  # another process took a plan, or nothing can be recorded: this one is none
             if isinstance(fault, PlanRefused):
                 return problem(Reason.CONFLICT, str(fault))
             raise
@@ -224,8 +223,13 @@ class SessionRoutes:
 
     async def _name(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> None:
         fresh, write = session.name(values, by)
-        if fresh:
+        if not fresh:
+            return
+        try:
             await self._journal.append(self._named(session, principal, fresh, by), alongside=write)
+        except BaseException:
+            session.unname(fresh)
+            raise
 
     def _named(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> ValuesNamed:
         return ValuesNamed(

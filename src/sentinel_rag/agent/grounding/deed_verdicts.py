@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
-from sentinel_rag.agent.grounding.statement_verdicts import is_hedged, is_request
 from sentinel_rag.agent.grounding.subjects import Subject, Topic
 
 _CHANGED = (
@@ -106,32 +106,36 @@ def unfounded_deeds(
     text: str, subjects: Sequence[Subject], index: EvidenceIndex, question: str
 ) -> Iterator[tuple[int, int]]:
     """The places of deeds and of words of an authority that nothing of the conversation tells."""
-    if text.rstrip(" *_").endswith("?"):
-        return
     plain = re.sub(r"[*_`]", " ", text)
+    clauses = clauses_of(plain)
+
+    def advised(match: re.Match[str]) -> bool:
+        clause = clause_at(clauses, match.start("deed"))
+        return clause.asks or clause.reports
+
     own = [
         match
         for match in _ASSISTANT.finditer(plain)
-        if not _open(plain, match) and not _NO_CHANGE.match(match[0] + plain[match.end() : match.end() + 30])
+        if not (clause_at(clauses, match.start("deed")).asks or _open(plain, match))
+        and not _NO_CHANGE.match(match[0] + plain[match.end() : match.end() + 30])
     ]
-    advised = is_request(plain)
     own += [
         match
         for match in _RESPONSE.finditer(plain)
-        if not advised and not _open(plain, match) and not _told(plain, match, index, question)
+        if not advised(match) and not _open(plain, match) and not _told(plain, match, index, question)
     ]
     incidents = [subject for subject in subjects if subject.topic is Topic.INCIDENT]
-    if incidents and not advised:
+    if incidents:
         own += [
             match
             for match in _BY_NAME.finditer(plain)
-            if not _open(plain, match) and not _told_of(incidents, plain, match)
+            if not advised(match) and not _open(plain, match) and not _told_of(incidents, plain, match)
         ]
     if own and not _changed(subjects, index):
         yield from (match.span("deed") for match in own)
     for pattern in _AUTHORITY:
         for match in pattern.finditer(plain):
-            if not advised and not _open(plain, match) and not _told(plain, match, index, question):
+            if not advised(match) and not _open(plain, match) and not _told(plain, match, index, question):
                 yield match.span("deed")
 
 
@@ -147,7 +151,8 @@ def _open(text: str, match: re.Match[str]) -> bool:
     before = clause[: clause.find(match["deed"])]
     if _CONDITION.search(match["deed"]):
         return True
-    return bool(_DENIED.search(before)) or is_hedged(before) or bool(re.search(r"\bcould not\b", clause, re.IGNORECASE))
+    guessed = clause_at(clauses_of(text), match.start("deed")).leaves_open(match.start("deed"))
+    return guessed or bool(_DENIED.search(before)) or bool(re.search(r"\bcould not\b", clause, re.IGNORECASE))
 
 
 def _clause(text: str, match: re.Match[str]) -> str:

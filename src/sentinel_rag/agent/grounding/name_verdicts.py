@@ -78,7 +78,7 @@ _WORKS_ON = re.compile(
     r"updated|handl\w+|works?|working|status|ask|contact|speak|talk|consult|coordinate|hand over)\b",
     re.IGNORECASE,
 )
-_ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
+ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
 """Fields that name who works on an incident, not what it is about."""
 _ROW = re.compile(r"/rows/\d+")
 _TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
@@ -178,7 +178,7 @@ def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None
     """A verdict against the atom where it stands in results, but not at the thing that it is tied to."""
     text = reading.text
     if not _WORKS_ON.search(text):
-        leaves = [leaf for leaf in leaves if leaf.key not in _ROLES] or leaves
+        leaves = [leaf for leaf in leaves if leaf.key not in ROLES] or leaves
     own = [subject for subject in reading.subjects if subject.start <= atom.start and atom.end <= subject.end]
     strong_self = [subject for subject in own if subject.topic in STRONG]
     others = [subject for subject in reading.subjects if subject not in own and subject.start >= 0]

@@ -6,14 +6,11 @@ The sessions are those of every other way in, with their labels and their floor;
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Mapping
 
-import anyio
 from starlette.requests import Request
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.interceptor.downstream.client_sessions import ClientSessions
 from sentinel_rag.interceptor.downstream.messages import Code, RpcFault
 from sentinel_rag.interceptor.limits import Limits
@@ -23,10 +20,6 @@ from sentinel_rag.interceptor.store import Principal, Scope, Session, SessionSto
 from sentinel_rag.interceptor.upstream import Upstream
 
 SESSION_HEADER = "mcp-session-id"
-WATCH_S = 900.0
-"""How often it is looked for sessions that nobody uses."""
-
-_log = logging.getLogger(__name__)
 
 
 class SessionDoor:
@@ -74,15 +67,10 @@ class SessionDoor:
             await self._end(before.session_id, principal.key_id)
         return found
 
-    async def watch(self) -> None:
-        """End the sessions that stood for a key and that nobody used for a day, for as long as it is not cancelled."""
-        while True:
-            try:
-                for key_id, session_id in await self._standing.unused():
-                    await self._end(session_id, key_id)
-            except SentinelError as error:  # a state that is away is back at the next time
-                _log.warning("sessions that nobody uses could not be ended: %s", error)
-            await anyio.sleep(WATCH_S)
+    async def end_unused(self) -> None:
+        """End the sessions that stood for a key and that nobody used for a day."""
+        for key_id, session_id in await self._standing.unused():
+            await self._end(session_id, key_id)
 
     async def named(self, request: Request, principal: Principal) -> Session:
         """The session of the request's header. Raises RpcFault unless there is one header, and Unread as `own` does."""

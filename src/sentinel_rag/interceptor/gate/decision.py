@@ -13,11 +13,10 @@ from typing import assert_never
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, join_all
-from sentinel_rag.interceptor.approvals import ApprovalSpent, TurnedAway
+from sentinel_rag.interceptor.approvals import ApprovalSpent, TurnedAway, question_about
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
 from sentinel_rag.interceptor.flow.record import flow_record
-from sentinel_rag.interceptor.gate.approval_question import question_about
 from sentinel_rag.interceptor.gate.call import DecidedCall, EnteredCall
 from sentinel_rag.interceptor.gate.endings import Endings
 from sentinel_rag.interceptor.gate.running import Running

@@ -90,18 +90,22 @@ class Result:
         call, session = decided.call, decided.session
         # All of them before the first pause.
         writes = [(source, *session.name(values, source)) for source, values in named.items()]
-        for source, fresh, write in writes:
-            if fresh:
-                await self._stores.journal.append(
-                    ValuesNamed(
-                        audit_id=call.audit_id,
-                        key_id=call.key_id,
-                        session_id=session.session_id,
-                        source=source,
-                        values=tuple((str(value.kind), value.text) for value in fresh),
-                    ),
-                    alongside=write,
-                )
+        for place, (source, fresh, write) in enumerate(writes):
+            if not fresh:
+                continue
+            event = ValuesNamed(
+                audit_id=call.audit_id,
+                key_id=call.key_id,
+                session_id=session.session_id,
+                source=source,
+                values=tuple((str(value.kind), value.text) for value in fresh),
+            )
+            try:
+                await self._stores.journal.append(event, alongside=write)
+            except BaseException:
+                for _, values, _ in writes[place:]:
+                    session.unname(values)
+                raise
 
 
 def _chosen(decided: DecidedCall, value: JsonValue, view: View) -> dict[str, frozenset[NamedValue]]:

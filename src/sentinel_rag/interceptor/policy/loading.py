@@ -33,7 +33,7 @@ from sentinel_rag.interceptor.policy.conditions import (
 )
 from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
-from sentinel_rag.interceptor.policy.own_tools import OWN_TOOLS
+from sentinel_rag.interceptor.policy.own_tools import OWN_TOOLS, QUERY_SHAPED
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
 
@@ -141,6 +141,9 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
         else:
             parameters = _parameters(section, kinds, problems)
         rules = _rules(section, parameters, rule_ids, problems)
+        fields = flow_section.fields(section, problems)
+        if name in QUERY_SHAPED and (server or DEFAULT_SERVER) == DEFAULT_SERVER:
+            problems += flow_section.query_shaped_faults(section, fields)
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
         tools.append(
             ToolPolicy(
@@ -154,7 +157,7 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 aliases=tuple(aliases),
                 timeout_s=timeout,
                 accepts=flow_section.label(section, "accepts", problems),
-                fields=flow_section.fields(section, problems),
+                fields=fields,
                 reads=flow_section.resources(section, "reads", parameters, problems),
                 writes=flow_section.resources(section, "writes", parameters, problems),
                 approvers=tuple(section.texts("approvers", pattern=_NAME)),

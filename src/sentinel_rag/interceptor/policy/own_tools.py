@@ -16,6 +16,10 @@ from sentinel_rag.contracts.web_tools import WEB_TOOLS
 from sentinel_rag.interceptor.policy.conditions import Kind, ValueType
 from sentinel_rag.interceptor.policy.model import Parameter
 
+QUERY_SHAPED = frozenset({"run_freeform_kql", "get_alert_events"})
+"""Tools of the Sentinel server whose columns are named, and whose rows may be made up, by the text of a query: `project
+Total = CommandLine`, `evaluate pivot(CommandLine)`, `print owner = "..."`."""
+
 _FORMATS = {"file_path": "path", "directory": "path", "url": "url"}
 
 

@@ -1,9 +1,12 @@
-"""The values behind handles. They belong to one session, are found only with it, and go when it closes."""
+"""The values behind handles. They belong to one session, are found only with it, and go when it closes, or once nobody
+has used it for a month: the session's row counts them, so that no call is the slower for what was kept before.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
 
 import msgspec
@@ -11,12 +14,20 @@ import msgspec
 from sentinel_rag.audit import Connection, StateDatabase, Work
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.references import NoSuchHandle, Reference, step_into
 from sentinel_rag.interceptor.flow.view import Hidden
 from sentinel_rag.interceptor.policy.fields import pointer_text
+from sentinel_rag.interceptor.store.session_tables import PART_BYTES
 
 MAX_SESSION_BYTES = 64_000_000
-"""Hidden values that one session may keep; the results beyond it, oldest first, are forgotten."""
+"""What one session may keep of hidden values; the results beyond it, oldest first, are forgotten."""
+
+KEPT = timedelta(days=30)
+"""Without a call for as long a session's hidden values are forgotten; its label stays."""
+
+MAX_FORGOTTEN = 100
+"""Sessions whose values are forgotten at a time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,25 +54,33 @@ class HandleStore:
     def keep(self, session_id: str, hidden: Collection[Hidden]) -> Work[object]:
         """The write that stores the hidden parts of a result; of one that comes when its session is closed, nothing."""
 
-        def write(connection: Connection) -> None:
-            is_open = connection.execute(
-                "SELECT 1 FROM session WHERE session_id = ? AND closed_at IS NULL", [session_id]
-            ).fetchone()
-            if is_open is None:
-                return
-            connection.executemany(
-                "INSERT INTO handle VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        *(session_id, part.reference.result, pointer_text(part.reference.path), part.encoded),
-                        *(part.label.sensitivity.value, part.label.integrity.value),
-                    )
-                    for part in hidden
-                ],
+        rows = [
+            (
+                *(session_id, part.reference.result, pointer_text(part.reference.path), part.encoded),
+                *(part.label.sensitivity.value, part.label.integrity.value),
             )
-            _forget_oldest(connection, session_id)
+            for part in hidden
+        ]
+        size = sum(_size(pointer, len(encoded)) for _, _, pointer, encoded, *_ in rows)
+
+        def write(connection: Connection) -> None:
+            counted = connection.execute(
+                "UPDATE session SET hidden_bytes = hidden_bytes + ? WHERE session_id = ? AND closed_at IS NULL "
+                "RETURNING hidden_bytes",
+                [size, session_id],
+            ).fetchone()
+            if counted is None:
+                return
+            connection.executemany("INSERT INTO handle VALUES (?, ?, ?, ?, ?, ?)", rows)
+            if counted[0] > MAX_SESSION_BYTES:
+                _forget_oldest(connection, session_id, counted[0])
 
         return write
+
+    def forget_unused(self, now: datetime) -> int:
+        """Forget the hidden values of sessions without a call for `KEPT`; of how many, at most `MAX_FORGOTTEN`.
+        Blocks."""
+        return self._database.run_now(lambda connection: _forget_unused(connection, format_time(now - KEPT)))
 
 
 def next_result(connection: Connection, session_id: str) -> int:
@@ -105,15 +124,33 @@ def _find(connection: Connection, session_id: str, reference: Reference) -> Foun
     raise NoSuchHandle("there is no such handle in this session")
 
 
-def _forget_oldest(connection: Connection, session_id: str) -> None:
-    kept, newest = 0, True
-    sizes = connection.execute(
-        "SELECT result, sum(length(value)) FROM handle WHERE session_id = ? GROUP BY result ORDER BY result DESC",
-        [session_id],
+def _size(pointer: str, value_bytes: int) -> int:
+    """What one hidden value counts. Reckoned here alone: the engines count characters of a text differently."""
+    return value_bytes + len(pointer) + PART_BYTES
+
+
+def _forget_oldest(connection: Connection, session_id: str, kept: int) -> None:
+    """Forget whole results until what is left fits; the newest stays, whatever it takes."""
+    one = "SELECT {}(result) FROM handle WHERE session_id = ?"
+    newest = connection.execute(one.format("max"), [session_id]).fetchone()[0]
+    while kept > MAX_SESSION_BYTES:
+        oldest = connection.execute(one.format("min"), [session_id]).fetchone()[0]
+        if oldest == newest:
+            break
+        parts = connection.execute(
+            "SELECT pointer, length(value) FROM handle WHERE session_id = ? AND result = ?", [session_id, oldest]
+        )
+        kept -= sum(_size(pointer, length) for pointer, length in parts)
+        connection.execute("DELETE FROM handle WHERE session_id = ? AND result = ?", [session_id, oldest])
+    connection.execute("UPDATE session SET hidden_bytes = ? WHERE session_id = ?", [kept, session_id])
+
+
+def _forget_unused(connection: Connection, limit: str) -> int:
+    unused = connection.execute(
+        f"SELECT session_id FROM session WHERE hidden_bytes > 0 AND used_at < ? LIMIT {MAX_FORGOTTEN}",  # noqa: S608  # a number
+        [limit],
     ).fetchall()
-    for result, size in sizes:
-        kept += size
-        if kept > MAX_SESSION_BYTES and not newest:
-            connection.execute("DELETE FROM handle WHERE session_id = ? AND result <= ?", [session_id, result])
-            return
-        newest = False
+    for (session_id,) in unused:
+        connection.execute("DELETE FROM handle WHERE session_id = ?", [session_id])
+        connection.execute("UPDATE session SET hidden_bytes = 0 WHERE session_id = ?", [session_id])
+    return len(unused)

@@ -152,6 +152,12 @@ class Session:
 
         return fresh, write
 
+    def unname(self, values: Iterable[NamedValue]) -> None:
+        """Take back what `name` noted, since its write failed: nothing is named that no record says, and the next time
+        is the first again. What the file says after all is read from there."""
+        for value in values:
+            self.named.pop(value, None)
+
     def commit(self, plan: Sequence[NamedValue], by: str) -> Work[object]:
         """Note a plan, all of it, and return the write that makes it last. Raises PlanRefused, as the write does, where
         something was read already, there is a plan, or no room for all."""
@@ -319,7 +325,8 @@ class SessionStore:
 
             def write(connection: Connection) -> None:
                 closed = connection.execute(
-                    "UPDATE session SET closed_at = ? WHERE session_id = ? AND closed_at IS NULL", [now, session_id]
+                    "UPDATE session SET closed_at = ?, hidden_bytes = 0 WHERE session_id = ? AND closed_at IS NULL",
+                    [now, session_id],
                 ).rowcount
                 if not closed:
                     raise _ClosedAlready

@@ -102,7 +102,7 @@ class StandingSessions:
 def _standing(connection: Connection, key_id: str) -> tuple[str, str, str | None, str | None] | None:
     row: tuple[str, str, str | None, str | None] | None = connection.execute(
         "SELECT session_id, standing_session.used_at, closed_at, user_key_id "
-        "FROM standing_session JOIN session USING (session_id) WHERE standing_session.key_id = ?",
+        "FROM standing_session LEFT JOIN session USING (session_id) WHERE standing_session.key_id = ?",
         [key_id],
     ).fetchone()
     return row
