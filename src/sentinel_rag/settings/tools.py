@@ -53,13 +53,13 @@ def files_root(home: Path) -> Callable[[str], Path]:
     return convert
 
 
-def search_problems(provider: str, url: str | None, key: str) -> list[str]:
+def search_problems(provider: str, url: str | None, *, has_key: bool) -> list[str]:
     """What a search provider lacks."""
     if provider == "searxng" and url is None:
         return ["SENTINEL_SEARCH_URL: is missing; searxng needs the address of your instance"]
-    if provider in ("brave", "tavily") and not key:
+    if provider in ("brave", "tavily") and not has_key:
         return [f"SENTINEL_SEARCH_API_KEY: is missing; {provider} needs a key"]
-    if provider == "bundled" and (url is not None or key):
+    if provider == "bundled" and (url is not None or has_key):
         return ["SENTINEL_SEARCH_PROVIDER: is missing; an address or a key is set, but not whose they are"]
     return []
 
