@@ -15,6 +15,7 @@ SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
 
 
 def table_names(text: str) -> tuple[str, ...]:
+    """Names by comma, each once."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if not _TABLE.fullmatch(name):
@@ -23,6 +24,7 @@ def table_names(text: str) -> tuple[str, ...]:
 
 
 def reader_names(text: str) -> tuple[str, ...]:
+    """Names by comma, each once, of people or groups."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if not is_reader_name(name):
@@ -31,6 +33,7 @@ def reader_names(text: str) -> tuple[str, ...]:
 
 
 def host_names(text: str) -> tuple[str, ...]:
+    """Host names by comma, in lower case, each once."""
     names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     for name in names:
         if not _HOST.fullmatch(name):
@@ -39,6 +42,8 @@ def host_names(text: str) -> tuple[str, ...]:
 
 
 def files_root(home: Path) -> Callable[[str], Path]:
+    """A converter to a folder that neither holds `home` nor lies in one of its private folders."""
+
     def convert(text: str) -> Path:
         root = Path(text).expanduser().absolute()
         if not root.is_dir():
