@@ -50,6 +50,10 @@ DURABILITIES = ("process", "power")
 LOG_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR")
 
 
+_HARDLY_DIFFERS = 0.88
+"""A letter or two in names of this length; other products' names are farther off."""
+
+
 def default_home(environment: Mapping[str, str]) -> Path:
     """`SENTINEL_HOME`, or the platform's folder for user data."""
     text = environment.get("SENTINEL_HOME", "").strip()
@@ -176,6 +180,21 @@ def _misspelt(from_file: Mapping[str, str], env_file: Path) -> list[str]:
         for name in sorted(from_file)
         if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known
     ]
+
+
+def misspelt_settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:
+    """Variables of the environment that hardly differ from a setting and are none, each with the setting that may be
+    meant. They are no error: the environment may hold names of other products that begin alike."""
+    from difflib import get_close_matches
+
+    if environment is None:
+        import os
+
+        environment = os.environ  # noqa: TID251  # this package is the one reader
+    known = {variable.name for variable in VARIABLES}
+    strange = (n for n in sorted(environment) if n.startswith("SENTINEL_") and not n.startswith(UPSTREAM_PREFIX))
+    near = {name: get_close_matches(name, known, 1, _HARDLY_DIFFERS) for name in strange if name not in known}
+    return {name: close[0] for name, close in near.items() if close}
 
 
 def _nearest(name: str, known: set[str]) -> str:

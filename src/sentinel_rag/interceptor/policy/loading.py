@@ -67,7 +67,6 @@ def read_policy_file(path: Path) -> bytes:
     except OSError as error:
         raise ConfigurationError(
             f"The policy file {path} cannot be read: {error.strerror}.",
-            problems=(f"{path}:1: {error.strerror}",),
             next_step="Check the path and its permissions.",
         ) from error
 

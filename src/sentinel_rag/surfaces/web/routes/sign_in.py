@@ -38,7 +38,12 @@ async def once(token: LinkToken, web: Parts) -> Response:
         raise _no_link()
     # Opening the page spends nothing: what looks at links ahead of people does not sign in.
     return HTMLResponse(
-        page("Sign in", '<form method="post"><button autofocus>Sign in as the owner of this machine</button></form>')
+        page(
+            "Sign in",
+            "<h1>Sentinel RAG</h1>"
+            "<p>This link signs in whoever runs it, once. Everybody else has a name and a password.</p>"
+            '<form method="post"><button autofocus>Sign in as the owner of this machine</button></form>',
+        )
     )
 
 
@@ -100,7 +105,8 @@ def page(title: str, body: str) -> str:
     """A page of this surface's own, which loads nothing. `body` is HTML that is safe already."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><body>{body}</body></html>'
+        f'<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
+        f"<body>{body}</body></html>"
     )
 
 
@@ -143,7 +149,9 @@ def _without_cookie(web: Web) -> Response:
 
 
 def _no_link() -> Problem:
-    return Problem(404, "not_found", "There is no such link, or it was used or is over.", "sentinel users link")
+    return Problem(
+        404, "not_found", "There is no such link, or it was used or is over.", "For a new one run: sentinel users link"
+    )
 
 
 def _session(web: Web, account: Account, csrf: str | None, ends_at: str) -> dict[str, Any]:
