@@ -71,7 +71,7 @@ class Doorkeeper:
         request.scope.pop(UNCOUNTED, None)
         self._within_rate(self.rates.take, principal)
 
-    def count_unread(self, request: Request) -> None:
+    def _count_unread(self, request: Request) -> None:
         """Count a request that ends before anybody has counted it; one that has no room in its rate counts for
         nothing, as everywhere."""
         principal = request.scope.pop(UNCOUNTED, None)
@@ -83,7 +83,7 @@ class Doorkeeper:
         assert isinstance(refusal, Refusal)
         if not isinstance(refusal, Unread):
             return refusal.response
-        self.count_unread(request)
+        self._count_unread(request)
         return await self.refusals.unread(request, refusal)
 
     def _within_rate(self, ask: Callable[[str, Rate | None], float | None], principal: Principal) -> None:
