@@ -3,7 +3,8 @@
 Each question of `questions/heldout.yaml` is asked of a small scripted estate at a fixed time; what counts is the calls
 that reached the gateway and the outcome. `questions/development.yaml` was used while building and is told beside it.
 The gateway offers the tools of files and of the web as well, so a workspace question that strays there is wrong. No
-network, no model, no clock.
+network, no model, no clock. A set with `templates: shipped` is asked with the templates that ship, the others with the
+few of the small estate. `confidently_wrong` counts answers that are neither right nor a question back nor a refusal.
 """
 
 from __future__ import annotations
@@ -22,6 +23,8 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
+from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.testing.scripted_gateway import rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 QUESTIONS = Path(__file__).parent / "questions"
@@ -34,6 +37,8 @@ _DEFAULTS: dict[str, dict[str, Any]] = {
     for tool in SHIPPED_TOOLS
 }
 _ELSEWHERE = {tool.name: DocumentResult({}) for tool in SHIPPED_TOOLS if tool not in SENTINEL_TOOLS}
+_SHIPPED_TEMPLATES = tuple(template.to_row() for template in load_templates().values())
+_SAYS_WHY = (Outcome.CLARIFICATION, Outcome.OUT_OF_SCOPE)
 _FIXED = {"guard": "I can only read", "help": "I read Microsoft Sentinel", "sample_data": "context poisoning"}
 
 
@@ -59,9 +64,11 @@ def auxiliary(call: ToolCall) -> bool:
     ) or (call.tool_name == "list_kql_templates")
 
 
-async def ask(item: dict[str, Any]) -> tuple[Answer, list[ToolCall]]:
+async def ask(item: dict[str, Any], *, shipped: bool = False) -> tuple[Answer, list[ToolCall]]:
     gateway = small_estate()
     gateway.answers.update(_ELSEWHERE)
+    if shipped:
+        gateway.answers["list_kql_templates"] = lambda _: rows_result(_SHIPPED_TEMPLATES, table="", time_column="")
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
     for before in item.get("after", ()):
         await analyst.answer(before, session_id="s")
@@ -70,9 +77,14 @@ async def ask(item: dict[str, Any]) -> tuple[Answer, list[ToolCall]]:
 
 
 def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall]) -> tuple[bool, bool]:
-    """(right tool or outcome, also every argument exact)."""
+    """(right tool or outcome, also every argument exact). `ask_ok`: to ask back is right too; `said_why`: only a
+    sentence is."""
     expected = expected_calls(item)
     wants = item.get("outcome")
+    if item.get("ask_ok") and answer.outcome is Outcome.CLARIFICATION:
+        return True, True
+    if wants == "said_why":
+        return answer.outcome in _SAYS_WHY, answer.outcome in _SAYS_WHY
     wants_templates = any(tool == "list_kql_templates" for tool, _ in expected)
     made = [call for call in calls if wants_templates or not auxiliary(call)]
     if wants == "clarification" and answer.outcome is not Outcome.CLARIFICATION:
@@ -98,17 +110,20 @@ def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall]) -> tuple[
 def measure(path: Path, *, verbose: bool) -> dict[str, Any]:
     document = yaml.safe_load(path.read_text())
     items = document["questions"]
-    tools = exact = asked_back = rightly = wanted = 0
+    tools = exact = asked_back = rightly = wanted = found = wrongly_sure = 0
     wrong: Counter[str] = Counter()
     for item in items:
-        answer, calls = asyncio.run(ask(item))
+        answer, calls = asyncio.run(ask(item, shipped=document.get("templates") == "shipped"))
         tool_right, all_right = judge(item, answer, calls)
+        wrongly_sure += not all_right and answer.outcome not in _SAYS_WHY
         tools += tool_right
         exact += all_right
+        may_ask = item.get("outcome") in ("clarification", "said_why") or bool(item.get("ask_ok"))
         wanted += item.get("outcome") == "clarification"
         if answer.outcome is Outcome.CLARIFICATION:
             asked_back += 1
-            rightly += item.get("outcome") == "clarification"
+            rightly += may_ask
+            found += item.get("outcome") == "clarification"
         if not all_right:
             wrong[item.get("tool") or item.get("outcome") or item["any_of"][0]["tool"]] += 1
             if verbose:
@@ -124,18 +139,32 @@ def measure(path: Path, *, verbose: bool) -> dict[str, Any]:
         "all_arguments_exact": round(exact / len(items), 3),
         "asked_back": asked_back,
         "clarification_precision": round(rightly / asked_back, 3) if asked_back else None,
-        "clarification_recall": round(rightly / wanted, 3) if wanted else None,
+        "clarification_recall": round(found / wanted, 3) if wanted else None,
+        "confidently_wrong": wrongly_sure,
         "wrong_by_expectation": dict(wrong.most_common()),
         "first_measured": document.get("first_measured"),
     }
 
 
+_USED_WHILE_BUILDING = ("development", "triage")
+_SETS = (
+    "heldout",
+    "heldout_late",
+    "heldout_final",
+    "heldout_round2",
+    "heldout_round2_final",
+    "heldout_hunting",
+    "heldout_manager",
+    *_USED_WHILE_BUILDING,
+)
+
+
 def main() -> None:
     verbose = "--verbose" in sys.argv
     measured = {}
-    for name in ("heldout", "heldout_late", "heldout_final", "heldout_round2", "heldout_round2_final", "development"):
+    for name in _SETS:
         # The held-apart questions are never listed, so that nobody tunes on them by accident.
-        measured[name] = measure(QUESTIONS / f"{name}.yaml", verbose=verbose and name == "development")
+        measured[name] = measure(QUESTIONS / f"{name}.yaml", verbose=verbose and name in _USED_WHILE_BUILDING)
     write("offline_accuracy", measured, claim="The offline analyst plans the right call on questions held apart.")
 
 

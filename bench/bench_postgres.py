@@ -1,7 +1,8 @@
 """What a call costs with the gateway's state in PostgreSQL, beside the same call with SQLite: in one run, alternating.
 
 The PostgreSQL server waits for its disk at each commit, as in production, and stands on the same machine; a network
-adds its round trips. Then the same calls over two gateways that share the state, whose commits follow one another.
+adds its round trips. Then the same calls over two gateways that share the state, whose commits follow one another; and
+what it costs on either engine when a call raises all sessions of a key that has many.
 """
 
 from __future__ import annotations
@@ -20,10 +21,13 @@ import uvloop
 
 from bench.gateway_processes import LEAN_EXECUTOR, Call, executor, http_client, interceptor, p50_ms, through, timed
 from bench.harness import write
+from bench.session_rises import SESSIONS, rises
 from sentinel_rag.audit import JournalReader, PostgresPlace
+from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.testing.postgres_server import running_postgres
 
 ROUNDS, CALLS, WARM_UP = 10, 150, 300
+NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "postgresql_two_gateways": "two gateways on PostgreSQL"}
 
 
 def in_turn(calls: list[Call]) -> Call:
@@ -71,6 +75,22 @@ async def measure(gateways: dict[str, list[Any]]) -> dict[str, Any]:
         return found
 
 
+def shown(measured: dict[str, Any]) -> dict[str, object]:
+    """What the page of the benchmarks shows."""
+    found: dict[str, object] = {}
+    for concurrency in (1, 16):
+        for name, way in measured[f"concurrency_{concurrency}"].items():
+            place = f"{concurrency} at once, {NAMES[name]}"
+            found[f"{place}: p50 ms"] = way["p50_ms"]
+            if name != "sqlite":
+                found[f"{place}: throughput to that of SQLite"] = way["throughput_ratio_to_sqlite"]
+    for name, by_many in measured["rise_of_all_sessions_of_a_key"].items():
+        most = by_many[f"sessions_{SESSIONS[-1]}"]
+        found[f"a call that raises {SESSIONS[-1]:,} sessions, {NAMES[name]}: ms"] = most["rise_ms"]
+        found[f"the same to one session after another, {NAMES[name]}"] = most["ratio_to_one_by_one"]
+    return found
+
+
 def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -92,13 +112,21 @@ def main() -> None:
         gateways["postgresql_two_gateways"].append(replace(beside, key=shared.key))  # one agent at both
         measured = uvloop.run(measure(gateways))
         measured["chain_of_two_gateways_intact"] = JournalReader(first).verify().intact
+        measured["rise_of_all_sessions_of_a_key"] = {}
+        of_rises = PostgresPlace(server.url, "rises", folder / "rises_postgresql")
+        for name, place in (("sqlite", None), ("postgresql", of_rises)):
+            with open_state(folder / f"rises_{name}", postgres=place) as state:
+                measured["rise_of_all_sessions_of_a_key"][name] = rises(state)
         measured["load_average_1_min"] = round(os.getloadavg()[0], 1)
     write(
         "postgres",
         measured,
         claim="With the state in PostgreSQL on the same machine a call costs more than with SQLite, whose commit "
-        "happens in the gateway's own process; two gateways share one state without a fork of its chain. Reported as "
+        "happens in the gateway's own process; two gateways share one state without a fork of its chain. A call that "
+        "raises all sessions of its key does so with a handful of statements, however many they are. Reported as "
         "measured.",
+        figures=shown(measured),
+        group="speed",
     )
 
 

@@ -19,7 +19,8 @@ from typing import Any
 import aiohttp
 
 from bench.harness import timings, write
-from sentinel_rag.assembly.plan import Ports, workspace_folder
+from sentinel_rag.assembly.home_folders import workspace_folder
+from sentinel_rag.assembly.plan import Ports
 from sentinel_rag.assembly.processes import running_zones
 from sentinel_rag.assembly.web_access import people_folder
 from sentinel_rag.assembly.zones import key_store
@@ -72,7 +73,7 @@ def accounts(settings: Settings, count: int) -> list[str]:
             name = f"person-{number}"
             key, info = keys.create([Scope.USER], name=name, for_key="agent")
             account = people.add(name, [Role.ANALYST], password=None, key=key, key_id=info.key_id)
-            tokens.append(people.begin(account.user_id, lasts=timedelta(hours=9), program=True).token)
+            tokens.append(people.sign_ins.begin(account.user_id, lasts=timedelta(hours=9), program=True).token)
     return tokens
 
 

@@ -27,7 +27,7 @@ import yaml
 
 from bench.deploy_rendering import RENDERED
 from sentinel_rag.assembly.apart import FIRST_PORTS
-from sentinel_rag.settings import TOOL_ZONES
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.testing.containers import Container
 from sentinel_rag.testing.network_policies import Way, ways
 from sentinel_rag.testing.private_authority import Authority
@@ -213,7 +213,7 @@ def zones_apart(folder: Path, names: dict[str, str], images: Path | None) -> Ite
     token = {zone: f"{zone}-token-{'x' * 32}" for zone in ZONES}
     key = f"sr_agent_{'k' * 43}"
     urls = {zone: f"https://{ADDRESSES[zone]}:{PORTS[zone][0]}" for zone in ZONES}
-    tools = {name: f"https://{ADDRESSES[_zone_of(name)]}:{8451 + place}" for place, name in enumerate(TOOL_ZONES)}
+    tools = {name: f"https://{ADDRESSES[_zone_of(name)]}:{8451 + place}" for place, name in enumerate(OWN_SERVERS)}
     given: dict[str, dict[str, str]] = {
         "tools-data": {"SENTINEL_WORKSPACE": "sample", "SENTINEL_ZONE_TOKEN": token["tools-data"]},
         "tools-files": {"SENTINEL_ZONE_TOKEN": token["tools-files"]},
@@ -246,7 +246,7 @@ def zones_apart(folder: Path, names: dict[str, str], images: Path | None) -> Ite
                 inside_of += ["unshare", "--mount", sys.executable, "-c", ENTER, str(images / role), str(folder)]
             made = Container(home, {**proof, **settings}, inside=inside_of)
             options = (
-                ["--tools", ",".join(name for name in TOOL_ZONES if _zone_of(name) == zone)] if role == "tools" else []
+                ["--tools", ",".join(name for name in OWN_SERVERS if _zone_of(name) == zone)] if role == "tools" else []
             )
             if zone == "tools-data":
                 _must(made.run("workspace", "generate", "--events", "2000"))

@@ -18,7 +18,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.plan import Ports, workspace_folder
+from sentinel_rag.assembly.home_folders import workspace_folder
+from sentinel_rag.assembly.plan import Ports
 from sentinel_rag.assembly.processes import RunningZones, running_zones
 from sentinel_rag.assembly.state_place import gateway_folder
 from sentinel_rag.audit import JournalReader

@@ -19,7 +19,8 @@ from sentinel_rag.assembly.model_access import (
     open_models,
 )
 from sentinel_rag.assembly.model_identity import create_app
-from sentinel_rag.assembly.plan import Listener, ModelPlan, plan_model
+from sentinel_rag.assembly.plan import ModelPlan, plan_model
+from sentinel_rag.assembly.zone_plan import Listener
 from sentinel_rag.assembly.zones import BUILDERS
 from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
 from sentinel_rag.testing.loopback import serve

@@ -16,24 +16,12 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.surfaces.cli import main
+from sentinel_rag.testing.records import call_intent
 
 
 def intent(audit_id: str, tool: str) -> CallIntended:
-    return CallIntended(
-        audit_id=audit_id,
-        key_id="key",
-        session_id="first",
-        tool=tool,
-        requested_tool=f"old_{tool}",
-        server="sentinel",
-        effect="read",
-        arguments={"text": "\x1b[31m"},
-        arguments_sha256="00",
-        rule_id="any",
-        label=TOP,
-        context_before=BOTTOM,
-        context_after=TOP,
-        policy_sha256="00",
+    return call_intent(
+        audit_id, tool=tool, requested_tool=f"old_{tool}", session_id="first", arguments={"text": "\x1b[31m"}
     )
 
 

@@ -17,17 +17,12 @@ from sentinel_rag.interceptor.store.state import INSTANCES_FOLDER, JOURNAL_FILE
 OTHER = """
 import asyncio, sys
 from pathlib import Path
-from sentinel_rag.audit import CallIntended, SessionChanged
-from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.audit import SessionChanged
 from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.testing.records import call_intent
 
 with open_state(Path(sys.argv[1])) as state:
-    event = CallIntended(
-        audit_id="theirs", key_id="k", session_id="s", tool="t", requested_tool="t", server="s", effect="read",
-        arguments={}, arguments_sha256="", rule_id="r", label=TOP, context_before=BOTTOM, context_after=TOP,
-        policy_sha256="",
-    )
-    asyncio.run(state.journal.append(event))
+    asyncio.run(state.journal.append(call_intent("theirs")))
     print(state.instance.instance_id, flush=True)
     for line in sys.stdin:
         for number in range(int(line)):

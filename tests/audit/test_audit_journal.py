@@ -17,7 +17,6 @@ import pytest
 
 from sentinel_rag.audit import (
     GENESIS,
-    CallIntended,
     CallOutcome,
     DamagedJournal,
     Database,
@@ -28,26 +27,7 @@ from sentinel_rag.audit import (
     SessionChanged,
 )
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.labels import BOTTOM, TOP
-
-
-def intent(audit_id: str) -> CallIntended:
-    return CallIntended(
-        audit_id=audit_id,
-        key_id="key",
-        session_id="session",
-        tool="query_incidents",
-        requested_tool="query_incidents",
-        server="sentinel",
-        effect="read",
-        arguments={"limit": 3},
-        arguments_sha256="00",
-        rule_id="any",
-        label=TOP,
-        context_before=BOTTOM,
-        context_after=TOP,
-        policy_sha256="00",
-    )
+from sentinel_rag.testing.records import call_intent
 
 
 def outcome(audit_id: str) -> CallOutcome:
@@ -118,9 +98,9 @@ async def test_an_intent_without_an_outcome_reads_as_unknown_and_a_restart_says_
     path = tmp_path / "j.sqlite"
     with Database(path) as database:
         journal = Journal(database)
-        await journal.append(intent("done"))
+        await journal.append(call_intent("done"))
         await journal.append(outcome("done"))
-        await journal.append(intent("cut"))
+        await journal.append(call_intent("cut"))
     assert [entry.outcome for entry in JournalReader(path).read()] == [
         OutcomeStatus.SUCCESS,
         None,

@@ -17,7 +17,6 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.audit import (
-    CallIntended,
     CallOutcome,
     DamagedJournal,
     Database,
@@ -32,7 +31,7 @@ from sentinel_rag.audit import (
 )
 from sentinel_rag.audit.instances import exclusive
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.testing.records import call_intent
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -49,25 +48,6 @@ class Calendar:
 
 def opened(audit_id: str, session_id: str = "session") -> SessionChanged:
     return SessionChanged(audit_id=audit_id, key_id="key", session_id=session_id, change="opened")
-
-
-def intent(audit_id: str) -> CallIntended:
-    return CallIntended(
-        audit_id=audit_id,
-        key_id="key",
-        session_id="session",
-        tool="query_incidents",
-        requested_tool="query_incidents",
-        server="sentinel",
-        effect="read",
-        arguments={"limit": 3},
-        arguments_sha256="00",
-        rule_id="any",
-        label=TOP,
-        context_before=BOTTOM,
-        context_after=TOP,
-        policy_sha256="00",
-    )
 
 
 @contextmanager
@@ -98,8 +78,8 @@ def live_rows(folder: Path) -> list[int]:
 
 def test_reading_looks_through_segments(tmp_path: Path) -> None:
     with open_journal(tmp_path) as journal:
-        journal.append_now(intent("across"))
-        journal.append_now(intent("cut"))
+        journal.append_now(call_intent("across"))
+        journal.append_now(call_intent("cut"))
         first = journal.archive.rotate()
         assert first is not None
         assert (first.first, first.last) == (1, 2)
@@ -124,7 +104,7 @@ def test_reading_looks_through_segments(tmp_path: Path) -> None:
 
 def test_a_call_that_is_open_while_its_intent_moves_is_still_closed_by_the_next_start(tmp_path: Path) -> None:
     with open_journal(tmp_path) as journal:
-        journal.append_now(intent("cut"))
+        journal.append_now(call_intent("cut"))
         journal.archive.rotate()
     with open_journal(tmp_path) as journal:
         assert journal.interrupted == 1

@@ -171,7 +171,7 @@ def test_a_damaged_backup_is_not_put_back(running: RunningGateway, home: Path, t
     elif harm == "no manifest":
         manifest.unlink()
     else:
-        manifest.write_text(manifest.read_text().replace('"version": 1', '"version": 9'))
+        manifest.write_text(manifest.read_text().replace('"version": 2', '"version": 9'))
     with pytest.raises((UsageError, UnavailableError)) as caught:
         read_backup(copy)
     assert caught.value.next_step

@@ -24,9 +24,10 @@ from cryptography import x509
 
 from sentinel_rag.assembly.apart import FIRST_PORTS
 from sentinel_rag.audit import SigningKey
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.store.key_secrets import read_pepper
-from sentinel_rag.settings import TOOL_ZONES, VARIABLES
+from sentinel_rag.settings import VARIABLES
 from sentinel_rag.testing.network_policies import Way, ways, workloads
 
 pytestmark = pytest.mark.requirement("OPS-5")
@@ -157,7 +158,7 @@ def test_whatever_may_have_several_replicas_is_not_evicted_whole() -> None:
 
 def test_probes_ask_where_each_zone_listens_by_a_name_that_it_answers_to() -> None:
     ports = {role: {port} for role, port in FIRST_PORTS.items() if role != "tools"}
-    at = {name: FIRST_PORTS["tools"] + place for place, name in enumerate(TOOL_ZONES)}
+    at = {name: FIRST_PORTS["tools"] + place for place, name in enumerate(OWN_SERVERS)}
     ports |= {"tools-data": {at["sentinel"], at["knowledge"]}, "tools-files": {at["files"]}, "tools-web": {at["web"]}}
     for _, zone, each in containers():
         if each["name"] in ("prepare", "gateway-secrets"):

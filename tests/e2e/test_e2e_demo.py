@@ -63,8 +63,24 @@ def test_questions_after_the_demo_go_to_the_sample_until_there_is_data_of_ones_o
     path.write_text("TimeGenerated,Computer,SyslogMessage\n2024-01-01T00:00:00Z,web1,hello\n")
     product.json("workspace", "import", str(path), "--table", "Syslog")
     assert product.json("ask", "what data do you have?")["coverage"][0]["workspace"] == "default"
+    own = product.run("ask", "have we seen phishing before?")
+    assert own.returncode == 3
+    assert "holds no past incident" in own.stdout
+    assert "incident-1" not in own.stdout
+    assert "or ask the sample estate: --workspace sample" in product.run("ask", "how many alerts?").stderr
     refused = product.run("workspace", "import", str(path), "--workspace", "sample")
     assert refused.returncode == 2
+
+
+def test_the_demo_takes_no_place_of_what_was_read_in_of_ones_own(demo: Any, tmp_path: Path) -> None:
+    """The knowledge base of a home keeps one workspace's past incidents; a second demo leaves a person's own there."""
+    product = demo[0].copy(tmp_path / "home")
+    record = product.home / "knowledge" / "incidents-local.json"
+    kept = record.read_text()
+    assert '"workspace": "sample"' in kept
+    record.write_text(kept.replace('"workspace": "sample"', '"workspace": "default"'))
+    assert product.json("demo")["past_incidents"] == 0
+    assert record.read_text() == kept.replace('"workspace": "sample"', '"workspace": "default"')
 
 
 @pytest.mark.requirement("OPS-1")

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from sentinel_rag.interceptor import Limits
-from sentinel_rag.interceptor.in_flight import InFlight
+from sentinel_rag.interceptor.gate.in_flight import InFlight
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -13,9 +14,9 @@ import pytest
 from postgres_waiting import until
 
 from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
-from sentinel_rag.audit import CallIntended, CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
+from sentinel_rag.audit import CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.labels import BOTTOM, TOP
+from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
 from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
@@ -23,27 +24,9 @@ from sentinel_rag.surfaces.cli import main
 from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.testing.postgres_server import PostgresServer
 from sentinel_rag.testing.postgres_state import EmptyStates
+from sentinel_rag.testing.records import call_intent
 
 pytestmark = pytest.mark.requirement("OPS-5")
-
-
-def intent(audit_id: str, *, tool: str = "query_incidents") -> CallIntended:
-    return CallIntended(
-        audit_id=audit_id,
-        key_id="key",
-        session_id="first",
-        tool=tool,
-        requested_tool=tool,
-        server="sentinel",
-        effect="read",
-        arguments={"limit": 3},
-        arguments_sha256="00",
-        rule_id="any",
-        label=TOP,
-        context_before=BOTTOM,
-        context_after=TOP,
-        policy_sha256="00",
-    )
 
 
 def fill(folder: Path, place: PostgresPlace | None, calls: int, *, first: int = 0) -> None:
@@ -54,7 +37,7 @@ def fill(folder: Path, place: PostgresPlace | None, calls: int, *, first: int = 
             session = await state.sessions.open("agent")
             await state.database.run(session.raise_to(TOP, audit_id="x", tool="t", now=state.sessions._clock()))
             for number in range(first, first + calls):
-                await state.journal.append(intent(f"a-{number}"))
+                await state.journal.append(call_intent(f"a-{number}"))
                 await state.journal.append(CallOutcome(audit_id=f"a-{number}", status=OutcomeStatus.SUCCESS, rows=1))
             await state.key_journal.catch_up()
 
@@ -225,7 +208,14 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
     with open_state(gateway) as state:
         state.journal.archive.rotate()  # a part of it lies in segments
     fill(gateway, None, 5, first=10)
+    with open_state(gateway) as state:
+        stood, _ = asyncio.run(state.standing.enter("agent"))
     before = JournalReader(gateway / "journal.sqlite").verify()
+    with closing(sqlite3.connect(gateway / "journal.sqlite", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE of_a_later_version (x)")
+        code, _, err = told(capsys, "database", "move")
+        assert (code, "does not move: of_a_later_version. Nothing was moved." in err) == (1, True)
+        connection.execute("DROP TABLE of_a_later_version")
     with closing(PeopleStore(clean_environment / "people", clock=utc_now)) as people:
         people.add_owner()
 
@@ -234,7 +224,7 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
     assert moved["people.person"] == 1
     assert (clean_environment / "people" / "moved-to-postgresql" / "people.sqlite").exists()
     assert {path.name for path in (clean_environment / "people").iterdir()} == {"people.key", "moved-to-postgresql"}
-    assert (code, moved["records"], moved["keys"], moved["sessions"]) == (0, before.records, 3, 2)
+    assert (code, moved["records"], moved["keys"], moved["sessions"]) == (0, before.records, 3, 3)
     assert {path.name for path in Path(moved["aside"]).iterdir()} >= {"journal.sqlite", "keys.sqlite", "segments"}
     assert not (gateway / "journal.sqlite").exists()
     after = JournalReader(place).verify(before.head)
@@ -248,7 +238,9 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
         row = state.database.run_now(
             lambda connection: connection.execute("SELECT max(sensitivity), count(*) FROM session").fetchone()
         )
-        assert row == (TOP.sensitivity.value, 3)
+        assert row == (TOP.sensitivity.value, 4)
+        stands, _ = asyncio.run(state.standing.enter("agent"))
+        assert (stands.session_id, stands.context) == (stood.session_id, TOP)
     code, _, err = told(capsys, "database", "move")
     assert code == 2
     assert "no state in files" in err

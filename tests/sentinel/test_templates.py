@@ -559,9 +559,8 @@ async def test_the_answer(
     assert (result.coverage.rows_total, result.summary["template"]) == (len(expected), template)
 
 
-def test_every_shipped_template_is_tested_and_there_are_enough() -> None:
+def test_every_shipped_template_is_tested() -> None:
     assert {case[0] for case in CASES} == set(load_templates())
-    assert len(load_templates()) >= 40
 
 
 @pytest.mark.parametrize("template", sorted(load_templates()))
@@ -674,7 +673,7 @@ async def test_the_list_tells_parameters_and_questions(estate: Any) -> None:
             "allowed": ["low", "medium", "high"],
         }
     ]
-    assert all(len(row["questions"]) >= 2 for row in result.rows)
+    assert [row["name"] for row in result.rows if len(row["questions"]) < 2] == []
 
 
 async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.assembly.plan import policies_folder
+from sentinel_rag.assembly.home_folders import policies_folder
 from sentinel_rag.assembly.state_place import gateway_folder
 from sentinel_rag.interceptor.policy import load_policy
 from sentinel_rag.interceptor.policy.archive import PolicyArchive

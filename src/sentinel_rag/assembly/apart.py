@@ -14,13 +14,16 @@ from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from typing import Any
 
+from sentinel_rag.assembly.gateway_plan import RUN_KEYS, approvals_page
 from sentinel_rag.assembly.model_access import needs_identity
-from sentinel_rag.assembly.plan import RUN_KEYS, Listener, Plan, Ports, approvals_page, plan_zones
+from sentinel_rag.assembly.plan import Plan, Ports, plan_zones
+from sentinel_rag.assembly.zone_plan import Listener
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.settings import TOOL_ZONES, DeploymentSettings, Settings
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
+from sentinel_rag.settings import DeploymentSettings, Settings
 
 FIRST_PORTS: Mapping[str, int] = {"web": 8440, "agent": 8441, "interceptor": 8442, "tools": 8451}
-"""Where each role listens; the tool zones on ports one after the other, in the order of `TOOL_ZONES`."""
+"""Where each role listens; the tool zones on ports one after the other, in the order of `OWN_SERVERS`."""
 
 WITH_WORKSPACES = frozenset({"sentinel", "knowledge"})
 """The tool zones that ask a workspace; an embedded one runs beside them, on loopback."""
@@ -111,7 +114,7 @@ def _interceptor(settings: Settings, _: Sequence[str], workspace: str, stack: Ex
         if key is not None and (key_id != "user" or settings.gateway_key is not None)
     ]
     plan = plan_zones(replace(settings, gateway_url=None), workspace, Ports(), stack)
-    absent = [name for name in TOOL_ZONES if name not in upstreams]
+    absent = [name for name in OWN_SERVERS if name not in upstreams]
     [planned] = [zone for zone in plan.zones if zone.name == "interceptor"]
     # The web surface runs elsewhere: what MCP clients are told of it is the address that people type.
     page = None if settings.web_url is None else approvals_page(settings.web_url)
@@ -162,7 +165,7 @@ def _needed(value: Any, variable: str, why: str) -> Any:
 def _listen(place: Place, role: str, zone: str, *, secure: bool, stack: ExitStack) -> Listener:
     first = FIRST_PORTS[role] if place.port is None else place.port
     name = zone.removeprefix("executor-")
-    port = first + TOOL_ZONES.index(name) if role == "tools" and first else first
+    port = first + OWN_SERVERS.index(name) if role == "tools" and first else first
     is_v6 = ":" in place.address
     listener = socket.socket(socket.AF_INET6 if is_v6 else socket.AF_INET, socket.SOCK_STREAM)
     stack.callback(listener.close)

@@ -2,22 +2,27 @@
 
 Each SQLite file is copied as of one moment, by SQLite itself, so nobody who writes has to stop. The moments of two
 files differ, and the order makes that harmless: accounts come before the keys that they name, the journal before its
-checkpoints, of which the copy keeps those that its journal bears out. What PostgreSQL holds its own tools copy.
+checkpoints, of which the copy keeps those that its journal bears out. What PostgreSQL holds its own tools copy. A copy
+has its name only once all of it is on the disk; its list of files is sealed (`backup_seal`).
 """
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
+import os
+import re
 import shutil
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import closing, suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from sentinel_rag.assembly.backup_seal import SealHolds, check_seal, fingerprint_of, pepper_of, seal_of
 from sentinel_rag.assembly.state_place import gateway_folder
 from sentinel_rag.audit import Checkpoint
 from sentinel_rag.audit.places import checkpoints_of
@@ -27,7 +32,8 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.store.state import INSTANCES_FOLDER, JOURNAL_FILE
 
 MANIFEST = "backup.json"
-VERSION = 1
+VERSION, UNSEALED = 2, 1
+"""The form of the manifest, and the older one that has no seal."""
 
 _OF_THE_DISK = "lost+found"
 """At the top of a volume that is the home; it is not ours to move."""
@@ -37,22 +43,30 @@ WORKSPACES = "workspaces"
 _BESIDE_SQLITE = ("-wal", "-shm", "-journal")
 _SQLITE_HEAD = b"SQLite format 3\x00"
 _BLOCK = 1 << 20
+_SEAL = re.compile(r"[0-9a-f]{64}")
 _DISK = "Check the disk's space and the folder's permissions."
 
 
 @dataclass(frozen=True, slots=True)
 class Backup:
-    """What a backup holds: when it was made, its files with their SHA-256, and the head of its journal (0: none)."""
+    """What a backup holds: when it was made, its files with their SHA-256, and the head of its journal (0: none).
+    `pepper` is the fingerprint of the pepper that `seal` was made with; both are empty for one of an older version."""
 
     made_at: str
     files: Mapping[str, str]
     journal_head: int
     with_workspaces: bool
+    pepper: str = ""
+    seal: str = ""
 
     @property
     def size(self) -> int:
         """How many files it is."""
         return len(self.files)
+
+    def check(self, source: Path, home: Path, *, given: str | None = None) -> SealHolds:
+        """By what its seal holds for `home`; see `backup_seal.check_seal`. Raises UnavailableError if it does not."""
+        return check_seal(_sealed(self), self.seal, source, home, given=given)
 
 
 def make_backup(home: Path, target: Path, *, now: datetime, workspaces: bool) -> Backup:
@@ -82,12 +96,16 @@ def make_backup(home: Path, target: Path, *, now: datetime, workspaces: bool) ->
             _copy(path, fresh / path.relative_to(home))
         head = _agree(fresh)
         files = {path.relative_to(fresh).as_posix(): _digest(path) for path in _files(fresh)}
-        backup = Backup(format_time(now), files, head, workspaces)
+        pepper = pepper_of(fresh)
+        backup = Backup(format_time(now), files, head, workspaces, fingerprint_of(pepper))
+        backup = replace(backup, seal=seal_of(_sealed(backup), pepper))
         create_private(fresh / MANIFEST)
-        (fresh / MANIFEST).write_text(json.dumps({"version": VERSION, **_told(backup)}, indent=1))
+        (fresh / MANIFEST).write_text(json.dumps({**_sealed(backup), "seal": backup.seal}, indent=1))
+        _settle(fresh)
         if target.exists():
             target.rmdir()
-        fresh.replace(target)
+        fresh = fresh.replace(target)
+        _sync(target.parent)
     except (OSError, sqlite3.Error) as error:
         shutil.rmtree(fresh, ignore_errors=True)
         raise UnavailableError(
@@ -103,7 +121,7 @@ def read_backup(source: Path) -> Backup:
     try:
         told: dict[str, Any] = json.loads((source / MANIFEST).read_text())
         version = told.pop("version")
-        backup = _parsed(told) if version == VERSION else None
+        backup = _parsed(told, sealed=version == VERSION) if version in (VERSION, UNSEALED) else None
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         raise UsageError(
             f"{source} is no backup: it has no {MANIFEST} that can be read.",
@@ -118,11 +136,12 @@ def read_backup(source: Path) -> Backup:
     return backup
 
 
-def put_back(source: Path, home: Path, *, now: datetime) -> Path | None:
-    """Put a backup in the place of what `home` holds, checked once more as it was copied; that is moved to the folder
-    which is returned. Nobody may use the home meanwhile. Raises as `read_backup`, and UnavailableError if something
-    cannot be written; then the home is as it was."""
-    backup = read_backup(source)
+def put_back(source: Path, home: Path, *, now: datetime, backup: Backup | None = None) -> Path | None:
+    """Put a backup in the place of what `home` holds, checked once more as it was copied: to be `backup`, where the
+    caller has looked at that. What was there is moved to the folder which is returned. Nobody may use the home
+    meanwhile. Raises as `read_backup`, and UnavailableError if something cannot be written; then the home is as it
+    was."""
+    backup = read_backup(source) if backup is None else backup
     aside = home / f"replaced-{now:%Y%m%dT%H%M%SZ}"
     fresh = home / ".restoring"
     moved: list[Path] = []
@@ -133,6 +152,7 @@ def put_back(source: Path, home: Path, *, now: datetime) -> Path | None:
         _check(fresh, backup)  # the very bytes that will be used: who can write to the source had time
         _make_private(fresh)  # before anything is changed there: a read-only medium passes on its modes
         (fresh / MANIFEST).unlink()
+        _settle(fresh)
         stays = (fresh.name, "run", _OF_THE_DISK)
         old = [path for path in home.iterdir() if path.name not in stays and not _is_aside(path)]
         if not (fresh / WORKSPACES).exists():
@@ -158,9 +178,14 @@ def put_back(source: Path, home: Path, *, now: datetime) -> Path | None:
     return aside if old else None
 
 
-def _parsed(told: dict[str, Any]) -> Backup:
+def _parsed(told: dict[str, Any], *, sealed: bool) -> Backup:
     """The manifest's values. Raises TypeError for ones of another form."""
     backup, files = Backup(**told), told["files"]
+    if told.keys() >= {"pepper", "seal"} and sealed:
+        if not (isinstance(told["pepper"], str) and isinstance(told["seal"], str) and _SEAL.fullmatch(told["seal"])):
+            raise TypeError
+    elif sealed or "pepper" in told or "seal" in told:
+        raise TypeError
     if not (
         isinstance(told["made_at"], str)
         and told["made_at"].isprintable()
@@ -284,13 +309,35 @@ def _digest(path: Path) -> str:
     return digest.hexdigest()
 
 
-def _told(backup: Backup) -> dict[str, Any]:
+def _sealed(backup: Backup) -> dict[str, Any]:
+    """What the seal is of, as the manifest has it."""
     return {
+        "version": VERSION,
         "made_at": backup.made_at,
         "journal_head": backup.journal_head,
         "with_workspaces": backup.with_workspaces,
+        "pepper": backup.pepper,
         "files": dict(backup.files),
     }
+
+
+def _settle(folder: Path) -> None:
+    """Leave nothing of a folder to a power cut: its files, and their names in it."""
+    for path in folder.rglob("*"):
+        _sync(path)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems have no such thing for a folder; its names are the server's business there.
+        if not (path.is_dir() and error.errno in (errno.EINVAL, errno.ENOTSUP)):
+            raise
+    finally:
+        os.close(descriptor)
 
 
 def _is_aside(path: Path) -> bool:

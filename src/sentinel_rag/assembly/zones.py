@@ -11,28 +11,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.conversations import model_budget, open_conversations
-from sentinel_rag.assembly.model_access import model_host, open_models, told_models
-from sentinel_rag.assembly.plan import policies_folder
-from sentinel_rag.assembly.state_place import (
-    database_configuration,
-    gateway_folder,
-    journal_place,
-    postgres_place,
-    state_place,
-)
-from sentinel_rag.assembly.tls import trusting
-from sentinel_rag.contracts.ports import Analyst, Chat, utc_now
-from sentinel_rag.settings import Settings, agent_gateway
-from sentinel_rag.telemetry import tracing
-
 if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sentinel_rag.agent.gateway_client import HttpToolGateway
     from sentinel_rag.agent.telling.chat import AgentCounts
     from sentinel_rag.audit import Journal, JournalReader
+    from sentinel_rag.contracts.ports import Analyst, Chat
     from sentinel_rag.interceptor.store import KeyStore
+    from sentinel_rag.settings import Settings
 
 Configuration = Mapping[str, Any]
 
@@ -111,7 +98,10 @@ def build_model_identity(configuration: Configuration) -> ASGIApp:
 
 def build_interceptor(configuration: Configuration) -> ASGIApp:
     """The Interceptor over its policy, state folder and tool servers."""
+    from sentinel_rag.assembly.home_folders import policies_folder
     from sentinel_rag.assembly.serving import give_notice, metrics_registry
+    from sentinel_rag.assembly.state_place import postgres_place
+    from sentinel_rag.assembly.tls import trusting
     from sentinel_rag.assembly.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor import create_app
@@ -187,6 +177,11 @@ def build_agent(
     by `authorities`, with the model of a `model_configuration` or, without one, offline."""
     from sentinel_rag.agent.gateway_client import HttpToolGateway
     from sentinel_rag.agent.remembering.analyst import RememberingAnalyst
+    from sentinel_rag.assembly.conversations import open_conversations
+    from sentinel_rag.assembly.tls import trusting
+    from sentinel_rag.contracts.ports import utc_now
+    from sentinel_rag.settings import agent_gateway
+    from sentinel_rag.telemetry import tracing
 
     url, key = agent_gateway()
     gateway = HttpToolGateway(url, key.reveal(), trusted=trusting(authorities))
@@ -223,11 +218,16 @@ def _analyst(
 ) -> tuple[Analyst, Callable[[], Awaitable[None]]]:
     """The analyst, and what closes its models. One with a model ends a question a little before its surface does, so
     that the person reads what was found until then."""
+    from sentinel_rag.contracts.ports import utc_now
+
     if model is None:
         from sentinel_rag.agent.offline import OfflineAnalyst
 
         return OfflineAnalyst(gateway, clock=utc_now, timezone=timezone), _nothing
     from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
+    from sentinel_rag.assembly.conversations import model_budget
+    from sentinel_rag.assembly.model_access import model_host, open_models, told_models
+    from sentinel_rag.telemetry import tracing
 
     models = open_models(model)
     if counts is not None or tracing():
@@ -263,6 +263,7 @@ async def _nothing() -> None:
 
 def journal_reader(settings: Settings) -> JournalReader:
     """The journal of this home's Interceptor, whether or not it runs."""
+    from sentinel_rag.assembly.state_place import database_configuration, gateway_folder, journal_place
     from sentinel_rag.audit import JournalReader
 
     return JournalReader(journal_place(database_configuration(settings), gateway_folder(settings.home)))
@@ -272,6 +273,7 @@ def journal_reader(settings: Settings) -> JournalReader:
 def open_journal(settings: Settings) -> Iterator[Journal]:
     """The journal of this home for writing, beside an Interceptor that may run. Raises UnavailableError if there is
     none yet."""
+    from sentinel_rag.assembly.state_place import gateway_folder, state_place
     from sentinel_rag.audit import Durability
     from sentinel_rag.interceptor.store import open_state
 
@@ -303,6 +305,7 @@ def _closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
 
 def key_store(settings: Settings) -> KeyStore:
     """The stored keys of this home's Interceptor, whether or not it runs. The caller closes it."""
+    from sentinel_rag.assembly.state_place import gateway_folder, state_place
     from sentinel_rag.interceptor.store import KeyStore
     from sentinel_rag.interceptor.store.state import KEYS_FILE, needs_postgres
 
@@ -318,6 +321,8 @@ def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:
     """Finds the bytes of a policy of this home by their SHA-256: every one that was in force, and the file itself."""
     import hashlib
 
+    from sentinel_rag.assembly.home_folders import policies_folder
+    from sentinel_rag.assembly.state_place import gateway_folder
     from sentinel_rag.interceptor.policy.archive import PolicyArchive
     from sentinel_rag.interceptor.policy.loading import read_policy_file
 

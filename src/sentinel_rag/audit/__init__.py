@@ -8,7 +8,7 @@ same transaction as the record that says so.
 from sentinel_rag.audit.archive import Archive
 from sentinel_rag.audit.chain import GENESIS, Head
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
-from sentinel_rag.audit.connections import Connection, Migration, StateAway, StateDatabase, Work
+from sentinel_rag.audit.connections import Connection, Migration, StateAway, StateDatabase, Work, put
 from sentinel_rag.audit.database import Database, Durability
 from sentinel_rag.audit.events import (
     AuditEvent,
@@ -77,5 +77,6 @@ __all__ = [
     "Verification",
     "Work",
     "export_records",
+    "put",
     "verify_export",
 ]

@@ -13,11 +13,9 @@ from typing import Any
 import msgspec
 from starlette.datastructures import Headers
 from starlette.responses import JSONResponse
-from starlette.types import ASGIApp, Message, Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-PROTOCOL = "2026-07-28"
-MCP_PATH = "/mcp"
-MAX_QUESTION_BYTES = 65_536
+from sentinel_rag.executors.small_requests import PROTOCOL, again, body_of, method_of
 
 
 class FixedAnswers:
@@ -28,25 +26,16 @@ class FixedAnswers:
         self._answers = answers
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        headers = Headers(scope=scope)
-        method = headers.get("mcp-method", "")
-        length = headers.get("content-length", "")
-        asked = scope["method"] == "POST" and scope["path"] == MCP_PATH and method in self._answers
-        small = length.isascii() and length.isdecimal() and len(length) < 9 and int(length) <= MAX_QUESTION_BYTES
-        if not (asked and small and headers.get("mcp-protocol-version") == PROTOCOL):
+        method = method_of(scope, Headers(scope=scope))
+        if method is None or method not in self._answers:
             await self._app(scope, receive, send)
             return
-        body = bytearray()
-        while True:
-            message = await receive()
-            if message["type"] != "http.request":
-                return  # the client has gone
-            body += message.get("body", b"")
-            if not message.get("more_body", False):
-                break
-        request_id = _id_of(bytes(body), method)
+        body = await body_of(receive)
+        if body is None:
+            return
+        request_id = _id_of(body, method)
         if request_id is None:
-            await self._app(scope, _again(bytes(body), receive), send)
+            await self._app(scope, again(body, receive), send)
         else:
             answer = {"jsonrpc": "2.0", "id": request_id, "result": self._answers[method]}
             await JSONResponse(answer)(scope, receive, send)
@@ -72,17 +61,3 @@ def _id_of(body: bytes, method: str) -> int | str | None:
     request_id = question.get("id")
     plain = isinstance(parameters, dict) and set(parameters) <= {"_meta"}
     return request_id if plain and isinstance(request_id, int | str) and not isinstance(request_id, bool) else None
-
-
-def _again(body: bytes, receive: Receive) -> Receive:
-    """A `receive` that gives the body once more, then what comes after it."""
-    given = False
-
-    async def read() -> Message:
-        nonlocal given
-        if given:
-            return await receive()
-        given = True
-        return {"type": "http.request", "body": body, "more_body": False}
-
-    return read

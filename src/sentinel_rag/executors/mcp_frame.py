@@ -18,13 +18,14 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.types import Receive, Scope, Send
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.executors.door import HEALTH_PATH, Door
 from sentinel_rag.executors.fixed_answers import FixedAnswers, fixed_answers
+from sentinel_rag.executors.plain_calls import PlainCalls
 from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.telemetry import AnySpan, Kind, continuing, start_span
 
@@ -58,26 +59,24 @@ def executor_app(
     token: str,
     close: Callable[[], Awaitable[None]] = _nothing_to_close,
     hints: Callable[[str], Hints] = lambda _: Hints(),
-    when_asked: bool = False,
 ) -> Starlette:
     """The ASGI application: `/mcp` (bearer `token`) and `/healthz`. Its lifespan ends with `close`.
 
-    `hints` describes each tool to clients. `when_asked` loads the protocol's library with the
-    first call and not at start: half a second for a server that most questions never need.
+    `hints` describes each tool to clients. The protocol's library is loaded by the first request that is not of the
+    two kinds that our gateway sends: half a second of processor time that a question in words never needs.
     """
-    server = _McpServer(lambda: _sdk_app(name, tools, call, hints))
-    served: ASGIApp = server
-    if when_asked:
-        described = [_wire_form(tool, hints(tool.name)) for tool in tools]
-        served = FixedAnswers(server, fixed_answers({"name": name, "version": __version__}, described))
+    names = frozenset(tool.name for tool in tools)
+    told = _told(call, names)
+    about = {"name": name, "version": __version__}
+    server = _McpServer(lambda: _sdk_app(name, tools, told, hints))
+    described = [_wire_form(tool, hints(tool.name)) for tool in tools]
+    served = FixedAnswers(PlainCalls(server, told, names, about), fixed_answers(about, described))
 
     @asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
         try:
             async with anyio.create_task_group() as group:
                 group.start_soon(server.run)
-                if not when_asked:
-                    await server.ready()
                 yield
                 group.cancel_scope.cancel()
         finally:
@@ -137,6 +136,20 @@ def _wire_form(tool: ToolSchema, hint: Hints) -> dict[str, Any]:
     }
 
 
+def _told(call: CallTool, names: frozenset[str]) -> CallTool:
+    """`call` within a span of its caller's trace."""
+
+    async def run(name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> ToolAnswer:
+        tool = name if name in names else "unknown"
+        with continuing(meta.get("traceparent")), start_span(f"tools/call {tool}", Kind.SERVER) as span:
+            answer = await call(name, arguments, meta)
+            if span.recording:
+                _tell(span, tool, meta, answer)
+        return answer
+
+    return run
+
+
 def _tell(span: AnySpan, tool: str, meta: Mapping[str, Any], answer: ToolAnswer) -> None:
     """What a span says of a call: no argument and nothing of the answer but its size and the code of its error."""
     span.set("mcp.method.name", "tools/call")
@@ -179,22 +192,13 @@ def _sdk_app(name: str, tools: Sequence[ToolSchema], call: CallTool, hints: Call
         return ListToolsResult(tools=described)
 
     async def call_tool(_: Any, params: CallToolRequestParams) -> CallToolResult:
-        meta = dict(params.meta or {})
-        with continuing(meta.get("traceparent")), start_span(f"tools/call {known(params.name)}", Kind.SERVER) as span:
-            answer = await call(params.name, params.arguments or {}, meta)
-            if span.recording:
-                _tell(span, known(params.name), meta, answer)
+        answer = await call(params.name, params.arguments or {}, dict(params.meta or {}))
         return CallToolResult(
             content=[TextContent(type="text", text=answer.text)],
             structured_content=dict(answer.value),
             is_error=answer.is_error,
             _meta=dict(answer.meta) or None,
         )
-
-    names = {tool.name for tool in tools}
-
-    def known(tool: str) -> str:
-        return tool if tool in names else "unknown"
 
     server: Server[Any] = Server(name, version=__version__, on_list_tools=list_tools, on_call_tool=call_tool)
     return server.streamable_http_app(json_response=True, stateless_http=True)

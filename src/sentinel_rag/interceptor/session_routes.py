@@ -8,6 +8,7 @@ for its agent's key and is the only one that can name values or see hidden ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -49,13 +50,14 @@ USER = "user"
 
 
 async def close_session(
-    sessions: SessionStore, upstreams: Mapping[str, Upstream], session: Session, principal: Principal
+    sessions: SessionStore, upstreams: Mapping[str, Upstream], session_id: str, key_id: str
 ) -> bool:
-    """Close a session, and with it what it has at tool servers; False if it is not the principal's."""
-    if not await sessions.close(session.session_id, principal.key_id):
+    """Close a session, and with it what it has at tool servers; False if it is not the key's."""
+    session = await sessions.find(session_id, key_id)
+    if session is None or not await sessions.close(session_id, key_id):
         return False
     for upstream in upstreams.values():
-        await upstream.end_session(principal=session.key_id, session_id=session.session_id)
+        await upstream.end_session(principal=session.key_id, session_id=session_id)
     return True
 
 
@@ -131,8 +133,8 @@ class SessionRoutes:
 
     async def close(self, request: Request) -> Response:
         principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
-        session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
-        if session is None or not await close_session(self._sessions, self._upstreams, session, principal):
+        session_id = request.path_params["session_id"]
+        if not await close_session(self._sessions, self._upstreams, session_id, principal.key_id):
             return problem(Reason.NOT_FOUND, "There is no such session.")
         return Response(status_code=204)
 
@@ -171,8 +173,7 @@ class SessionRoutes:
         try:
             await self._journal.append(self._named(session, principal, said, PLAN), alongside=write)
         except BaseException as fault:
-            for value in said:  # another process took a plan, or nothing can be recorded: this one is none
-                session.named.pop(value, None)
+            session.unname(said)  # another process took a plan, or nothing can be recorded: this one is none
             if isinstance(fault, PlanRefused):
                 return problem(Reason.CONFLICT, str(fault))
             raise
@@ -190,12 +191,15 @@ class SessionRoutes:
         shown: dict[str, Any] = {}
         labels: list[tuple[str, Label]] = []
         refused: list[str] = []
-        for text in dict.fromkeys(wanted):
-            try:
-                reference = Reference.parse(text)
-                found = (await self._handles.resolve(session.session_id, [reference]))[reference]
-            except NoSuchHandle:
-                continue  # what is not there is left out of the answer
+        references: dict[str, Reference] = {}
+        for text in wanted:
+            with suppress(NoSuchHandle):  # what is not there is left out of the answer
+                references[text] = Reference.parse(text)
+        kept = await self._handles.known(session.session_id, references.values())
+        for text, reference in references.items():
+            found = kept.get(reference)
+            if found is None:
+                continue
             if found.label.sensitivity > principal.clearance:
                 refused.append(text)
             else:
@@ -223,8 +227,13 @@ class SessionRoutes:
 
     async def _name(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> None:
         fresh, write = session.name(values, by)
-        if fresh:
+        if not fresh:
+            return
+        try:
             await self._journal.append(self._named(session, principal, fresh, by), alongside=write)
+        except BaseException:
+            session.unname(fresh)
+            raise
 
     def _named(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> ValuesNamed:
         return ValuesNamed(

@@ -17,6 +17,8 @@ from azure.core.pipeline.policies import (  # noqa: TID253  # the module is abou
     AsyncRetryPolicy,
 )
 
+from sentinel_rag.contracts.errors import ConfigurationError
+
 LONGEST_RETRY_AFTER_S = 60.0
 _RETRIED = frozenset({408, 429, 500, 502, 503})
 """Not 504: a query that took ten minutes will take them again, and the default policy would try it four times."""
@@ -34,6 +36,18 @@ def is_loopback(url: str) -> bool:
         return ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def safe_endpoint(name: str, url: str, usual: str) -> str:
+    """The address of the service `name` without a slash at its end. Raises ConfigurationError unless it is https, or on
+    this machine: a token must not cross a network in the clear. `usual` is what most people set."""
+    url = url.rstrip("/")
+    if not url.startswith("https://") and not (url.startswith("http://") and is_loopback(url)):
+        raise ConfigurationError(
+            f"The {name} endpoint {url!r} must be https (http is for this machine only).",
+            next_step=f"Use {usual} or the address of a workspace server on 127.0.0.1.",
+        )
+    return url
 
 
 class LoopbackBearerPolicy(AsyncBearerTokenCredentialPolicy[Any, Any]):

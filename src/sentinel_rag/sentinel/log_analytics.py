@@ -38,6 +38,9 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _LATEST = datetime.max.replace(tzinfo=UTC)
 _DECODED_IN_A_THREAD = 256 * 1024  # bytes; a larger body would hold up the event loop
 
+PUBLIC_CLOUD = AUDIENCE
+"""Where the service is, and what its tokens are for; they differ for other clouds and on loopback."""
+
 
 class LogAnalytics:
     """A connection to one endpoint with one credential, which it owns; never more than five queries run at once.
@@ -53,7 +56,7 @@ class LogAnalytics:
         self,
         credential: AsyncTokenCredential,
         *,
-        endpoint: str = "https://api.loganalytics.io",
+        endpoint: str = PUBLIC_CLOUD,
         audience: str = AUDIENCE,
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
@@ -64,16 +67,14 @@ class LogAnalytics:
     ) -> None:
         from azure.monitor.query.aio import LogsQueryClient
 
-        from sentinel_rag.sentinel.azure_policies import LoopbackBearerPolicy, QueryRetryPolicy, is_loopback
+        from sentinel_rag.sentinel.azure_policies import (
+            LoopbackBearerPolicy,
+            QueryRetryPolicy,
+            is_loopback,
+            safe_endpoint,
+        )
 
-        endpoint = endpoint.rstrip("/")
-        loopback = is_loopback(endpoint)
-        if not endpoint.startswith("https://") and not (loopback and endpoint.startswith("http://")):
-            raise ConfigurationError(
-                f"The Log Analytics endpoint {endpoint!r} must be https (http is for this machine only).",
-                next_step="Use https://api.loganalytics.io or the address of a workspace server on 127.0.0.1.",
-            )
-        self.endpoint = endpoint
+        self.endpoint = endpoint = safe_endpoint("Log Analytics", endpoint, PUBLIC_CLOUD)
         self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
         self._largest_body = largest_body
@@ -84,7 +85,7 @@ class LogAnalytics:
             audience=audience,
             authentication_policy=LoopbackBearerPolicy(credential, f"{audience}/.default"),
             retry_policy=QueryRetryPolicy(total=retries, first_delay_s=first_retry_delay_s),
-            use_env_settings=not loopback,  # a proxy of the environment must not see loopback traffic
+            use_env_settings=not is_loopback(endpoint),  # a proxy of the environment must not see loopback traffic
             **({} if transport is None else {"transport": transport}),
         )
 

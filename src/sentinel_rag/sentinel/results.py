@@ -85,6 +85,30 @@ def build_result(
     )
 
 
+def told_result(
+    columns: Sequence[Column],
+    rows: Sequence[Mapping[str, JsonValue]],
+    *,
+    workspace: str,
+    summary: Mapping[str, JsonValue],
+) -> QueryResult:
+    """A result that is known without asking the service: no table, no window, no query."""
+    return build_result(
+        columns,
+        rows,
+        workspace=workspace,
+        tables=(),
+        window=TimeWindow(),
+        time_column="",
+        rows_total=len(rows),
+        answers=(),
+        statistics=TableStatistics(),
+        stopwatch=Stopwatch(),
+        summary=summary,
+        notes=(),
+    )
+
+
 def ordered(counts: Mapping[str, int], order: Iterable[str]) -> dict[str, int]:
     """Counts above zero, the known names in `order` first, then the others by name."""
     known = [name for name in order if counts.get(name)]

@@ -14,8 +14,7 @@ from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.results import Stopwatch, build_result
-from sentinel_rag.sentinel.table_statistics import TableStatistics
+from sentinel_rag.sentinel.results import Stopwatch, build_result, told_result
 from sentinel_rag.sentinel.template_registry import KqlTemplate
 from sentinel_rag.sentinel.time_windows import since_before, window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -70,20 +69,7 @@ class TemplateTools:
     async def list_kql_templates(self, view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
         """One row for each template; no query runs."""
         rows: list[dict[str, JsonValue]] = [template.to_row() for template in self._templates.values()]
-        return build_result(
-            _LIST_COLUMNS,
-            rows,
-            workspace=view.logs.name,
-            tables=(),
-            window=TimeWindow(),
-            time_column="",
-            rows_total=len(rows),
-            answers=(),
-            statistics=TableStatistics(),
-            stopwatch=Stopwatch(),
-            summary={"templates": len(rows)},
-            notes=(),
-        )
+        return told_result(_LIST_COLUMNS, rows, workspace=view.logs.name, summary={"templates": len(rows)})
 
     def _named(self, name: str) -> KqlTemplate:
         template = self._templates.get(name)

@@ -9,12 +9,11 @@ from collections.abc import Mapping
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import Column, QueryResult
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, ALL_WORKSPACES_TOOLS, WRITING_TOOLS
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import invalid_argument
-from sentinel_rag.sentinel.results import Stopwatch, build_result
-from sentinel_rag.sentinel.table_statistics import TableStatistics
+from sentinel_rag.sentinel.results import told_result
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 Views = Mapping[str, WorkspaceView]
@@ -55,17 +54,4 @@ def list_workspaces(views: Views) -> QueryResult:
         {"name": name, "default": place == 0, "changes": view.rest is not None}
         for place, (name, view) in enumerate(views.items())
     ]
-    return build_result(
-        _COLUMNS,
-        rows,
-        workspace="",
-        tables=(),
-        window=TimeWindow(),
-        time_column="",
-        rows_total=len(rows),
-        answers=(),
-        statistics=TableStatistics(),
-        stopwatch=Stopwatch(),
-        summary={"workspaces": len(rows), "default": next(iter(views))},
-        notes=(),
-    )
+    return told_result(_COLUMNS, rows, workspace="", summary={"workspaces": len(rows), "default": next(iter(views))})

@@ -4,7 +4,6 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
-from sentinel_rag.settings.deployment import TOOL_ZONES
 from sentinel_rag.settings.environments import (
     agent_gateway,
     azure_environment,
@@ -12,7 +11,7 @@ from sentinel_rag.settings.environments import (
     model_environment,
     tool_server_environment,
 )
-from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings
+from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings, misspelt_settings
 from sentinel_rag.settings.shapes import (
     DeploymentSettings,
     EmbeddingSettings,
@@ -28,7 +27,6 @@ from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
 __all__ = [
-    "TOOL_ZONES",
     "VARIABLES",
     "DeploymentSettings",
     "EmbeddingSettings",
@@ -47,6 +45,7 @@ __all__ = [
     "default_home",
     "installed_policy_file",
     "load_settings",
+    "misspelt_settings",
     "model_environment",
     "tool_server_environment",
     "workspace_name",

@@ -11,14 +11,12 @@ from pathlib import Path
 from typing import TypeVar
 from urllib.parse import urlsplit
 
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.settings.shapes import DeploymentSettings, Secret, TlsFiles
 from sentinel_rag.settings.values import Reader
 from sentinel_rag.settings.workspace_file import http_url
 
 T = TypeVar("T")
-
-TOOL_ZONES = ("sentinel", "knowledge", "files", "web")
-"""The product's own tool servers, by the names under which a policy knows them."""
 
 LEAST_TOKEN = 32
 
@@ -91,8 +89,8 @@ def _by_zone(convert: Callable[[str], T]) -> Callable[[str], Mapping[str, T]]:
         found: dict[str, T] = {}
         for part in text.split(","):
             name, equals, value = part.strip().partition("=")
-            if not equals or name not in TOOL_ZONES:
-                raise ValueError(f"is not of the form NAME=VALUE,NAME=VALUE with names of {', '.join(TOOL_ZONES)}")
+            if not equals or name not in OWN_SERVERS:
+                raise ValueError(f"is not of the form NAME=VALUE,NAME=VALUE with names of {', '.join(OWN_SERVERS)}")
             if name in found:
                 raise ValueError(f"{name} stands twice")
             found[name] = convert(value)

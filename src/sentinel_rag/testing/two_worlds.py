@@ -286,6 +286,8 @@ async def _run(
     )
     rng = random.Random(program)  # noqa: S311  # the same program in both worlds
     principal = Principal(f"agent-{seed}-{variant}-{rng.randrange(2**20)}", frozenset({Scope.EXECUTE}))
+    # What another trace wrote is not in this world's store.
+    await state.database.run(lambda connection: connection.execute("DELETE FROM resource_label"))
     head = await state.journal.head()
 
     async def open_session(by_person: float) -> Session:

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-
 import pytest
+from evidence import evidence_of
 
 from sentinel_rag.agent.grounding import REMOVED, EvidenceIndex, ground
-from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
 
 _NAMES = ("Port scan", "Password spray", "Password spray", "Password spray", "Malware removed", "Malware removed")
 
 
 @pytest.fixture(scope="module")
 def alerts() -> EvidenceIndex:
-    call = ToolCall("c1", "s", "query_alerts", {})
     rows = [
         {"alert_id": f"a{place}", "name": name, "severity": "Low", "time": f"2024-07-0{place + 1}T10:00:00Z"}
         for place, name in enumerate(_NAMES)
     ]
-    index = EvidenceIndex(UTC)
-    index.add(ToolRun(call, Succeeded(call, rows_result(rows))))  # type: ignore[arg-type]
-    return index
+    return evidence_of("query_alerts", rows)
 
 
 @pytest.mark.requirement("GRND-1")

@@ -2,26 +2,19 @@
 
 from __future__ import annotations
 
-from datetime import UTC
-
 import pytest
+from evidence import evidence_of
 
 from sentinel_rag.agent.grounding import REMOVED, EvidenceIndex, ground
-from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
 
 
 @pytest.fixture(scope="module")
 def hidden() -> EvidenceIndex:
-    call = ToolCall("c1", "s", "query_incidents", {})
     rows = [
         {"number": number, "title": f"⟦r1#/rows/{row}/title⟧", "owner": f"⟦r1#/rows/{row}/owner⟧", "severity": "High"}
         for row, number in enumerate((124, 108))
     ]
-    index = EvidenceIndex(UTC)
-    index.add(ToolRun(call, Succeeded(call, rows_result(rows))))  # type: ignore[arg-type]
-    return index
+    return evidence_of("query_incidents", rows)
 
 
 @pytest.mark.requirement("GRND-1")

@@ -5,14 +5,10 @@ Also: a past state with its time is not the present state, and accusations and w
 
 from __future__ import annotations
 
-from datetime import UTC
-
 import pytest
+from evidence import evidence_of
 
-from sentinel_rag.agent.grounding import REMOVED, EvidenceIndex, ground
-from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
+from sentinel_rag.agent.grounding import REMOVED, ground
 
 
 @pytest.mark.requirement("GRND-1")
@@ -63,13 +59,11 @@ def test_an_accusation_or_a_deed_of_somebody_that_no_result_tells_is_left_out(ch
 
 @pytest.mark.requirement("GRND-1")
 def test_a_reopened_incident_was_closed_once_and_one_never_closed_was_not() -> None:
-    call = ToolCall("c1", "s", "query_incidents", {})
     rows = [
         {"number": 108, "title": "A", "severity": "High", "status": "Active", "closed_time": "2024-07-09T09:00:54Z"},
         {"number": 124, "title": "B", "severity": "High", "status": "Active", "closed_time": None},
     ]
-    index = EvidenceIndex(UTC)
-    index.add(ToolRun(call, Succeeded(call, rows_result(rows))))  # type: ignore[arg-type]
+    index = evidence_of("query_incidents", rows)
     told = "Incident 108 is High; it was closed on 9 July 2024 at 09:00 UTC and later reopened."
     never = "Incident 124 was closed on 9 July 2024 and later reopened."
     assert ground(told, index, question="What happened?").text == told

@@ -5,14 +5,10 @@ The writer of the answer is not trusted: it controls every word and every charac
 
 from __future__ import annotations
 
-from datetime import UTC
-
 import pytest
+from evidence import evidence_of
 
 from sentinel_rag.agent.grounding import REMOVED, EvidenceIndex, ground
-from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
 
 
 @pytest.mark.requirement("GRND-1")
@@ -33,15 +29,12 @@ def test_a_lie_in_look_alike_characters_is_found(check, text: str, left: str) ->
 
 @pytest.mark.requirement("GRND-1")
 def test_a_name_of_a_result_that_holds_such_characters_may_be_told() -> None:
-    call = ToolCall("c1", "s", "query_incidents", {})
     rows = [{"number": 5, "title": "\uff21dmin \u0440ass reset", "severity": "High", "status": "New"}]
-    index = EvidenceIndex(UTC)
-    index.add(ToolRun(call, Succeeded(call, rows_result(rows))))  # type: ignore[arg-type]
+    index = evidence_of("query_incidents", rows)
     assert not ground('Incident 5 is "\uff21dmin \u0440ass reset".', index, question="What is new?").removals
 
 
 def _incidents() -> EvidenceIndex:
-    call = ToolCall("c1", "s", "query_incidents", {})
     rows = [
         {
             "number": number,
@@ -52,9 +45,7 @@ def _incidents() -> EvidenceIndex:
         }
         for number in range(5, 10)
     ]
-    index = EvidenceIndex(UTC)
-    index.add(ToolRun(call, Succeeded(call, rows_result(rows))))  # type: ignore[arg-type]
-    return index
+    return evidence_of("query_incidents", rows)
 
 
 @pytest.mark.requirement("GRND-1")
@@ -80,7 +71,6 @@ def test_a_duration_may_be_measured_from_the_sentence_before() -> None:
 
 @pytest.mark.requirement("GRND-1")
 def test_times_in_brackets_are_of_the_event_whose_words_stand_before_them() -> None:
-    call = ToolCall("c1", "s", "query_alerts", {})
     rows = [
         {"alert_id": "a1", "name": "Ransomware behavior was blocked", "time": "2024-07-03T07:06:00Z"},
         {
@@ -90,8 +80,7 @@ def test_times_in_brackets_are_of_the_event_whose_words_stand_before_them() -> N
             "entities": [{"kind": "host", "name": "dc-01.contoso.example"}],
         },
     ]
-    index = EvidenceIndex(UTC)
-    index.add(ToolRun(call, Succeeded(call, rows_result(rows))))  # type: ignore[arg-type]
+    index = evidence_of("query_alerts", rows)
     host = "Between the logon on dc-01.contoso.example (13:18)"
     true = f"{host} and the ransomware alert (07:06 the next morning) lie 17 hours 48 minutes."
     assert ground(true, index, question="How long did it take?").text == true

@@ -124,8 +124,7 @@ def test_a_client_that_shows_forms_gets_one_without_a_question(
 def test_without_sessions_another_gateway_takes_up_the_call_that_waits(
     gateway: RunningGateway, executor: FakeExecutor, policy: Policy, key: str
 ) -> None:
-    """Two gateways of one state, as behind a balancer: the one asks, the other gets the answer; each has a session of
-    its own that stands for the key."""
+    """Two gateways of one state, as behind a balancer: the one asks, the other gets the answer."""
     message = {"name": "change", "arguments": {"marker": "balanced"}}
     capabilities = {"elicitation": {"form": {}}}
     folder = Path(gateway.state.database.place).parent

@@ -11,7 +11,7 @@ from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.judging import Facts, judge
 from sentinel_rag.interceptor.flow.named_values import NamedValue, named_in
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.policy.model import ValueKind
+from sentinel_rag.interceptor.policy.model import NoteKind
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 
@@ -44,7 +44,7 @@ def derived(
     judgement = judge(POLICY, POLICY.tools[tool], arguments or {"query": "x"}, Facts(context=context, named=named))
     found = endorsed_values(POLICY, POLICY.tools[tool], judgement, value, named)
     return {
-        name: {(each.kind, each.text) for each in values if each.kind != ValueKind.ANSWER}
+        name: {(each.kind, each.text) for each in values if each.kind != NoteKind.ANSWER}
         for name, values in found.items()
     }
 

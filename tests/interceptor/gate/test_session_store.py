@@ -339,6 +339,7 @@ async def test_the_oldest_results_are_forgotten_beyond_the_room_of_a_session(
     state: State, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(handles, "MAX_SESSION_BYTES", 100)
+    monkeypatch.setattr(handles, "PART_BYTES", -len("/a"))  # so that values alone count
     text = "x" * 38  # with its quotes 40 bytes
 
     async def known(session_id: str = "s1") -> list[int]:

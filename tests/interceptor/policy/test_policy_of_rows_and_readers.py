@@ -42,7 +42,7 @@ def test_they_are_read(shipped_policy: Policy) -> None:
 @pytest.mark.parametrize(
     ("keys", "server", "problem"),
     [
-        ("row_labels: /hits", "theirs", "row_labels: no server but those of the product (sentinel, files, web"),
+        ("row_labels: /hits", "theirs", "row_labels: no server but those of the product (sentinel, knowledge, files"),
         ("sends_readers: true", "theirs", "sends_readers: no server but those of the product"),
         ("row_labels: /hits", "undeclared", "and 'undeclared' is none"),
         ("row_labels: hits", "knowledge", "row_labels: a pointer is empty or starts with /"),

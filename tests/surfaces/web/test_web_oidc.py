@@ -88,7 +88,34 @@ def test_a_disabled_person_does_not_come_back(web: RunningWeb, provider: OidcPro
     provider.person = {"sub": "u-erin", "email": "erin@example.com", "email_verified": True}
     assert sign_in(web, provider).status == 200
     web.web.people.disable(account.user_id)
-    refused(sign_in(web, provider), 403, "no_account")
+    refused(sign_in(web, provider), 403, "account_disabled")
+
+
+def test_whoever_is_bound_to_a_disabled_account_is_told_so_also_with_a_new_one(
+    web: RunningWeb, provider: OidcProvider, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The person who came back got a second account; the provider's id of theirs belongs to the first."""
+    first = web.add("farid", oidc_name="farid@example.com")
+    provider.person = {"sub": "u-farid", "email": "farid@example.com", "email_verified": True}
+    assert sign_in(web, provider).status == 200
+    web.web.people.disable(first.user_id)
+    web.add("farid.new", oidc_name="farid.new@example.com")
+    provider.person = {"sub": "u-farid", "email": "farid.new@example.com", "email_verified": True}
+    caplog.clear()
+    answer = sign_in(web, provider)
+    refused(answer, 403, "account_disabled")
+    assert "Your account here, farid, is disabled" in answer.body["detail"]
+    assert "sentinel users change farid --role" in answer.body["next_step"]
+    assert "the account farid is disabled" in caplog.text
+    provider.person = {"sub": "u-farid-other", "email": "farid.new@example.com", "email_verified": True}
+    assert signed_in(web.url, sign_in(web, provider)).get("/session").body["name"] == "farid.new"
+
+
+def test_an_account_that_was_disabled_before_its_first_sign_in_says_so(web: RunningWeb, provider: OidcProvider) -> None:
+    account = web.add("gus", oidc_name="gus@example.com")
+    web.web.people.disable(account.user_id)
+    provider.person = {"sub": "u-gus", "email": "gus@example.com", "email_verified": True}
+    refused(sign_in(web, provider), 403, "account_disabled")
 
 
 @pytest.mark.parametrize("verified", [False, None, "true", 1])

@@ -9,9 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
+from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
-from sentinel_rag.agent.grounding.statement_verdicts import is_hedged, is_request
 from sentinel_rag.agent.grounding.subjects import Subject, Topic
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 
 _CHANGED = (
     r"(?:closed|re-?opened|assigned|reassigned|resolved|updated|changed|set|marked|classified|commented|tagged|"
@@ -92,7 +93,6 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(r"\b(?:if|whether|once|unless|until|when|not|no|can|could|should|must|let)\b", re.IGNORECASE)
-_WRITING_TOOLS = frozenset({"update_incident", "add_incident_comment"})
 _CONTENT = re.compile(r"[a-z]{4,}")
 _FILLING_WORDS = """
 that this have been were they them with from their already just only also successfully since immediately
@@ -106,32 +106,36 @@ def unfounded_deeds(
     text: str, subjects: Sequence[Subject], index: EvidenceIndex, question: str
 ) -> Iterator[tuple[int, int]]:
     """The places of deeds and of words of an authority that nothing of the conversation tells."""
-    if text.rstrip(" *_").endswith("?"):
-        return
     plain = re.sub(r"[*_`]", " ", text)
+    clauses = clauses_of(plain)
+
+    def advised(match: re.Match[str]) -> bool:
+        clause = clause_at(clauses, match.start("deed"))
+        return clause.asks or clause.reports
+
     own = [
         match
         for match in _ASSISTANT.finditer(plain)
-        if not _open(plain, match) and not _NO_CHANGE.match(match[0] + plain[match.end() : match.end() + 30])
+        if not (clause_at(clauses, match.start("deed")).asks or _open(plain, match))
+        and not _NO_CHANGE.match(match[0] + plain[match.end() : match.end() + 30])
     ]
-    advised = is_request(plain)
     own += [
         match
         for match in _RESPONSE.finditer(plain)
-        if not advised and not _open(plain, match) and not _told(plain, match, index, question)
+        if not advised(match) and not _open(plain, match) and not _told(plain, match, index, question)
     ]
     incidents = [subject for subject in subjects if subject.topic is Topic.INCIDENT]
-    if incidents and not advised:
+    if incidents:
         own += [
             match
             for match in _BY_NAME.finditer(plain)
-            if not _open(plain, match) and not _told_of(incidents, plain, match)
+            if not advised(match) and not _open(plain, match) and not _told_of(incidents, plain, match)
         ]
     if own and not _changed(subjects, index):
         yield from (match.span("deed") for match in own)
     for pattern in _AUTHORITY:
         for match in pattern.finditer(plain):
-            if not advised and not _open(plain, match) and not _told(plain, match, index, question):
+            if not advised(match) and not _open(plain, match) and not _told(plain, match, index, question):
                 yield match.span("deed")
 
 
@@ -147,7 +151,8 @@ def _open(text: str, match: re.Match[str]) -> bool:
     before = clause[: clause.find(match["deed"])]
     if _CONDITION.search(match["deed"]):
         return True
-    return bool(_DENIED.search(before)) or is_hedged(before) or bool(re.search(r"\bcould not\b", clause, re.IGNORECASE))
+    guessed = clause_at(clauses_of(text), match.start("deed")).leaves_open(match.start("deed"))
+    return guessed or bool(_DENIED.search(before)) or bool(re.search(r"\bcould not\b", clause, re.IGNORECASE))
 
 
 def _clause(text: str, match: re.Match[str]) -> str:
@@ -158,7 +163,7 @@ def _clause(text: str, match: re.Match[str]) -> str:
 
 def _changed(subjects: Sequence[Subject], index: EvidenceIndex) -> bool:
     """True if a tool changed something in this conversation, and at the incident that the sentence names."""
-    runs = [run for run in index.results if run.tool in _WRITING_TOOLS and run.run.worked]
+    runs = [run for run in index.results if run.tool in WRITING_TOOLS and run.run.worked]
     numbers = {number for subject in subjects if subject.topic is Topic.INCIDENT for number in subject.numbers}
     return any(not numbers or numbers & set(run.argument_text.split()) for run in runs)
 

@@ -13,9 +13,14 @@ from datetime import datetime
 from itertools import islice
 
 from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
+from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of
 from sentinel_rag.agent.grounding.code_records import wrong_pairs
+from sentinel_rag.agent.grounding.comparison_verdicts import judge_comparisons
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
+from sentinel_rag.agent.grounding.day_parts import judge_day_parts, judge_shares_of_time
 from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
+from sentinel_rag.agent.grounding.denial_verdicts import judge_denials, truly_denied
+from sentinel_rag.agent.grounding.entity_scope import judge_scopes
 from sentinel_rag.agent.grounding.event_words import event_before, judge_events
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words, moment_of
 from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
@@ -28,17 +33,12 @@ from sentinel_rag.agent.grounding.playbook_verdicts import NOT_OF_PLAYBOOKS, Pla
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.share_verdicts import judge_shares
 from sentinel_rag.agent.grounding.state_verdicts import judge_state
-from sentinel_rag.agent.grounding.statement_verdicts import (
-    is_hedged,
-    is_request,
-    unfounded_statement,
-    verdict_statement,
-)
+from sentinel_rag.agent.grounding.statement_verdicts import unfounded_statement, verdict_statement
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject, Topic, governing, mismatched
 from sentinel_rag.agent.grounding.time_atoms import Moment
 from sentinel_rag.agent.grounding.time_verdicts import judge_duration, judge_time
 from sentinel_rag.agent.grounding.title_claims import names_two, titled_otherwise
-from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, in_result, unsupported
+from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, NOT_TIED, Verdict, in_result, unsupported
 
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
 _LONGEST = 400
@@ -87,24 +87,38 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
         return
     prose = reading.piece.layout not in (Layout.CELL, Layout.HEADER_CELL, Layout.CODE)
     own_words = _without(reading, [atom for atom in reading.atoms if atom.kind in _CITED])
-    asks, guesses = prose and is_request(own_words), prose and is_hedged(own_words)
+    clauses = clauses_of(own_words)
+
+    def asks(place: int) -> bool:
+        return prose and clause_at(clauses, place).asks
+
     judged: list[Judged] = []
     used: list[Atom] = []
     for atom in reading.atoms:
-        if atom.kind is Kind.COUNT and not (asks and not _of_named(reading, atom)):
+        if atom.kind is Kind.COUNT and (
+            not asks(atom.start) or _of_named(reading, atom) or _taken_for_granted(reading, atom)
+        ):
+            if prose and clause_at(clauses, atom.start).reports and _narrowed_by_name(reading, atom):
+                continue  # what its writer did not find
             verdict, states = judge_count(reading, atom)
             judged.append(Judged(atom, verdict))
             used += states
     for atom in reading.atoms:
         if atom.kind is Kind.COUNT or (atom in used and not _listed(reading, atom)):
             continue
-        if asks and atom.kind not in _FIRM_IN_QUESTIONS and not _of_named(reading, atom):
+        if asks(atom.start) and atom.kind not in _FIRM_IN_QUESTIONS and not _of_named(reading, atom):
             continue
-        if guesses and atom.kind in (Kind.CLASSIFICATION, Kind.NAME):
+        may_be_guessed = prose and atom.kind in (Kind.CLASSIFICATION, Kind.NAME)
+        if may_be_guessed and clause_at(clauses, atom.start).leaves_open(atom.start):
             continue
         if atom.kind is Kind.STATUS and _TO_BE_DONE.search(text[: atom.start]) and atom.text.lower() in _DONE:
             continue
-        judged.append(_judge_atom(reading, atom))
+        if prose and atom.kind in (Kind.TIME, Kind.DURATION) and clause_at(clauses, atom.start).reports:
+            continue  # where its writer looked
+        found = _judge_atom(reading, atom)
+        if prose and not found.verdict.supported and truly_denied(reading, atom):
+            found = replace(found, verdict=NOT_TIED)
+        judged.append(found)
     if prose and (claims_own_deed(own_words) or names_two(reading.subjects, text)):
         judged = [_without_repair(each) for each in judged]
     of_playbooks = judge_playbooks(reading) if prose else NOT_OF_PLAYBOOKS
@@ -129,16 +143,28 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     )
     if wrong is not None and all(each.verdict.supported for each in judged):
         yield Judged(_atom_of(wrong, text), _mismatch(wrong, reading), names_subject=True)
-    if asks and text.rstrip(" *_").endswith("?"):
-        return
-    if not asks:
-        for claim, verdict in judge_orders(reading):
+    for claim, verdict in judge_orders(reading):
+        if not asks(claim.start):
             yield Judged(Atom(Kind.NAME, text[claim.start : claim.end], claim.start, claim.end), verdict)
-        for atom, verdict in judge_events(reading) if prose else ():
+    for atom, verdict in judge_events(reading) if prose else ():
+        if not asks(atom.start):
             yield Judged(atom, verdict)
-        for share, verdict in judge_shares(reading):
+    for share, verdict in judge_shares(reading):
+        if not asks(share.start):
             yield Judged(Atom(Kind.NAME, text[share.start : share.end], share.start, share.end), verdict)
-        for start, end, verdict in (*judge_sequences(reading), *judge_frequencies(reading)):
+    compared = (
+        (
+            *judge_comparisons(reading),
+            *judge_denials(reading),
+            *judge_scopes(reading),
+            *judge_day_parts(reading),
+            *judge_shares_of_time(reading),
+        )
+        if prose
+        else ()
+    )
+    for start, end, verdict in (*judge_sequences(reading), *judge_frequencies(reading), *compared):
+        if not asks(start):
             yield Judged(Atom(Kind.NAME, text[start:end].strip(), start, end), verdict)
     yield from _statements(reading, judged, anything_known=anything_known)
 
@@ -185,8 +211,6 @@ def _statements(reading: Reading, judged: list[Judged], *, anything_known: bool)
         reading.piece.layout in (Layout.SENTENCE, Layout.ITEM)
         and not any(each.verdict.leaf is not None or each.verdict is FROM_PERSON for each in judged)
         and all(each.verdict.supported for each in judged)
-        and not is_hedged(text)
-        and not is_request(text)
         and unfounded_statement(text, reading.index)
     ):
         yield Judged(Atom(Kind.NAME, text, 0, len(text)), unsupported("no result makes this statement"))
@@ -228,6 +252,24 @@ def _of_named(reading: Reading, atom: Atom) -> bool:
     """True for a value that even a question states of a thing: "shall I open incident 12, which is High?" """
     found = governing(atom, reading.subjects, reading.text, STRONG)
     return atom.kind in (*_STATES, Kind.COUNT) and any(each.start >= 0 and each.end <= atom.start for each in found)
+
+
+_DEFINITE = re.compile(r"\b(?:the|all|these|those|its|their)\s+$", re.IGNORECASE)
+_OF_A_THING = re.compile(r"^\s+(?:\w+\s+){1,3}?(?:of|in|from|for|behind)\s+(?:incident|alert)\b", re.IGNORECASE)
+
+
+def _taken_for_granted(reading: Reading, atom: Atom) -> bool:
+    """True for a number that a question takes as known: "shall I show the 12 alerts of incident 31?" """
+    text = reading.text
+    return bool(_DEFINITE.search(text[: atom.start]) and _OF_A_THING.match(text[atom.end :]))
+
+
+def _narrowed_by_name(reading: Reading, atom: Atom) -> bool:
+    """True for "I did not find any incident that names X": nobody asked for exactly these."""
+    return any(
+        each.start >= atom.end and each.kind not in (*_STATES, Kind.COUNT, Kind.INCIDENT, Kind.PERCENT)
+        for each in reading.atoms
+    )
 
 
 def _without(reading: Reading, atoms: Iterable[Atom]) -> str:

@@ -37,7 +37,9 @@ _ACTORS = frozenset({Kind.ACCOUNT, Kind.TITLE})
 _PLACES = frozenset({Kind.ADDRESS, Kind.DOMAIN, Kind.TITLE})
 _CUT = re.compile(r"(?:…|\.\.\.)$")
 _OWNER = re.compile(
-    r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
+    r"\b(?:owned by|assigned to|(?:owner|assignee)(?:\s+(?:of\s+)?\(?(?:incident\s*)?#?\d+\)?)?(?:\s+is|\s*[*_`]*:)?|"
+    r"belongs to)[\s*_`“\"]*$",
+    re.IGNORECASE,
 )
 _OWNS = re.compile(
     r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|"
@@ -62,6 +64,8 @@ _RELATION = re.compile(
     r"found|signed|logged|logon|login|"
     r"connected|connecting|contacted|dropped|executed|started|launched|detected|triggered|"
     r"created|downloaded|sent|received|"
+    r"attacked|targeted|scanned|hit|reached|compromised|infected|beaconed|communicated|talked|uploaded|exfiltrated|"
+    r"brute-?forced|sprayed|phished|e-?mailed|messaged|spread|jumped|pivoted|propagated|exploited|encrypted|queried|"
     r"hash|sha256|sha-256|sha1|md5|has|named|having|workstation|server|machine)\b\s*[:(]?\s*)+[*_`“\"(:]*$",
     re.IGNORECASE,
 )
@@ -78,7 +82,7 @@ _WORKS_ON = re.compile(
     r"updated|handl\w+|works?|working|status|ask|contact|speak|talk|consult|coordinate|hand over)\b",
     re.IGNORECASE,
 )
-_ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
+ROLES = frozenset({"owner", "author", "created_by", "event", "message"})
 """Fields that name who works on an incident, not what it is about."""
 _ROW = re.compile(r"/rows/\d+")
 _TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS)
@@ -178,7 +182,7 @@ def _tie(reading: Reading, atom: Atom, leaves: Sequence[Leaf]) -> Verdict | None
     """A verdict against the atom where it stands in results, but not at the thing that it is tied to."""
     text = reading.text
     if not _WORKS_ON.search(text):
-        leaves = [leaf for leaf in leaves if leaf.key not in _ROLES] or leaves
+        leaves = [leaf for leaf in leaves if leaf.key not in ROLES] or leaves
     own = [subject for subject in reading.subjects if subject.start <= atom.start and atom.end <= subject.end]
     strong_self = [subject for subject in own if subject.topic in STRONG]
     others = [subject for subject in reading.subjects if subject not in own and subject.start >= 0]

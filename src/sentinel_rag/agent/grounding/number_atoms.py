@@ -78,7 +78,7 @@ _SINGULARS = sorted(
     (f"{word[:-1]}(?:y|ies)" if word.endswith("y") else f"{word}(?:es|s)?" for word in NOUNS), key=len, reverse=True
 )
 _NOUN = re.compile(
-    rf"^(?:\s+|-)(?:of\s+(?:the|these|those|your|all)\s+(?:\d+\s+)?)?(?P<words>{_BETWEEN})(?P<noun>"
+    rf"^(?:\s+|-)(?:(?:of\s+)?(?:the|these|those|your|all)\s+(?:\d+\s+)?)?(?P<words>{_BETWEEN})(?P<noun>"
     + "|".join(_SINGULARS)
     + r")\b(?!-\w)",
     re.IGNORECASE,
@@ -116,7 +116,10 @@ _FRACTIONS = {
 _NONE = re.compile(
     r"\b(?P<word>no(?! (?:longer|one|further|doubt|matter|owner|assignee|current|assigned|"
     r"recorded|need|idea))|none|neither|not (?:a single|any)|(?:isn[’']t|aren[’']t|wasn[’']t|"
-    r"weren[’']t|is not|are not|were not) any|zero)\b",
+    r"weren[’']t|is not|are not|were not) any|never any|free of(?: any)?|zero|"
+    r"(?:not|never)\s+(?:been\s+|yet\s+)?(?:find|found|see|seen|have|had|aware of|know of|noticed?|detect(?:ed)?|"
+    r"identified)\s+(?:any|a single)|(?:do|did|have|ca)n[’']t\s+(?:find|found|see|seen|have|had|know of|"
+    r"detect)\s+any)\b",
     re.IGNORECASE,
 )
 _ALL = re.compile(r"\b(?P<word>not all|not every|all(?! (?:in|times?)\b)|every|each|some)\b", re.IGNORECASE)

@@ -54,7 +54,7 @@ _TIME_KEYS = {
 _UPDATED = re.compile(r"\b(?:updated|modified|changed)\b", re.I)
 _PREDICATE = re.compile(
     r"^[\s*_`”\")]*(?:\([^)]*\)\s*)?(?:is|was|being|remains|ranks|has|had|saw|shows?|leads?|"
-    r"comes?|came|stands?|tops?|,|–|-)\b[^;.]{0,25}$|^[\s*_`”\")]*$",
+    r"comes?|came|stands?|tops?|,|–|-|,\s+(?:which|who))\b[^;.]{0,25}$|^[\s*_`”\")]*$",
     re.I,
 )
 
@@ -186,7 +186,22 @@ def _metrics(claim: Claim, reading: Reading) -> Callable[[Record], Sequence[Metr
     if claim.by_time:
         keys = ("updated_time",) if _UPDATED.search(around) else _TIME_KEYS[claim.subject.topic]
         return lambda _: [_time_metric(key) for key in keys]
-    return lambda record: [_number_metric(key) for key in _compared(record)]
+    words = reading.text[claim.end : claim.end + 60]
+    named = any(counts(key, words) for record in claim.subject.records for key in record.leaves)
+    return lambda record: [_number_metric(key) for key in _compared(record) if not named or counts(key, words)]
+
+
+def _squeezed(text: str) -> str:
+    return re.sub(r"[^a-z]+", "", text.lower())
+
+
+def counts(key: str, words: str) -> bool:
+    """Whether the words behind "the most" or "more" begin with the name of a number, such as FailedSignIns."""
+    name = _squeezed(key)
+    return len(name) >= _SHORTEST_KEY and _squeezed(words).startswith(name)
+
+
+_SHORTEST_KEY = 5
 
 
 def _compared(record: Record) -> list[str]:

@@ -121,14 +121,20 @@ _CLASSIFICATION = re.compile(
 _NOT_OWNED = re.compile(
     r"\b(?:unassigned|un-assigned|(?:does|do|did)(?: not|n[’']t) have an (?:owner|assignee)|"
     r"no (?:current |assigned |recorded )?(?:owner|assignee)|"
-    r"nobody (?:owns|is assigned)|no one (?:owns|is assigned)|"
+    r"lacks an? (?:owner|assignee)|(?:nobody|no one) (?:yet )?(?:owns|is assigned|works on|is working on|took|"
+    r"has taken|has picked up|picked up|has claimed|is looking (?:at|into))|"
+    r"(?:has|have) yet to be (?:assigned|picked up|taken|claimed)|(?:not|n[’']t|never) (?:yet )?(?:been )?"
+    r"(?:picked up|taken on|claimed by any(?:one|body))|"
     r"not (?:yet )?(?:been )?assigned(?: to any(?:one|body))?(?! to \w)|without an? (?:owner|assignee)|"
     r"(?:has|have|had)(?:n[’']t| not) (?:yet )?(?:been assigned|an owner)|"
     r"isn[’']t assigned)\b(?:\s+to (?:anyone|anybody))?",
     re.IGNORECASE,
 )
 _OWNED = re.compile(
-    r"\b(?:does have an owner|(?:somebody|someone) (?:is|has been|was) assigned|(?:somebody|someone) owns|"
+    r"\b(?:does have an owner|(?:somebody|someone) (?:is|has been|was) assigned|"
+    r"(?:somebody|someone) (?:already )?(?:owns|took|has taken|has picked up|picked up|works on|is working on)|"
+    r"(?:has|have) (?:already |since |now )?been picked up|"
+    r"(?:was|is|were) (?:already )?picked up|"
     r"has an owner|is already assigned|already has an owner|has already been assigned|"
     r"has been assigned(?! to)|"
     r"is assigned(?=\s*[.,;]|$))",
@@ -144,7 +150,7 @@ _NEGATION = re.compile(
 
 _ANY = re.compile(
     r"high|medium|low|informational|critical|new|active|closed|progress|resolved|dismissed|open|positive|undetermined|"
-    r"assign|own",
+    r"assign|own|lacks|picked|works? on|working on|took|taken|claimed|looking",
     re.IGNORECASE,
 )
 

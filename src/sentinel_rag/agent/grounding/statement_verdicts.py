@@ -8,29 +8,13 @@ from __future__ import annotations
 
 import re
 
+from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of, stated
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
 
-_HEDGED = re.compile(
-    r"\b(?:may|might|could|would|possibl[ey]|potential(?:ly)?|perhaps|likely|unlikely|"
-    r"probabl[ey]|suggests?|suggesting|indicates? that|appears? to|"
-    r"seems?|hypothes[ie]s|analysis|assum\w+|suspect(?:ed)?|if|whether|unclear|unknown|cannot|"
-    r"can[’']t|could not|not (?:checked|confirmed|verified|known|looked)|"
-    r"consistent with|point(?:s|ing)? to|in theory|typically|usually|often|generally|"
-    r"in general|presumably|interpretation|"
-    r"assessment)\b",
-    re.IGNORECASE,
-)
-_ADVICE = re.compile(
-    r"^\W*(?:(?:please|then|also|next|you (?:can|could|may|might|should|need)|i (?:can|could|"
-    r"would|recommend|suggest|did not|didn[’']t|do not|don[’']t|am not|have not|looked)|"
-    r"we (?:recommend|suggest|can)|consider|check|verify|"
-    r"review|isolate|reset|block|investigate|confirm|let me|would you|do you|shall|should|ask|show|list|give|tell|"
-    r"note that i|recommended|one possible|to \w+)\b)",
-    re.IGNORECASE,
-)
 _SAFE_ADVICE = re.compile(
-    r"\b(?:safely|ignore|no (?:further |additional |immediate )?(?:action|steps?|follow-up|"
-    r"response|investigation)|nothing (?:more |else )?(?:to do|needs))\b",
+    r"\b(?:safely|ignor(?:e|ing)|dismissing|disregard(?:ing)?|"
+    r"no (?:further |additional |immediate )?(?:action|steps?|follow-up|response|"
+    r"investigation)|nothing (?:more |else )?(?:to do|needs))\b",
     re.IGNORECASE,
 )
 _ACTOR = (
@@ -68,6 +52,10 @@ _VERDICTS = tuple(
         r"real attack|compromised|infected|breached|phished|hacked|under control|"
         r"not (?:compromised|malicious|affected|a threat|a concern|at risk))\b",
         r"\b(?:you|we|they)\s+(?:can|could|may)\s+(?:safely\s+)?(?:ignore|dismiss|disregard|close)\b",
+        r"\b(?:recommend|suggest|advise|propose)\s+(?:\w+\s+){0,2}?(?:ignoring|dismissing|disregarding)\b",
+        r"\b(?:call|deem|consider|rate|judge)\s+(?:it|this|that|them|incident \d+|the \w+)\s+"
+        r"(?:to be\s+|as\s+)?(?:benign|harmless|safe|legitimate|malicious|a (?:false|true) positive|"
+        r"a false alarm)\b",
         r"\bno\s+(?:further|additional|immediate|more|other)?\s*(?:actions?|steps?|follow-up|"
         r"investigation|response|remediation|intervention)\s+(?:\w+\s+){0,3}?(?:needed|required|"
         r"necessary)\b",
@@ -114,14 +102,16 @@ _ENOUGH_WORDS = 4
 def verdict_statement(sentence: str, index: EvidenceIndex, question: str) -> str:
     """The words of a sentence that state a verdict which no result states; empty where there are none."""
     plain = re.sub(r"[*_`]+", "", sentence)
-    if plain.rstrip().endswith("?"):
-        return ""
-    if (is_hedged(plain) or is_request(plain)) and not _SAFE_ADVICE.search(plain):
-        return ""
+    clauses = clauses_of(plain)
     for pattern in _VERDICTS:
-        match = pattern.search(plain)
-        if match is not None and not _told(plain, match[0], index):
-            return match[0]
+        for match in pattern.finditer(plain):
+            clause = clause_at(clauses, match.end() - 1)
+            within = plain[clause.start : clause.end]
+            open_ = clause.asks or clause.reports or clause.leaves_open(match.end())
+            if open_ and (within.rstrip().endswith("?") or not _SAFE_ADVICE.search(within)):
+                continue
+            if not _told(plain, match[0], index):
+                return match[0]
     return ""
 
 
@@ -162,7 +152,7 @@ _NO_CONTENT = frozenset(_LITTLE_WORDS.split())
 def unfounded_statement(sentence: str, index: EvidenceIndex) -> bool:
     """True for a sentence that states something about security in words of its own, without a value that could be
     looked up; not for one that speaks of the answer itself, or that is made of words of the results."""
-    plain = re.sub(r"[*_`#]+", "", sentence)
+    plain = re.sub(r"[*_`#]+", "", stated(sentence))
     if not _ABOUT_SECURITY.search(plain) or not _VERB.search(plain) or _ABOUT_THE_ANSWER.search(plain):
         return False
     words = [word for word in _CONTENT.findall(folded(plain)) if word not in _NO_CONTENT]
@@ -173,16 +163,6 @@ def unfounded_statement(sentence: str, index: EvidenceIndex) -> bool:
 
 _FEWEST_WORDS = 3
 """A sentence of fewer words of its own is always found in results somewhere, so that proves nothing."""
-
-
-def is_hedged(sentence: str) -> bool:
-    """True if a sentence says of itself that it is analysis or a guess."""
-    return bool(_HEDGED.search(sentence))
-
-
-def is_request(sentence: str) -> bool:
-    """True if a sentence asks, offers or advises something, and so states no fact by itself."""
-    return bool(_ADVICE.match(sentence)) or sentence.rstrip(" *_").endswith("?")
 
 
 def _told(sentence: str, words: str, index: EvidenceIndex) -> bool:

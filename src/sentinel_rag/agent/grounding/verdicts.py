@@ -44,6 +44,7 @@ def derived(leaf: Leaf | None, formula: str) -> Verdict:
 
 
 FROM_PERSON = Verdict(Support.PERSON)
+NOT_TIED = Verdict(Support.DERIVED, None, "no result ties the two")
 HARMLESS = Verdict(Support.DERIVED, None, "states nothing about the data")
 
 

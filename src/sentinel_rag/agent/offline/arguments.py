@@ -6,7 +6,7 @@ import itertools
 import re
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.plan import PlannedCall
+from sentinel_rag.agent.offline.plan import Plan, PlannedCall
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
@@ -111,6 +111,19 @@ def alert_filters(reading: Reading) -> dict[str, JsonValue]:
     return arguments
 
 
+_UNSETTLED = "Alerts have no status Open. New and InProgress are not settled yet, so I asked for both."
+
+
+def unsettled(plan: Plan) -> Plan:
+    """The plan for alerts that are still open: one call for each status that says so."""
+    calls = tuple(
+        replace(call, arguments={**call.arguments, "status": status})
+        for call in plan.calls
+        for status in ("New", "InProgress")
+    )
+    return replace(plan, calls=calls, opening=(*plan.opening, _UNSETTLED))
+
+
 def entity_argument(reading: Reading) -> dict[str, JsonValue]:
     """`entity` and, if the person said it, `entity_kind`."""
     if not reading.names:
@@ -213,6 +226,10 @@ def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None
         )
     ):
         limit = 1
+    if order is None and limit is None and reading.names:
+        seen = re.search(r"\b(first|last)\s+(?:seen|appear\w*|show\w*|mention\w*|time)\b", reading.core, re.IGNORECASE)
+        if seen is not None:
+            return ("oldest" if seen[1].lower() == "first" else "newest"), 1
     asked = re.search(
         rf"\b{noun}\s+(?:was|is|came|fired|happened|appeared)\s+(?:the\s+)?(?:very\s+)?(first|last|latest|newest|oldest)\b",
         reading.core,

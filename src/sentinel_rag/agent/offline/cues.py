@@ -73,7 +73,7 @@ LOGS = (
     r"azure\s+(?:activit\w+|resources?|operations?|changes?)|audit\s*logs?|"
     r"role\s+(?:assignments?|changes?|members?)|registry|scheduled\s+tasks?|"
     r"services?\s+(?:installed|created)|"
-    r"emails?\s+(?:sent|received|delivered|from|to)|file\s+(?:events?|downloads?|created|"
+    r"e?-?mails?\s+(?:sent|received|delivered|from|to|by)|file\s+(?:events?|downloads?|created|"
     r"copied)|downloads?|powershell\s+(?:commands?|executions?|activity)|syslog|firewall|"
     r"heartbeat|stopped\s+(?:reporting|sending)|vpn|"
     r"commands?\s+(?:ran|run|executed)|usb|user\s+agents?|countries|locations?|mfa|"
@@ -84,7 +84,8 @@ LOGS = (
     r"risk\s+(?:detections?|events?)|"
     r"activity\s+timeline|timeline\s+of\s+(?:everything|all)|over\s+all\s+logs|threat[\s-]+intel\w*\s+match\w*|"
     r"(?:known\s+)?bad\s+(?:ips?|address(?:es)?)|indicators?\s+match\w*|sharepoint|in\s+(?:microsoft|office)\s+365|"
-    r"security\s+log|clicked|queried|resolved\s+(?:this|the|a)\s+domain|connected\s+to|"
+    r"security\s+log|click(?:s|ed)?|queried|(?:is|are)\s+(?:an?\s+)?known\s+(?:bad|malicious)|"
+    r"what\s+(?:did|has|have)\s+(?:\S+\s+)?(?:been\s+)?(?:do|done|doing)|failures?|resolved\s+(?:this|the|a)\s+domain|connected\s+to|"
     r"processes\s+did\s+(?:\S+\s+)?(?:start|launch|spawn|run)|was\s+(?:\S+\s+)?(?:started|executed|launched)|"
     r"received\s+e?mails?|"
     r"forwarding\s+rules?|command\s+lines?\s+on|"
@@ -92,8 +93,9 @@ LOGS = (
     r"query|hunt"
 )
 RAW = (
+    r"failures?|failed\s+(?:attempts?|auth\w*|sign\w*|log\w*)|"
     r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:dns\s+|count\s+)(?:quer\w+|processes)|"
-    r"processes\s+(?:by|per)|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
+    r"processes\s+(?:by|per)|(?:most|fewest|more)\s+processes|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
     r"downloads?\s+(?:the\s+)?most"
 )
 """Rows of the raw logs that a question counts or groups; alerts say nothing of how many there were."""
@@ -102,6 +104,14 @@ BY = (
     r"status|departments?|outcomes?)"
 )
 """What the raw logs may be grouped by, beside the kinds of things."""
+LOGS_ALONE = re.compile(r"(?:failed\s+)?(?:sign|log)[\s-]?(?:ins?|ons?)|processes|connections", re.IGNORECASE)
+"""Rows of the logs that one word asks for."""
+BY_PEOPLE = (
+    r"(?:by|per|for\s+each)\s+(?:owner|analyst|assignee)s?|(?:who|which\s+(?:owner|analyst)s?)\s+(?:\w+\s+)?"
+    r"(?:owns?|has|have|handles?|got|holds?)\s+(?:the\s+)?(?:most|fewest)"
+)
+"""Counts for each of the people who work on incidents."""
+FOR_EACH = r"by|per|(?:(?:on|for|of|in|from)\s+)?(?:each|every)"
 INGESTION = r"ingest\w*|how\s+much\s+data"
 """What the workspace meters by table; the list of tables has no amounts."""
 ENTITIES = r"entit(?:y|ies)|iocs?|indicators?|artefacts?|artifacts?|observables?"
@@ -111,7 +121,8 @@ EXTENT = (
 )
 GROUPED = (
     r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider|tactic|technique)|reopen\w*|mean\s+time|"
-    r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|"
+    r"how\s+long|average|(?:who|which\s+(?:owner|analyst)s?)\s+(?:owns?|has|have|handles?|got|holds?)\s+(?:the\s+)?(?:most|fewest)|(?:which|what)\s+products?|"
+    r"(?:top|nois\w+|loud\w*|most\s+\w+|busiest|which|what)\s+(?:\d+\s+)?(?:\w+\s+)?(?:analytic\w*\s+|detection\s+)?rules\b|"
     r"grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|"
     r"(?:techniques?|tactics?|(?:alert|incident)\s+(?:names?|titles?))\s+(?:are|is|do|were|occur|appear|come|show)\b.*"
     r"\b(?:most|common\w*|frequent\w*|often)|"

@@ -245,6 +245,22 @@ def clock_twelve(match: re.Match[str], now: Now) -> Moment | None:
     return None if hour is None or hour > 23 else Clock(time(hour), timedelta(minutes=1), zone_of(match[3]))
 
 
+def clock_of_half(match: re.Match[str], now: Now) -> Moment | None:
+    """The 2 of "2 to 4 pm": in the half of the day of the other end, unless that lies before it ("11 to 1 pm")."""
+    hour, last = int(match[1]), int(match[3])
+    if not 1 <= hour <= 12 or not 1 <= last <= 12 or int(match[2] or 0) > 59:
+        return None
+    half = match[4].lower()
+    if hour % 12 > last % 12:
+        half = "a" if half == "p" else "p"
+    return Clock(time(hour % 12 + (12 if half == "p" else 0), int(match[2] or 0)), timedelta(minutes=1))
+
+
+def named_clock(match: re.Match[str], now: Now) -> Moment:
+    """`midnight`, with which the day begins, and `noon`."""
+    return Clock(time(0 if match[1].lower() == "midnight" else 12), timedelta(minutes=1))
+
+
 def _hour(hour: int, half: str | None) -> int | None:
     if half is None:
         return hour

@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters
 from sentinel_rag.agent.offline.filters import read_order
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.qualifiers import older_product_name
 from sentinel_rag.agent.offline.query_plans import alerts_plan, incidents_plan, top_plan
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.word_lists import word_list
@@ -26,7 +27,7 @@ from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT
 
 _CUE = re.compile(
     r"\b(?:(?:but\s+|and\s+)?(?:that\s+|which\s+|who\s+)?(?:(?:is|are|was|were|do|does|did|has|have)\s+)?"
-    r"(?:not|isn['’]t|aren['’]t|wasn['’]t|weren['’]t|don['’]t|doesn['’]t|didn['’]t)"
+    r"(?:not|isn['’]?t|aren['’]?t|wasn['’]?t|weren['’]?t|don['’]?t|doesn['’]?t|didn['’]?t)"
     r"(?!\s+(?:yet\s+|been\s+|only\s+)*(?:clos|resolv|done|open|active|only))"
     r"|except(?:ing)?(?:\s+for)?|excluding|exclude|apart\s+from|aside\s+from|other\s+than|without|leaving\s+out)\b",
     re.IGNORECASE,
@@ -77,12 +78,21 @@ def exclusion_plan(reading: Reading, conversation: Conversation, now: Now) -> Pl
     if whole is None or _QUESTION_WORD.match(before):
         return None
     # "Other than phishing" names words of a title, "that are not interesting" does not.
-    by_words = not match[0].lower().endswith(("not", "n't", "n’t"))
+    by_words = not match[0].lower().endswith(("not", "n't", "n’t", "nt"))
     left_out = [_left_out(read_question(part, now), whole, by_words=by_words) for part in parts]
+    left_out = [each for call in left_out for each in _under_every_name(call)]
     known = tuple(call for call in left_out if call is not None)
     if not 1 <= len(known) <= MOST_LEFT_OUT or len(known) < len(left_out):
         return Ask(_NOT_SURE)
     return _by_filter(whole, known) or replace(whole, calls=(_all_rows(whole.calls[0]), *known), without=True)
+
+
+def _under_every_name(call: PlannedCall | None) -> tuple[PlannedCall | None, ...]:
+    """The call, and the same one for the older name of a product: rows carry either."""
+    product = "" if call is None else older_product_name(str(call.arguments.get("product", "")))
+    if call is None or not product:
+        return (call,)
+    return (call, replace(call, arguments={**call.arguments, "product": product}))
 
 
 def _ranking_without(meant: Reading, parts: Sequence[Reading]) -> Plan | Ask:

@@ -75,7 +75,7 @@ async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[Tool
 
 async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
     calls = plan.calls
-    if plan.without:
+    if plan.chooses_rows:
         return [run for call in calls for run in await _pages(turn, call)]
     if every_workspace.in_sections(plan, turn.conversation):
         (workspaces,) = await turn.run((every_workspace.WORKSPACES,))
@@ -153,6 +153,6 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     conversation.last = None if plan.without else asked
     conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
     if numbered:
-        one_query = not plan.without and len(plan.calls) == 1
+        one_query = not plan.chooses_rows and len(plan.calls) == 1
         conversation.listed_by = asked if one_query else None
         conversation.listed_as = references.screen_number

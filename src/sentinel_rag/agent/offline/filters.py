@@ -18,7 +18,7 @@ _STATUS = tuple(
         (r"\bno\s+longer\s+(?:open|active)\b|\bnot\s+open(?:\s+any\s*more)?\b", "closed"),
         (r"\bno\s+longer\s+(?:closed|resolved)\b", "open"),
         (
-            r"\b(?:nobody|no\s*one|none|not|never|n't|isn't|aren't|wasn't|hasn't been)\s+(?:yet\s+|"
+            r"\b(?:nobody|no\s*one|none|not|never|n't|isn'?t|aren'?t|wasn'?t|weren'?t|hasn'?t been)\s+(?:yet\s+|"
             r"been\s+|has\s+)*clos\w+"
             r"(?:\s+yet)?|\b(?:unclosed|unresolved|not\s+(?:yet\s+)?(?:resolved|done)|still\s+open|"
             r"outstanding|pending|ongoing|"
@@ -59,10 +59,21 @@ _ORDERS = tuple(
             r"severest|severe(?:\s+ones?)?(?=\s+first))(?:\s+first)?\b",
             "severity",
         ),
-        (r"\b(?:oldest|earliest)(?:\s+(?:ones?\s+)?first)?\b|\bascending\b|\bin\s+chronological\s+order\b", "oldest"),
+        (
+            r"\blongest(?=\s+open)|\b(?:oldest|earliest)(?:\s+(?:ones?\s+)?first)?\b|\bascending\b|\bin\s+chronological\s+order\b",
+            "oldest",
+        ),
         (r"\b(?:newest|latest|most\s+recent|recent(?:ly)?)(?:\s+(?:ones?\s+)?first)?\b|\bdescending\b", "newest"),
     )
 )
+
+
+COUNTED_BY = re.compile(
+    r"\b(?:how\s+many|counts?|numbers?|totals?|break(?:ing)?\s*(?:\w+\s+)?down|split|grouped)\b.*"
+    r"\b(?:by|per|for\s+each)\s+(?P<field>severit(?:y|ies)|status(?:es)?)\b",
+    re.IGNORECASE,
+)
+"""A count by what the totals of every list tell anyway."""
 
 
 def read_order(text: str) -> tuple[str | None, str]:

@@ -13,7 +13,8 @@ from typing import Any
 from sentinel_rag.agent.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed
+from sentinel_rag.agent.offline.filters import COUNTED_BY
+from sentinel_rag.agent.offline.plan import PAGED, Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
@@ -86,7 +87,15 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
             return Ask(
                 "There is no list to go on with yet. What do you want to see?", ("List the incidents, newest first",)
             )
+        if _LEAN.match(reading.text) and _leans(reading) and not reading.names:
+            said = reading.text.rstrip("?.! ")
+            return Ask(
+                "The last answer was no list that I could narrow. Do you mean incidents or alerts?",
+                (f"Incidents: {said}", f"Alerts: {said}"),
+            )
         return None
+    if View(last.view) in PAGED and (_MORE.match(reading.text) or _ALL.match(reading.text)):
+        return _again(last, replace(reading, everything=True), _from_the_top(last))
     if _MORE.match(reading.text):
         if "offset" not in TOOLS_BY_NAME[last.tool].parameter_schemas():
             return Ask("That answer was whole: there is no next page of it. What do you want to see?", _PAGED)
@@ -99,6 +108,10 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
         return _again(last, reading, {**_from_the_top(last), "limit": MAX_LIMIT}, as_list=True)
     if _LIST_THEM.match(reading.text):
         return _again(last, reading, _from_the_top(last), as_list=True)
+    if COUNTED_BY.search(reading.text) and counts_the_last(conversation) and not reading.unknown_words:
+        plan = None if reading.has(f"{cues.INCIDENT}|{cues.ALERT}") else _changed(reading, last)
+        if plan is not None:
+            return replace(plan, view=counted(listed(plan.view)))
     peak = _peak_of_the_same(reading, last)
     if peak is not None:
         return peak
@@ -108,6 +121,11 @@ def refine(reading: Reading, conversation: Conversation) -> Decision | None:
     if not _leans(reading):
         return None
     return _changed(reading, last)
+
+
+def counts_the_last(conversation: Conversation) -> bool:
+    """True if the last answer was a list or a count, whose totals a count by a field can be of."""
+    return conversation.last is not None and conversation.last.tool in ("query_incidents", "query_alerts")
 
 
 def repeated(reading: Reading, last: AskedCall) -> Plan:
@@ -213,7 +231,8 @@ def _changed(reading: Reading, last: AskedCall) -> Plan | None:
         arguments = {k: v for k, v in arguments.items() if k not in ("severity", "min_severity")}
     if reading.names:
         arguments = {k: v for k, v in arguments.items() if k not in ("entity", "entity_kind", "incident")}
-    return _again(last, reading, {**arguments, **changes})
+    plan = _again(last, reading, {**arguments, **changes})
+    return slots.unsettled(plan) if last.tool == "query_alerts" and reading.status in ("open", "active") else plan
 
 
 _OF_THE_WINDOW = frozenset({"time_window", "start_time", "end_time", "time_field"})
@@ -230,6 +249,7 @@ def _again(
         calls=(PlannedCall(last.tool, arguments),),
         reading=reading,
         first=first,
+        aspects=last.aspects if view in PAGED else (),
     )
 
 

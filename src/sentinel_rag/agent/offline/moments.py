@@ -9,12 +9,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import time, timedelta
 
 from sentinel_rag.agent.offline.date_builders import (
     Build,
     ago,
     calendar,
     clock,
+    clock_of_half,
     clock_twelve,
     day_month_year,
     day_of_month,
@@ -25,6 +27,7 @@ from sentinel_rag.agent.offline.date_builders import (
     month_day_range,
     month_day_year,
     month_year,
+    named_clock,
     named_day,
     part_of_day,
     slashed,
@@ -35,7 +38,19 @@ from sentinel_rag.agent.offline.date_builders import (
     weekend,
     year_month,
 )
-from sentinel_rag.agent.offline.moment_kinds import DASH, DAY_WORD, MONTH, NTH, NUMBER, YEAR, ZONE, Found, Now
+from sentinel_rag.agent.offline.moment_kinds import (
+    DASH,
+    DAY_WORD,
+    MONTH,
+    NTH,
+    NUMBER,
+    YEAR,
+    ZONE,
+    Clock,
+    Day,
+    Found,
+    Now,
+)
 
 
 def find_moments(text: str, now: Now) -> list[Found]:
@@ -56,11 +71,40 @@ def find_moments(text: str, now: Now) -> list[Found]:
         if best is not None:
             found.append(best)
             taken_to = best.end
-    return found
+    return _with_bare_hours(text, found)
+
+
+_BARE_HOURS = re.compile(
+    r"\b(?:between|from)\s+(?P<first>\d\d?)\s*(?:and|to|until|till|-|–|—)\s*(?P<last>\d\d?)(?=\s*(?:$|[?!.,]\s|[?!.,]$))",
+    re.IGNORECASE,
+)
+_SINCE_HOUR = re.compile(r"\b(?:since|until|till)\s+(?P<first>\d\d?)(?=\s*(?:$|[?!.,]\s|[?!.,]$))", re.IGNORECASE)
+
+
+def _with_bare_hours(text: str, found: list[Found]) -> list[Found]:
+    """Numbers alone as hours: "between 8 and 12" beside a day, "since 6" in any sentence."""
+    on_a_day = any(isinstance(each.moment, Day) for each in found)
+    match = (_BARE_HOURS.search(text) if on_a_day else None) or _SINCE_HOUR.search(text)
+    if match is None or any(each.begin < match.end() and match.start() < each.end for each in found):
+        return found
+    places = [place for place in ("first", "last") if place in match.groupdict()]
+    if any(int(match[place]) > 23 for place in places):
+        return found
+    hours = [
+        Found(match.start(place), match.end(place), Clock(time(int(match[place])), timedelta(minutes=1)))
+        for place in places
+    ]
+    return sorted([*found, *hours], key=lambda each: each.begin)
+
+
+_STARTS = re.compile(
+    r"(?<![\w.:/\\@#-])\w|(?:(?<=\d[-–—])|(?<=[ap]m[-–—]))(?=\d\d?(?::|\s*[ap]\.?m\b)|noon\b|mid(?:night|day)\b)",
+    re.IGNORECASE,
+)
 
 
 def _word_starts(text: str) -> Iterator[int]:
-    return (match.start() for match in re.finditer(r"(?<![\w.:/\\@#-])\w|(?<=\d-)\d(?=\d?:)", text))
+    return (match.start() for match in _STARTS.finditer(text))
 
 
 _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
@@ -90,11 +134,17 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (r"(?:the|this|last|past)\s+week\s*-?end\b|weekend\b", weekend),
         (rf"({NUMBER})\s*(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?)\s+(?:ago|back)\b", ago),
         (r"now\b", this_moment),
+        (
+            rf"(?:(?<=from )|(?<=between ))(\d\d?)(?::(\d\d))?(?=\s*{DASH}\s*(\d\d?)(?::\d\d)?\s*([ap])\.?m\b)",
+            clock_of_half,
+        ),
+        (r"(\d\d?)(?::(\d\d))?(?=\s*(?:-|–|—|to|until|till)\s*(\d\d?)(?::\d\d)?\s*([ap])\.?m\b)", clock_of_half),
         (rf"(\d\d?):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?(?:(?!\s*-\d){ZONE})?(?![\w:])", clock),
         (rf"(?<=at )(\d\d?)()(?:{ZONE})(?![\w:])", clock_twelve),
         (rf"(\d\d?)\s*(am|pm|a\.m\.|p\.m\.)(?:{ZONE})?(?!\w)", clock_twelve),
         (rf"(?:(?<=from )|(?<=between ))(\d\d?)()()(?=\s*(?:-|to|and|until)\s*\d\d?\s+(?:{DAY_WORD}))", clock_twelve),
         (rf"(?:(?<=to )|(?<=and )|(?<=until )|(?<=-))(\d\d?)()()(?=\s+(?:{DAY_WORD}))", clock_twelve),
+        (r"(?:12\s*)?(midnight|noon|midday)\b", named_clock),
         (
             r"(?:the\s+)?(\d\d?)(?:st|nd|rd|th)\b(?!\s+(?:of\s+)?(?:alert|incident|one|entry|row|line|host|account))",
             day_of_month,

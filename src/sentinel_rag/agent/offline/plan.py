@@ -20,6 +20,7 @@ class View(StrEnum):
     INCIDENTS = "incidents"
     INCIDENT_COUNT = "incident_count"
     INCIDENTS_BY_ALERTS = "incidents_by_alerts"
+    INCIDENTS_CLASSIFIED = "incidents_classified"
     INCIDENT = "incident"
     ALERTS = "alerts"
     ALERT_COUNT = "alert_count"
@@ -78,6 +79,10 @@ class PlannedCall:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
+PAGED = frozenset({View.INCIDENTS_CLASSIFIED})
+"""Views that choose among the rows themselves, of which every page is read."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
@@ -97,6 +102,11 @@ class Plan:
     others: tuple[PlannedCall, ...] = ()
     without: bool = False
     section: bool = False
+
+    @property
+    def chooses_rows(self) -> bool:
+        """True if rows of every page are looked at to choose among them."""
+        return self.without or self.view in PAGED
 
 
 @dataclass(frozen=True, slots=True)

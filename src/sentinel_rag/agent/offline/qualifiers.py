@@ -116,7 +116,7 @@ def older_product_name(product: str) -> str:
 
 
 _OWNER = re.compile(
-    r"\b(?:owned|assigned|belong(?:s|ing)|given|handled|worked\s+on|investigated|managed|taken)\s+(?:by|to)\s+(?!me\b|us\b|incident|which|whom?\b|what\b)"
+    r"\b(?:owned|assigned|belong(?:s|ing)|given|handled|worked\s+on|investigated|managed|taken)\s+(?:by|to)\s+(?!me\b|us\b|incident|which|whom?\b|what\b|#?\d+\b)"
     r"((?:[\w.@+-]+)(?:\s+(?:(?:van|von|de|der|da|di|-)\s+)*[A-Z][\w.-]*){0,3})"
     r"|\bowner\s+(?:is\s+|=\s*|:\s*)((?:[\w.@+-]+)(?:\s+[A-Z][\w.-]*){0,3})",
 )

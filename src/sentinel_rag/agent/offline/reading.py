@@ -108,6 +108,8 @@ def read_question(question: str, now: Now, resolution: Resolution | None = None)
     severity, rest = severities.read_severity(rest)
     limit, everything, rest = filters.read_limit(rest)
     order, rest = filters.read_order(rest)
+    if order == "severity" and filters.COUNTED_BY.search(core):
+        order = None  # counts stand by severity anyway
     bare = names.read_bare_names(rest)
     status, rest = filters.read_status(bare.rest)
     return Reading(

@@ -20,7 +20,7 @@ OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran an
 
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     """The other reading, or None if there is none or the first one found rows."""
-    if plan.without:
+    if plan.chooses_rows:
         return None
     if plan.view is View.KEYWORD and all(run.result is not None and not run.rows for run in runs):
         words = str(plan.calls[0].arguments.get("title_contains", ""))

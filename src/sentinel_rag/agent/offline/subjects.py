@@ -60,10 +60,15 @@ def subject_of(reading: Reading, conversation: Conversation) -> Subject | Ask:
     return _implied(reading, conversation)
 
 
+_NEWS = r"(?:latest|newest|news|story|deal|word|going\s+on|evidence|summary|recap)"
+
+
 def _asks_inside(reading: Reading) -> bool:
     """True for "which urls are in 322": a kind of entity or a field, and a bare number behind "in" or "of"."""
     number = reading.numbers[0]
     if re.search(rf"\b(?:about|alert\s+count|explain|describe)\s+{number}\b", reading.core, re.IGNORECASE):
+        return True
+    if re.search(rf"\b{_NEWS}\s+(?:on|with|of|about|for|in)\s+{number}\b", reading.core, re.IGNORECASE):
         return True
     placed = re.search(rf"\b(?:in|of|for|inside|from)\s+{number}\s*\W*$", reading.core, re.IGNORECASE)
     asked = cues.kinds_named(reading) or cues.aspects_of(reading)

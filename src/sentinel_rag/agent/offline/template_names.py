@@ -72,7 +72,8 @@ def as_kinds(reading: Reading) -> tuple[Reading, ...]:
     """The reading with its one plain name as an account, as a host, and as a name of any kind, in this order."""
     if len(reading.names) != 1 or reading.names[0].kind is not None or template_match.kind_of(reading.names[0]):
         return (reading,)
-    kinds = ("account", "host", None)
+    on_it = template_match.named(reading)[0].kind == "host"  # what happens "on" a thing happens on a host
+    kinds = ("host", None) if on_it else ("account", "host", None)
     return tuple(replace(reading, names=(replace(reading.names[0], kind=kind),)) for kind in kinds)
 
 

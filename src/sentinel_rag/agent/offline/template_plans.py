@@ -17,6 +17,10 @@ SURE = 0.45
 """Score from which a template is preferred to looking through alerts, where the words fit both."""
 
 
+_NEARLY = 0.7
+"""Part of the best score from which a reading of a name that comes earlier, as an account, is kept."""
+
+
 def logs_plan(reading: Reading, templates: Sequence[Template] | None) -> Decision | None:
     """A template, if the question is about raw logs; None if it is not, or none fits."""
     if not reading.has(cues.LOGS) and not reading.has(r"run|templates?|who\s+changed|resources?"):
@@ -29,12 +33,16 @@ def logs_plan(reading: Reading, templates: Sequence[Template] | None) -> Decisio
 def template_plan(reading: Reading, templates: Sequence[Template], *, floor: float) -> Decision | None:
     """The best template whose score reaches `floor`, or a question back; None if none does."""
     reading = template_names.with_named(reading, templates)
-    matches = template_match.rank(reading, templates)
-    if not matches or matches[0].score < floor:
+    fitting = []
+    for of_kind in template_names.as_kinds(reading):
+        matches = template_match.rank(of_kind, templates)
+        if matches and matches[0].score >= floor:
+            fitting.append((of_kind, matches, *_best_fitting(matches, of_kind, floor)))
+    if not fitting:
         return None
-    fitting = [(each, *_best_fitting(matches, each, floor)) for each in template_names.as_kinds(reading)]
-    whole = [each for each in fitting if not each[2].unused and not each[2].missing]
-    reading, best, filled = (whole or fitting[-1:])[0]
+    whole = [fit for fit in fitting if not fit[3].unused and not fit[3].missing]
+    likely = [fit for fit in whole if fit[2].score >= _NEARLY * max(other[2].score for other in whole)]
+    reading, matches, best, filled = (likely or fitting[-1:])[0]
     each = None if are_meant_together(reading) else _for_each_name(matches, reading, floor)
     if each is not None:
         return each

@@ -19,6 +19,7 @@ from sentinel_rag.agent.offline.relative_windows import read_relative
 from sentinel_rag.agent.offline.spans import Span
 from sentinel_rag.agent.offline.window_kinds import TimeQuestion, TimeReading, WindowSlot
 
+_DAY = timedelta(days=1)
 DEFAULT_AROUND = timedelta(minutes=10)
 _WRONG_DURATION = re.compile(r"\b(P(\d+)H|PT(\d+)([DW]))\b", re.IGNORECASE)
 _AROUND = re.compile(
@@ -39,6 +40,7 @@ _AROUND_IT = re.compile(
 _NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
 _ATTACH = re.compile(r"\s*,?\s*(?:\b(?:at|on|of|the|between|from)\b\s*)*", re.IGNORECASE)
+_BOUNDED = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
 """From a time onward; "alerts from last week" are those of last week."""
@@ -117,9 +119,11 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
     elif match := _SINCE.search(head) or (_FROM.search(head) if shape in ("T", "I", "DAT", "TAD") else None):
         window, begin = WindowSlot(left.start, None), match.start()
     elif match := _AFTER.search(head):
-        window, begin = WindowSlot(left.end if left.whole_days else left.start, None), match.start()
+        until = _day_of(parts, now).end if shape == "TAD" else None
+        window, begin = WindowSlot(left.end if left.whole_days else left.start, until), match.start()
     elif match := _BEFORE.search(head):
-        window, begin = WindowSlot(None, left.start), match.start()
+        since = _day_of(parts, now).start if shape == "TAD" else None
+        window, begin = WindowSlot(since, left.start), match.start()
     elif match := _UNTIL.search(head):
         window, begin = WindowSlot(None, left.end if left.whole_days else left.start), match.start()
     else:
@@ -130,11 +134,24 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
     for found in moments[first:]:
         rest = blank(rest, found.begin, found.end)
     rest = blank(rest, begin, end)
+    if right is not None and _are_two_periods(text, moments[first], moments[last], window):
+        said = text[moments[last].begin : moments[last].end]
+        return TimeReading(
+            rest, WindowSlot(left.start, left.end), other=said, other_window=WindowSlot(right.start, right.end)
+        )
     if window.start is not None and window.end is not None and window.start >= window.end:
         said = text[begin:end].strip()
         return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
     said, other = ("", None) if bounded != window else _other_time(text, moments, first, last, window)
     return TimeReading(rest, bounded, other=said, other_window=other)
+
+
+def _are_two_periods(text: str, first: Found, last: Found, window: WindowSlot) -> bool:
+    """True for "this week and last week": no range, since the second lies before the first and no "between" stands."""
+    whole = isinstance(first.moment, Day) and isinstance(last.moment, Day)
+    backwards = window.start is not None and window.end is not None and window.start >= window.end
+    listed = text[first.end : last.begin].strip().lower() == "and"
+    return whole and backwards and listed and not _BOUNDED.search(text[: first.begin])
 
 
 def _with_other_bound(text: str, later: list[Found], window: WindowSlot) -> WindowSlot:
@@ -195,7 +212,8 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
         clocks[0] = replace(clocks[0], zone=clocks[1].zone)
     match shape:
         case "TRTAD" | "DATRT":
-            return _on(days[0].span, clocks[0], now), _on(days[0].span, clocks[1], now)
+            left = _on(days[0].span, clocks[0], now)
+            return left, _later(left, _on(days[0].span, clocks[1], now))
         case "DATRDAT" | "TADRTAD":
             return _on(days[0].span, clocks[0], now), _on(days[1].span, clocks[1], now)
         case "DATRD":
@@ -217,10 +235,10 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
             return days[0].span, instants[0].span
         case "TRT":
             today = spans.days(now.today, now.today, now.zone)
-            left, right = _on(today, clocks[0], now), _on(today, clocks[1], now)
+            left = _on(today, clocks[0], now)
+            right = _later(left, _on(today, clocks[1], now))
             if left.start > now.moment:
-                day = timedelta(days=1)
-                return Span(left.start - day, left.end - day), Span(right.start - day, right.end - day)
+                return Span(left.start - _DAY, left.end - _DAY), Span(right.start - _DAY, right.end - _DAY)
             return left, right
         case "DAT" | "TAD":
             return _on(days[0].span, clocks[0], now), None
@@ -230,8 +248,7 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
             return instants[0].span, None
         case _:
             span = _on(spans.days(now.today, now.today, now.zone), clocks[0], now)
-            day = timedelta(days=1)
-            return (span if span.start <= now.moment else Span(span.start - day, span.end - day)), None
+            return (span if span.start <= now.moment else Span(span.start - _DAY, span.end - _DAY)), None
 
 
 def _in_zone(instant: Instant, zone: tzinfo | None, now: Now) -> Span:
@@ -240,6 +257,16 @@ def _in_zone(instant: Instant, zone: tzinfo | None, now: Now) -> Span:
         return instant.span
     local = instant.span.start.astimezone(now.zone)
     return spans.at(local.date(), local.time(), zone, instant.span.end - instant.span.start)
+
+
+def _day_of(parts: list[Day | Clock | Instant | DateProblem], now: Now) -> Span:
+    """The day on which a time was said: "after 22:00 on the 14th" ends with the 14th, "before 10:00" begins with it."""
+    return next((part.span for part in parts if isinstance(part, Day)), spans.days(now.today, now.today, now.zone))
+
+
+def _later(left: Span, right: Span) -> Span:
+    """The right end of a range of times of day: on the next day where the clock has gone round ("22:00 to 2:00")."""
+    return right if right.start > left.start else Span(right.start + _DAY, right.end + _DAY)
 
 
 def _on(day: Span, clock: Clock, now: Now) -> Span:

@@ -80,6 +80,7 @@ _OTHER = word_list(
     technique techniques duration age sev enough upn upns aad entra os pid md primary secondary compromised infected
     bad good safe clean hacked breached dangerous legit legitimate benign harmless guilty trustworthy known zero
     analyze analyse implication implications interpret assess assessment correlate correlation
+    inc incs ticket tickets true false positive positives undetermined
     share shared shares sharing overlap both difference differ side linked related
     stop stopped silent reporting offline sending except excepting excluding exclude apart aside leaving longer anymore
     """
@@ -95,7 +96,7 @@ _MENDABLE = sorted(
     incident incidents alert alerts severity medium critical informational status closed resolved active owner
     assigned summary summarize trend weekly hourly yesterday timeline tactics techniques template templates tables
     comments details newest oldest latest recent overview description dismissed progress entities compare number
-    count sentinel defender busiest happened created
+    count sentinel defender busiest happened created connections unassigned failures
     """
         ),
     }
@@ -129,8 +130,16 @@ _ENDINGS = (
 )
 
 
+_NOT_SUCCESSFUL = re.compile(
+    r"(?:(?:that|which)\s+)?(?:(?:were|was|are|is)\s+)?\b(?:not\s+success(?:ful(?:ly)?|es)?|unsuccessful)\b"
+    r"|(?:(?:that|which)\s+)?\b(?:did\s+not|didn['’]?t)\s+(?:succeed|work)\b",
+    re.IGNORECASE,
+)
+
+
 def mend(text: str) -> str:
     """`text` with misspelt words of the grammar put right; everything that looks like a name stays as it is."""
+    text = _NOT_SUCCESSFUL.sub("failed", text)
     text = _SHORT.sub(lambda match: _SLIPS[match[0].lower()], text)
     return _TOKEN.sub(_mend_word, text)
 
@@ -159,9 +168,30 @@ _SLIPS = {
     "faild": "failed",
     "inciden": "incident",
     "incdent": "incident",
+    "whos": "who is",
+    "n": "and",
+    "w/": "with",
+    "w/o": "without",
+    "btw": "between",
+    "btwn": "between",
+    "yday": "yesterday",
+    "yest": "yesterday",
+    "proc": "process",
+    "procs": "processes",
+    "conns": "connections",
+    "logns": "logons",
+    "mttr": "mean time to resolve",
+    "mttc": "mean time to close",
+    "fp": "false positive",
+    "fps": "false positives",
+    "tp": "true positive",
+    "tps": "true positives",
+    "bp": "benign positive",
 }
-"""Slips in words that are too short to be mended by distance."""
-_SHORT = re.compile(rf"(?<![\w@.\\/:'-])(?:{'|'.join(_SLIPS)})(?![\w@\\/:'-]|\.\w)", re.IGNORECASE)
+"""Slips and short forms in words that are too short to be mended by distance."""
+_SHORT = re.compile(
+    rf"(?<![\w@.\\/:'-])(?:{'|'.join(sorted(_SLIPS, key=len, reverse=True))})(?![\w@\\/:'-]|\.\w)", re.IGNORECASE
+)
 
 
 def _mend_word(match: re.Match[str]) -> str:

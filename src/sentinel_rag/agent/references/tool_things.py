@@ -116,6 +116,31 @@ def _rows_told(told: str, known: Sequence[ListItem]) -> Iterator[tuple[ListItem,
             yield tuple(item for _, item in sorted(row, key=lambda each: each[0]))
 
 
+_PARAMETER_KINDS = {
+    "account": "account",
+    "user": "account",
+    "actor": "account",
+    "caller": "account",
+    "host": "host",
+    "ip": "ip",
+    "domain": "dns",
+    "process": "",
+    "sender": "",
+    "destination": "",
+    "address": "",
+    "indicator": "",
+}
+"""Parameters of stored queries that name a thing, and its kind where alerts hold such a value under no other kind."""
+
+
+def _named_to_a_query(arguments: Mapping[str, JsonValue]) -> Iterator[tuple[str, str]]:
+    """The things that a stored query was narrowed to, with their kinds."""
+    parameters = arguments.get("parameters")
+    for name, value in parameters.items() if isinstance(parameters, Mapping) else ():
+        if name in _PARAMETER_KINDS and isinstance(value, str) and value:
+            yield _PARAMETER_KINDS[name], value
+
+
 def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> None:
     """What these calls were about becomes what is talked about; what the answer `shown` names can be pointed at.
 
@@ -133,6 +158,8 @@ def learn(references: References, runs: Sequence[ToolRun], *, shown: str) -> Non
         entity = arguments.get("entity")
         if isinstance(entity, str) and entity:
             references.focus_on(entity_item(str(arguments.get("entity_kind") or ""), entity))
+        for kind, value in _named_to_a_query(arguments):
+            references.focus_on(entity_item(kind, value))
     for run in worked:
         incident = run.call.arguments.get("incident")
         if run.call.tool_name == "get_incident_detail" and len(run.rows) == 1:

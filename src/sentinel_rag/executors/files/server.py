@@ -26,4 +26,4 @@ def create_app(folder: Path | None, *, token: str) -> Starlette:
     async def call(name: str, arguments: Mapping[str, Any], _: Mapping[str, Any]) -> ToolAnswer:
         return await tools.call(name, arguments)
 
-    return executor_app("files", FILE_TOOLS, call, token=token, when_asked=True)
+    return executor_app("files", FILE_TOOLS, call, token=token)

@@ -94,8 +94,10 @@ class IncidentIngest:
 
     @property
     def has_run(self) -> bool:
-        """Whether incidents were ever read in, so that somebody wants them."""
-        return bool(read_ingest_record(self._record))
+        """Whether incidents of a workspace that is served were ever read in, so that somebody wants them. Where those
+        of others were, a run that nobody asked for would put these in their place."""
+        served = self._base.workspaces
+        return any(each.workspace in served or not served for each in read_ingest_record(self._record))
 
     @property
     def last_days(self) -> int:

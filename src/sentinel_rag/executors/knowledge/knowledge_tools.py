@@ -22,7 +22,7 @@ from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.executors.knowledge.asked import TOOL, Asked, read_question
 from sentinel_rag.executors.knowledge.hit_form import hit_form
 from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opened
-from sentinel_rag.executors.knowledge.namesakes import Namesakes, remark_on
+from sentinel_rag.executors.knowledge.namesakes import Namesakes
 from sentinel_rag.executors.knowledge.playbook_list import NOT_RANKED, playbook_list
 from sentinel_rag.executors.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 from sentinel_rag.knowledge.documents import Collection, Facets
@@ -46,7 +46,7 @@ class KnowledgeTools:
     def __init__(self, base: KnowledgeBase) -> None:
         self._base = base
         self._threads = anyio.CapacityLimiter(AT_ONCE)
-        self._namesakes = Namesakes(base.workspace_ids)
+        self._namesakes = Namesakes(base.workspaces, base.workspace_ids)
 
     async def call(self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> ToolAnswer:
         """Run a tool by its name for the caller whose readers the gateway tells in `meta`. Never raises for a bad
@@ -73,17 +73,20 @@ class KnowledgeTools:
         if asked.listed:
             hits, remarks = playbook_list(opened.store, asked, readable[Collection.PLAYBOOKS])
         elif asked.document:
-            if self._namesakes.has(opened.store, asked.document):
+            if self._namesakes.among(opened.store, [asked.document]):
                 raise _no_document()
             hits, remarks = _parts_of(asked, opened)
         else:
             alike = _chunks_of(asked, opened, self._base.workspaces, self._namesakes)
             found = self._search(asked, opened, alike)
-            others = [hit for hit in found.hits if self._namesakes.has(opened.store, hit.chunk.document_id)]
-            hits = [hit for hit in found.hits if hit not in others]
+            others = self._namesakes.among(opened.store, (hit.chunk.document_id for hit in found.hits))
+            hits = [hit for hit in found.hits if hit.chunk.document_id not in others]
+            if others and not self._base.workspace_ids:
+                own = self._namesakes.own(opened.store)
+                readable = {**readable, Collection.INCIDENTS: min(own, readable[Collection.INCIDENTS])}
             remarks = [*found.remarks, *_remarks(asked, hits, readable)]
             if others:
-                remarks.append(remark_on(frozenset(hit.chunk.document_id.partition("@")[2] for hit in others)))
+                remarks.append(self._namesakes.remark(others.values()))
         as_of = self._base.incidents_as_of()
         value: dict[str, JsonValue] = {
             "query": asked.query,
@@ -159,11 +162,14 @@ def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str], namesake
     if like is None:
         return ()
     found: dict[str, Sequence[StoredChunk]] = {}
+    unnamed = incident_id(like.number, "")
     for workspace in [like.workspace] if like.workspace else ["", *workspaces]:
         chunks = opened.store.document_chunks(
             Collection.INCIDENTS, incident_id(like.number, workspace), asked.wanted.readers
         )
-        if chunks and not namesakes.has(opened.store, chunks[0].document_id):
+        if not chunks and like.workspace and namesakes.of(opened.store, unnamed, workspace):
+            chunks = opened.store.document_chunks(Collection.INCIDENTS, unnamed, asked.wanted.readers)
+        if chunks and not namesakes.among(opened.store, [chunks[0].document_id]):
             found[f"{like.number}@{workspace}" if workspace else str(like.number)] = chunks
     if not found:
         raise wrong_argument(

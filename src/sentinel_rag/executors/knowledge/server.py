@@ -41,7 +41,7 @@ def create_app(base: KnowledgeBase, *, token: str, admin: ASGIApp | None = None)
     async def close() -> None:
         await anyio.to_thread.run_sync(base.close)
 
-    tools = executor_app("knowledge", KNOWLEDGE_TOOLS, call, token=token, close=close, when_asked=True)
+    tools = executor_app("knowledge", KNOWLEDGE_TOOLS, call, token=token, close=close)
     return tools if admin is None else _beside(tools, admin)
 
 

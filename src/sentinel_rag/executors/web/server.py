@@ -41,7 +41,7 @@ def create_app(options: WebOptions, *, token: str) -> Starlette:
         for each in tools:
             await each.close()
 
-    return executor_app("web", WEB_TOOLS, call, token=token, close=close, hints=_hints, when_asked=True)
+    return executor_app("web", WEB_TOOLS, call, token=token, close=close, hints=_hints)
 
 
 def _hints(_: str) -> Hints:

@@ -62,7 +62,6 @@ class ClientSessions:
 
     def __init__(self) -> None:
         self._abilities: OrderedDict[str, Abilities] = OrderedDict()
-        self._standing: OrderedDict[str, str] = OrderedDict()
         self._calls: dict[tuple[str, str, RequestId], Departure] = {}
         self._questions: dict[tuple[str, str, RequestId], _Question] = {}
         self._waits: dict[str, int] = {}
@@ -76,22 +75,9 @@ class ClientSessions:
     def abilities(self, session_id: str) -> Abilities:
         return self._abilities.get(session_id, Abilities())
 
-    def standing(self, key_id: str) -> str | None:
-        """The session in which a key's requests without a session run, if one is open here."""
-        return self._standing.get(key_id)
-
-    def stand(self, key_id: str, session_id: str) -> None:
-        self._standing[key_id] = session_id
-        self._standing.move_to_end(key_id)
-        if len(self._standing) > MAX_REMEMBERED:
-            self._standing.popitem(last=False)
-
     def forget(self, session_id: str) -> None:
         """The session has ended."""
         self._abilities.pop(session_id, None)
-        for key_id, standing in list(self._standing.items()):
-            if standing == session_id:
-                del self._standing[key_id]
 
     @contextmanager
     def call(

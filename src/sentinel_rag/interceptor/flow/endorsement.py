@@ -17,7 +17,7 @@ from sentinel_rag.interceptor.flow.judging import Judgement, LabelledArgument, S
 from sentinel_rag.interceptor.flow.named_values import NamedValue, canonical_named, naming_of, values_inside
 from sentinel_rag.interceptor.flow.own_words import is_telling
 from sentinel_rag.interceptor.policy.fields import ANY, Path
-from sentinel_rag.interceptor.policy.model import Endorsement, Policy, ToolPolicy, ValueKind
+from sentinel_rag.interceptor.policy.model import Endorsement, NoteKind, Policy, ToolPolicy, ValueKind
 
 USER = "user"
 """Who names a value by words of their own."""
@@ -34,7 +34,7 @@ def endorsed_values(
         return {}
     by_call = {entry.name for entry in judgement.arguments if entry.source is Source.NAMED and entry.by == USER}
     by_user = {said: by for said, by in named.items() if by == USER}
-    answers = {said for said in named if said.kind == ValueKind.ANSWER}
+    answers = {said for said in named if said.kind == NoteKind.ANSWER}
     found: dict[str, frozenset[NamedValue]] = {}
     for rule in policy.endorsements:
         if rule.tool != tool.name:
@@ -49,7 +49,7 @@ def endorsed_values(
             continue
         if 0 < _count(values) <= MAX_DERIVED and not _is_too_many(rule, values, named):
             found[rule.name] = values
-            answers.update(each for each in values if each.kind == ValueKind.ANSWER)
+            answers.update(each for each in values if each.kind == NoteKind.ANSWER)
     return found
 
 
@@ -62,7 +62,7 @@ def _is_too_many(rule: Endorsement, values: Collection[NamedValue], named: Mappi
 
 
 def _count(values: Collection[NamedValue]) -> int:
-    return sum(each.kind != ValueKind.ANSWER for each in values)
+    return sum(each.kind != NoteKind.ANSWER for each in values)
 
 
 def _is_not_the_agents(argument: LabelledArgument) -> bool:
@@ -87,14 +87,14 @@ def _of_named_rows(
         for row in rows if isinstance(rows, list) else [rows]:
             for text in _parts(row, rule.match):
                 naming = naming_of(_kinds_that_name(rule, text), text, by_user, policy.kinds)
-                if naming is not None and naming.value.kind != ValueKind.FRAME:
+                if naming is not None and naming.value.kind != NoteKind.FRAME:
                     rows_of.setdefault(naming.value.text.casefold(), []).append(row)
     found: set[NamedValue] = set()
     for text, rows in rows_of.items():
         values = frozenset(each for part in _parts(rows[0], rule.path) for each in _values(policy, rule, part))
         if len(rows) == 1 and values:
             start = _answer_to(rule.kind, text)
-            answer = NamedValue(ValueKind.ANSWER, start + _digest(values))
+            answer = NamedValue(NoteKind.ANSWER, start + _digest(values))
             if all(said == answer for said in answers if said.text.startswith(start)):
                 found |= {answer, *values}
     return frozenset(found)

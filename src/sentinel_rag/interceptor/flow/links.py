@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from urllib.parse import unquote
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -29,7 +29,7 @@ _LINK = re.compile(
           | (?: \]\( \s{0,8} | \b(?:src|href|srcset|background|action)\s{0,8}=\s{0,8}["']?+ )
             (?! \s | [a-z][a-z0-9+.-]{0,20}:)    # Markdown and HTML; a scheme is found above
         )
-        (?=(?P<word>[^\s/\\?\#<>]{1,512}))(?=(?P<spaced>[^\n/\\?\#<>"']{0,512}))""",
+        (?=(?P<word>[^\ \t\r\n\f/\\?\#<>]{0,512}))""",
     re.VERBOSE | re.IGNORECASE,
 )
 _BARE = re.compile(
@@ -40,12 +40,19 @@ _ATTRIBUTE = re.compile(r"""=\s{0,8}(?:"(?P<one>[^"]{1,4096})"|'(?P<two>[^']{1,4
 _UNSEEN = str.maketrans(dict.fromkeys("\t\r\n"))
 """What a browser takes out of an address before it reads it."""
 
+_LONGEST = re.compile(r"(?:\\[ \t\n]|[^ \t\r\n\f/?#]){1,512}")
+"""An authority as the most lenient reader takes it: brackets and backslashes may stand in a user name,
+and behind a backslash a blank."""
+_BETWEEN = {quote: re.compile(rf"[^\n/?#{end}]{{1,512}}") for quote, end in (('"', '"'), ("'", "'"), ("<", ">"))}
+"""Between quotes a user name may hold anything but the quote, blanks too."""
+
+_MARKDOWN_ESCAPE = re.compile(r"\\([!-/:-@\[-`{-~])")
+_UNSEEN_REFERENCE = re.compile(r"&(?:#0{0,8}(?:9|10|13)(?!\d)|#x0{0,8}[9ad](?![\da-f])|Tab|NewLine);?", re.IGNORECASE)
 _CSS_ESCAPE = re.compile(r"\\([0-9a-f]{1,5})[ \t]?", re.IGNORECASE)
 _DOTS = str.maketrans(dict.fromkeys("\u3002\uff61", "."))
 """Dots of other scripts, which IDNA reads as dots."""
 
 _NAME = re.compile(r"[a-z0-9._-]+")
-_QUOTED = "\"'<"
 _AROUND = ".,;:!\"'`(){}[]|*^~"
 """What a sentence, Markdown or JSON may put behind a host."""
 
@@ -63,12 +70,46 @@ def is_allowed(host: str, allowed: frozenset[str]) -> bool:
     return any(".".join(labels[index:]) in allowed for index in range(len(labels)))
 
 
+def without(text: str, addresses: Collection[str]) -> tuple[str, frozenset[str]]:
+    """The text with a blank for every link that is one of `addresses` and nothing more, as it stands there letter for
+    letter; and which of them it was.
+
+    A reader of HTML goes on reading behind a line break, so where there may be any, the address has to stand between
+    two marks; in plain words the end of the word is its end.
+    """
+    tagged = any("<" in form for form in _forms(text))
+    found: set[str] = set()
+
+    def blank(match: re.Match[str]) -> str:
+        before, word, behind = match["before"], match["word"], match["behind"]
+        if before:
+            # Without a mark of its own a program that makes links of words reads on to the next blank.
+            whole = word in addresses and behind == _MARKS[before] and _ENDS.match(text, match.end()) is not None
+        else:
+            word = word if word in addresses or word[-1] not in ".,;:!?" else word[:-1]
+            whole = word in addresses and not tagged and not behind
+        if not whole:
+            return match[0]
+        found.add(word)
+        return " "
+
+    return _WORD.sub(blank, text), frozenset(found)
+
+
+_MARKS = {'"': '"', "'": "'", "(": ")", "<": ">", "[": "]", "`": "`", "*": "*"}
+_ENDS = re.compile(r"\s|>|[.,;:!?)](?:\s|\Z)|\Z")
+_WORD = re.compile(r"""(?P<before>["'(<\[`*]?)(?P<word>[^\s"'()<>\[\]`*]{4,2048}+)(?P<behind>["')>\]`*(<\[]?)""")
+
+
 def _hosts(text: str) -> Iterator[str]:
     for match in _LINK.finditer(text):
-        yield _host_of(match["word"])
-        # Between quotes a user name may hold blanks.
-        if match.start() and text[match.start() - 1] in _QUOTED and "@" in match["spaced"]:
-            yield _host_of(match["spaced"])
+        if match["word"]:
+            yield _host_of(match["word"])
+        # A backslash at the end of the slashes may belong to a blank behind it.
+        readings = [_LONGEST.match(text, match.end() - text.endswith("\\", 0, match.end()))]
+        if match.start() and (between := _BETWEEN.get(text[match.start() - 1])):
+            readings.append(between.match(text, match.end()))
+        yield from (_host_of(reading[0]) for reading in readings if reading and "@" in reading[0])
     for match in _BARE.finditer(text):
         yield match["host"].lower()
 
@@ -87,6 +128,9 @@ def _forms(text: str) -> Iterator[str]:
     """The text as it is, and as a reader's software may see it."""
     for _ in range(MAX_UNFOLDING):
         yield from _as_read(text)
+        seen = _UNSEEN_REFERENCE.sub("", text)
+        if seen != text:
+            yield from _as_read(seen)
         unfolded = "".join(
             character
             for character in unicodedata.normalize("NFKC", html.unescape(unquote(text))).translate(_DOTS)
@@ -99,12 +143,14 @@ def _forms(text: str) -> Iterator[str]:
 
 
 def _as_read(text: str) -> Iterator[str]:
-    """The text, its style sheets without their escapes, and its attributes as a browser reads addresses."""
+    """The text, its Markdown and its style sheets without their escapes, and its attributes as a browser reads
+    addresses."""
     yield text
     if "\\" in text:
-        plain = _CSS_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text)
-        if plain != text:
-            yield plain
+        yield from {
+            _CSS_ESCAPE.sub(lambda match: chr(int(match[1], 16)), text),
+            _MARKDOWN_ESCAPE.sub(r"\1", text),
+        } - {text}
     for match in _ATTRIBUTE.finditer(text):
         value = match["one"] or match["two"]
         if value.translate(_UNSEEN) != value:

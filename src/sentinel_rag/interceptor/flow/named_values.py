@@ -9,14 +9,12 @@ pas"). A quoted text is only what a parameter of the kind `quoted` may say, whol
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.interceptor.flow.days import day_of, days_in, without_year
+from sentinel_rag.interceptor.flow.days import days_in, without_year
 from sentinel_rag.interceptor.flow.own_words import (
     clauses,
     fills,
@@ -28,93 +26,15 @@ from sentinel_rag.interceptor.flow.own_words import (
     sentences,
 )
 from sentinel_rag.interceptor.flow.sought import sought_as, sought_in
-from sentinel_rag.interceptor.flow.written_kinds import written
+from sentinel_rag.interceptor.flow.value_grammar import MAX_VALUE, canonical, values_in
 from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
-from sentinel_rag.interceptor.policy.model import Policy, ValueKind
+from sentinel_rag.interceptor.policy.model import NoteKind, Policy, ValueKind
 
 MAX_NAMED = 500
 """Values that one message can name; a text with more is a paste."""
 
-MAX_VALUE = 512
-
 MAX_TEXT = 4_000
 """Characters of an argument that may be a text of the user's."""
-
-_GUID = r"[0-9a-fA-F]{8}-(?:[0-9a-fA-F]{4}-){3}[0-9a-fA-F]{12}"
-_JOINT = r"(?:\s{0,3},\s{0,3}(?:and\s{1,3}|or\s{1,3})?|\s{1,3}(?:and|or|&)\s{1,3}|\s{0,3}/\s{0,3})"
-_NO_NUMBER = r"\.\d|-\d|,\d{3}(?!\d)|\s{0,3}(?:seconds?|minutes?|mins?|hours?|days?|weeks?|months?|years?|[smhd])\b"
-"""What makes a number a part, a range, a thousand or a span of time: "incidents 24 hours back" names none."""
-
-_NUMBER = rf"(?:\#?\d{{1,9}}\b(?!{_NO_NUMBER})|{_GUID})"
-_INCIDENTS = re.compile(
-    rf"\bincidents?\s{{1,3}}(?:numbers?\s{{1,3}}|ids?\s{{1,3}}|no\.?\s{{1,3}})?(?P<list>{_NUMBER}(?:{_JOINT}{_NUMBER}){{0,50}})",
-    re.IGNORECASE,
-)
-_ONE_NUMBER = re.compile(_NUMBER)
-_NAME = r"[A-Za-z0-9_$](?:[A-Za-z0-9._$-]{0,62}[A-Za-z0-9_$])?"
-_NOUNS = {
-    ValueKind.HOST: r"hosts?|machines?|servers?|devices?|computers?|workstations?|endpoints?",
-    ValueKind.ACCOUNT: r"users?|accounts?|upns?|logins?",
-    ValueKind.TEMPLATE: r"templates?|stored\s{1,3}quer(?:y|ies)",
-}
-_LISTS = {
-    kind: re.compile(
-        rf"\b(?:{nouns})\s{{1,3}}(?:named\s{{1,3}}|called\s{{1,3}})?(?P<list>[`'\"]?{_NAME}[`'\"]?(?:{_JOINT}[`'\"]?{_NAME}[`'\"]?){{0,50}})",
-        re.IGNORECASE,
-    )
-    for kind, nouns in _NOUNS.items()
-}
-_ONE_NAME = re.compile(_NAME)
-_NOT_NAMES = frozenset(
-    {
-        *(
-            "a",
-            "an",
-            "and",
-            "are",
-            "as",
-            "at",
-            "be",
-            "by",
-            "did",
-            "do",
-            "does",
-            "for",
-            "from",
-            "had",
-            "has",
-            "have",
-            "he",
-        ),
-        *("her", "his", "how", "if", "in", "is", "it", "its", "me", "my", "no", "of", "on", "or", "our", "she", "show"),
-        *("that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "to", "was", "we", "were"),
-        *("what", "when", "where", "which", "who", "whose", "why", "will", "with", "would", "you", "your", "name"),
-        *("names", "named", "called", "id", "ids", "account", "accounts", "user", "users", "host", "hosts"),
-    }
-)
-_DOMAIN_USER = re.compile(
-    r"(?<![\w\\])([A-Za-z0-9][A-Za-z0-9.-]{0,30})\\([A-Za-z0-9_$][A-Za-z0-9._$-]{0,62})(?![\w\\])"
-)
-_EMAIL = re.compile(
-    r"(?<![\w.+@-])[A-Za-z0-9._%+-]{1,64}@(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z]{2,24}(?![\w@-])"
-)
-_URL = re.compile(r"\bhttps?://[^\s<>\"'`\])}]{1,500}", re.IGNORECASE)
-_FQDN = re.compile(
-    r"(?<![\w@./\\-])(?:[A-Za-z0-9](?:[A-Za-z0-9-]{0,61}[A-Za-z0-9])?\.){1,8}[A-Za-z][A-Za-z0-9-]{1,23}(?![\w@/\\-])"
-)
-_ADDRESS = re.compile(
-    r"(?<![\w.:])(?:[0-9]{1,3}(?:\.[0-9]{1,3}){3}|[0-9A-Fa-f]{0,4}(?::[0-9A-Fa-f]{0,4}){2,7})(?![\w:]|\.\d)"
-)
-_PATH = re.compile(r"(?<![\w./:\\@-])(?:[A-Za-z0-9._-]{1,100}/){1,15}[A-Za-z0-9._-]{0,100}(?![\w/\\@])")
-_SCHEMELESS = re.compile(
-    r"(?<![\w@./:\\-])(?:www\.(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}|(?:[a-z0-9-]{1,63}\.){1,8}[a-z]{2,24}(?=/[^\s/]))"
-    r"(?:/[^\s<>\"'`\])}]{0,500})?",
-    re.IGNORECASE,
-)
-"""A web address as people write it, without its scheme."""
-
-_BARE_ADDRESS = re.compile(r"(?:[\w-]{1,63}\.){1,8}[a-z]{2,24}(?::\d{1,5})?(?:/\S*)?", re.IGNORECASE)
-
 
 _MINUTE = re.compile(r"(?:19|20)\d\d-\d\d-\d\d(?:[T ]\d\d:\d\d(?::00)?Z?)?", re.ASCII)
 """A moment as a person would write it: a day, or a minute of it."""
@@ -130,13 +50,20 @@ class NamedValue:
 
 @dataclass(frozen=True, slots=True)
 class Naming:
-    """Who says that a value is named: `user`, or an endorsement. `value` is what of the session's names it; `whole`
-    tells that it holds nothing but what was named: a text with places that were filled in is not, nor is a value in a
-    spelling of the agent's, whose blanks and signs could tell what the agent has read."""
+    """Who says that `value` is named: `user`, or an endorsement. `whole` tells that it holds nothing but what was
+    named: a text with places that were filled in is not, nor is a value in a spelling of the agent's, whose blanks and
+    signs could tell what the agent has read. `said` is what of the session's names it, where that names others too: a
+    day of any year, words with all their passages."""
 
     by: str
     value: NamedValue
     whole: bool = True
+    said: NamedValue | None = None
+
+    @property
+    def form(self) -> NamedValue:
+        """What was named: whichever of its values the agent takes, it is one."""
+        return self.said or self.value
 
 
 def named_in(words: str, policy: Policy | None = None) -> frozenset[NamedValue]:
@@ -145,14 +72,14 @@ def named_in(words: str, policy: Policy | None = None) -> frozenset[NamedValue]:
     kinds = NO_KINDS if policy is None else policy.kinds
     attested: frozenset[str] = frozenset() if policy is None else policy.attested()
     for clause in clauses(words):
-        found.update(_named_in_clause(clause, kinds))
+        found.update(_values_in(clause, kinds))
         if ValueKind.SOUGHT in attested:
             found.update(NamedValue(ValueKind.SOUGHT, text) for text in sought_in(clause))
         if ValueKind.DAY in attested:
             found.update(NamedValue(ValueKind.DAY, day) for day in days_in(clause))
     if ValueKind.QUOTED in attested:
         for text in quoted(words):
-            found.add(NamedValue(ValueKind.FRAME if has_places(text) else ValueKind.QUOTED, text))
+            found.add(NamedValue(NoteKind.FRAME if has_places(text) else ValueKind.QUOTED, text))
     if policy is not None and (pairs := policy.pairs()):
         found.update(_named_together(words, pairs, kinds))
     if ValueKind.WORDS in attested:
@@ -178,7 +105,7 @@ def naming_of(
             forms.append(NamedValue(kind, without_year(candidate.text)))
         for form in forms:
             if form in named:
-                return Naming(named[form], candidate, whole=_is_plain(kind, str(value), candidate.text))
+                return Naming(named[form], candidate, whole=_is_plain(kind, str(value), candidate.text), said=form)
     return None
 
 
@@ -193,16 +120,18 @@ def naming_together(
     """Who names an argument in one sentence with another argument; None if nobody does."""
     for other_kind in other_kinds:
         joined = canonical_named(other_kind, other, own)
-        for kind in kinds if joined is not None else ():
+        if joined is None:
+            continue
+        for kind in kinds:
             candidate = canonical_named(kind, value, own, most=MAX_TEXT)
-            if joined is not None and candidate is not None and (pair := together(joined, candidate)) in named:
+            if candidate is not None and (pair := together(joined, candidate)) in named:
                 return Naming(named[pair], pair, whole=_is_plain(kind, str(value), candidate.text))
     return None
 
 
 def together(other: NamedValue, value: NamedValue) -> NamedValue:
     """The two as one named value."""
-    return NamedValue(ValueKind.TOGETHER, f"{other.kind} {other.text} {value.kind} {value.text}")
+    return NamedValue(NoteKind.TOGETHER, f"{other.kind} {other.text} {value.kind} {value.text}")
 
 
 def canonical_named(
@@ -214,18 +143,22 @@ def canonical_named(
     if not isinstance(value, str) or not 0 < len(value) <= most:
         return None
     try:
-        text = own[kind].canonical(value) if kind in own else _canonical(ValueKind(kind), value)
+        text = own[kind].canonical(value) if kind in own else canonical(ValueKind(kind), value)
     except ValueError:
         return None
     return NamedValue(kind, text) if text else None
 
 
+def _values_in(clause: str, own: Mapping[str, NamedKind]) -> Iterator[NamedValue]:
+    return (NamedValue(kind, text) for kind, text in values_in(clause, own))
+
+
 def values_inside(kind: str, text: str, own: Mapping[str, NamedKind]) -> frozenset[NamedValue]:
     """The values of `kind` that stand in a text, whoever wrote it."""
-    return frozenset(value for value in _named_in_clause(text, own) if value.kind == kind)
+    return frozenset(value for value in _values_in(text, own) if value.kind == kind)
 
 
-def _is_plain(kind: str, value: str, canonical: str) -> bool:
+def _is_plain(kind: str, value: str, compared: str) -> bool:
     """Whether a value is spelled as it is compared, but for its case and what people leave out: of the many spellings
     of one value the agent would choose, and a choice tells something."""
     match kind:
@@ -234,13 +167,13 @@ def _is_plain(kind: str, value: str, canonical: str) -> bool:
         case ValueKind.HOST:
             value = value.removesuffix(".")
         case ValueKind.INCIDENT:
-            return value.removeprefix("#").lower() == canonical
+            return value.removeprefix("#").lower() == compared
         case ValueKind.URL:
-            bare = canonical.removeprefix("https://")
+            bare = compared.removeprefix("https://")
             return value.casefold() in {
-                form.casefold() for each in (canonical, bare) for form in (each, each.rstrip("/"))
+                form.casefold() for each in (compared, bare) for form in (each, each.rstrip("/"))
             }
-    return value.casefold() == canonical.casefold()
+    return value.casefold() == compared.casefold()
 
 
 def _named_together(
@@ -248,7 +181,7 @@ def _named_together(
 ) -> Iterator[NamedValue]:
     """The pairs of values, by kinds, that are the only ones of their kinds in one sentence."""
     for sentence, texts in sentences(words):
-        found = {*_named_in_clause(sentence, own), *(NamedValue(ValueKind.QUOTED, text) for text in texts)}
+        found = {*_values_in(sentence, own), *(NamedValue(ValueKind.QUOTED, text) for text in texts)}
         found.update(NamedValue(ValueKind.DAY, day) for day in days_in(sentence))
         for other_kind, kind in pairs:
             others = [value for value in found if value.kind == other_kind]
@@ -267,14 +200,14 @@ def _naming_of_text(kind: str, value: JsonValue, named: Mapping[NamedValue, str]
     for said, by in named.items():
         if said == exact or (said.kind == kind == ValueKind.WORDS and is_passage(value, said.text)):
             if value == exact.text and (value in said.text or has_plain_case(value)):
-                return Naming(by, exact)
+                return Naming(by, exact, said=said)
             # In the record no case of the agent's stands for one of the user's.
             told = exact.text.casefold() if kind == ValueKind.WORDS else exact.text
-            return Naming(by, NamedValue(kind, told), whole=False)
+            return Naming(by, NamedValue(kind, told), whole=False, said=said)
     if kind == ValueKind.QUOTED:
         for said, by in named.items():
-            if said.kind == ValueKind.FRAME and fills(value, said.text):
-                return Naming(by, NamedValue(ValueKind.FRAME, exact.text), whole=False)
+            if said.kind == NoteKind.FRAME and fills(value, said.text):
+                return Naming(by, NamedValue(NoteKind.FRAME, exact.text), whole=False, said=said)
     return None
 
 
@@ -285,73 +218,3 @@ def _naming_of_sought(value: str, named: Mapping[NamedValue, str]) -> Naming | N
         if said.kind == ValueKind.SOUGHT and said.text.casefold() == folded:
             return Naming(by, NamedValue(said.kind, said.text), whole=value in (said.text, said.text.lower()))
     return None
-
-
-def _canonical(kind: ValueKind, text: str) -> str:
-    match kind:
-        case ValueKind.INCIDENT:
-            bare = text.strip().removeprefix("#")
-            return str(int(bare)) if bare.isascii() and bare.isdecimal() else bare.lower()
-        case ValueKind.IP:
-            address = ipaddress.ip_address(text.strip())
-            mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
-            return str(mapped or address)
-        case ValueKind.URL:
-            text = text.strip()
-            return FORMATS["url"](f"https://{text}" if _BARE_ADDRESS.fullmatch(text) else text)
-        case ValueKind.PATH | ValueKind.HOST | ValueKind.EMAIL:
-            return FORMATS[kind.value](text.strip())
-        case ValueKind.TEMPLATE:
-            return FORMATS["kql-template"](text)
-        case ValueKind.ACCOUNT:
-            return text.strip().lower()
-        case ValueKind.DAY:
-            return day_of(text) or ""
-        case ValueKind.SOUGHT:
-            return sought_as(text)
-        case ValueKind.QUOTED | ValueKind.WORDS | ValueKind.FRAME:
-            return " ".join(text.split())
-        case ValueKind.PLANNED | ValueKind.CHOSEN | ValueKind.PASSED | ValueKind.ANSWER | ValueKind.TOGETHER:
-            return ""
-
-
-def _named_in_clause(clause: str, own: Mapping[str, NamedKind]) -> Iterator[NamedValue]:
-    for kind_of_policy in own.values():
-        for text in written(kind_of_policy, clause):
-            yield NamedValue(kind_of_policy.name, text)
-    for kind, text in _candidates(clause):
-        try:
-            canonical = _canonical(kind, text)
-        except (ValueError, NotCanonical):
-            continue
-        if canonical and len(canonical) <= MAX_VALUE:
-            yield NamedValue(kind, canonical)
-
-
-def _candidates(clause: str) -> Iterator[tuple[ValueKind, str]]:
-    for match in _INCIDENTS.finditer(clause):
-        for number in _ONE_NUMBER.finditer(match["list"]):
-            yield ValueKind.INCIDENT, number[0]
-    for kind, pattern in _LISTS.items():
-        for match in pattern.finditer(clause):
-            for name in _ONE_NAME.finditer(match["list"]):
-                if name[0].lower() in ("and", "or"):
-                    continue
-                if name[0].lower() in _NOT_NAMES:
-                    break
-                yield kind, name[0]
-    for match in _DOMAIN_USER.finditer(clause):
-        yield ValueKind.ACCOUNT, match[0]
-    for match in _EMAIL.finditer(clause):
-        yield ValueKind.EMAIL, match[0]
-        yield ValueKind.ACCOUNT, match[0]
-    for match in _URL.finditer(clause):
-        yield ValueKind.URL, match[0].rstrip(".,;:!?")
-    for match in _SCHEMELESS.finditer(clause):
-        yield ValueKind.URL, match[0].rstrip(".,;:!?")
-    for match in _FQDN.finditer(clause):
-        yield ValueKind.HOST, match[0]
-    for match in _ADDRESS.finditer(clause):
-        yield ValueKind.IP, match[0]
-    for match in _PATH.finditer(clause):
-        yield ValueKind.PATH, match[0].rstrip(".")

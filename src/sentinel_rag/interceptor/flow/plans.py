@@ -20,10 +20,11 @@ from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.interceptor.flow.links import texts_in
 from sentinel_rag.interceptor.flow.named_values import NamedValue, values_inside
 from sentinel_rag.interceptor.flow.own_words import is_passage
+from sentinel_rag.interceptor.flow.value_grammar import FOUND_IN_TEXTS
 from sentinel_rag.interceptor.policy.conditions import closest
 from sentinel_rag.interceptor.policy.fields import ANY, Path, parse_pointer
 from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
-from sentinel_rag.interceptor.policy.model import Parameter, Policy, ToolPolicy, ValueKind
+from sentinel_rag.interceptor.policy.model import NoteKind, Parameter, Policy, ToolPolicy, ValueKind
 
 SLOT = "$slot"
 PLAN = "plan"
@@ -32,14 +33,7 @@ PLAN = "plan"
 MAX_STEPS = 50
 MAX_STEP_CHARACTERS = 8_000
 CHOICES = ("largest", "smallest", "starts_with", "holds", "only")
-INSIDE = tuple(
-    kind.value
-    for kind in (
-        *(ValueKind.INCIDENT, ValueKind.ACCOUNT, ValueKind.IP, ValueKind.HOST),
-        *(ValueKind.EMAIL, ValueKind.PATH, ValueKind.URL),
-    )
-)
-"""Kinds of which a text may hold the only value."""
+INSIDE = tuple(kind.value for kind in ValueKind if kind in FOUND_IN_TEXTS)
 
 
 class BadPlan(ValueError):
@@ -100,7 +94,7 @@ def read_plan(document: Any, policy: Policy) -> tuple[NamedValue, ...]:
         text = canonical_json(said).decode()
         if len(text) > MAX_STEP_CHARACTERS:
             raise BadPlan(f"Step {number}: a step has at most {MAX_STEP_CHARACTERS} characters.")
-        value = NamedValue(ValueKind.PLANNED, text)
+        value = NamedValue(NoteKind.PLANNED, text)
         try:
             parsed = _step(value)
         except (ValueError, KeyError, TypeError) as fault:
@@ -117,7 +111,7 @@ def read_plan(document: Any, policy: Policy) -> tuple[NamedValue, ...]:
 def planned(tool: ToolPolicy, arguments: Mapping[str, JsonValue], named: Mapping[NamedValue, str]) -> Planned | None:
     """The first step that this call is and that has not passed yet; None if it is none."""
     for said, by in named.items():
-        if said.kind != ValueKind.PLANNED or by != PLAN:
+        if said.kind != NoteKind.PLANNED or by != PLAN:
             continue
         step = _step(said)
         if step.tool == tool.name and used(step) not in named:
@@ -129,7 +123,7 @@ def planned(tool: ToolPolicy, arguments: Mapping[str, JsonValue], named: Mapping
 
 def used(step: Step) -> NamedValue:
     """What a session names once the step has passed."""
-    return NamedValue(ValueKind.PASSED, str(step.number))
+    return NamedValue(NoteKind.PASSED, str(step.number))
 
 
 def chosen(
@@ -144,7 +138,7 @@ def chosen(
     found: set[NamedValue] = set()
     unseen = _Unseen(frozenset(hidden), frozenset(path[:end] for path in hidden for end in range(len(path))))
     for said, by in named.items():
-        if said.kind != ValueKind.PLANNED or by != PLAN:
+        if said.kind != NoteKind.PLANNED or by != PLAN:
             continue
         later = _step(said)
         for parameter, choice in later.choices.items():
@@ -186,7 +180,7 @@ def _canonical(parameter: Parameter, value: JsonValue) -> JsonValue:
 
 def _choice_value(step: Step, parameter: str, value: JsonValue) -> NamedValue:
     text = canonical_json({"number": step.number, "parameter": parameter, "value": value}).decode()
-    return NamedValue(ValueKind.CHOSEN, text)
+    return NamedValue(NoteKind.CHOSEN, text)
 
 
 @dataclass(frozen=True, slots=True)

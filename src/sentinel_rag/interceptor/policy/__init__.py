@@ -6,7 +6,6 @@
 from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.loading import load_policy, parse_policy
 from sentinel_rag.interceptor.policy.model import (
-    OWN_SERVERS,
     Effect,
     FixedPolicy,
     Parameter,
@@ -18,7 +17,6 @@ from sentinel_rag.interceptor.policy.model import (
 )
 
 __all__ = [
-    "OWN_SERVERS",
     "Effect",
     "FixedPolicy",
     "Parameter",

@@ -20,9 +20,10 @@ import anyio.to_thread
 from sentinel_rag.audit.policy_events import PolicyLoaded, PolicyRefused
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.loading import parse_policy_bytes, read_policy_file
-from sentinel_rag.interceptor.policy.model import OWN_SERVERS, Policies, Policy
+from sentinel_rag.interceptor.policy.model import Policies, Policy
 
 POLL_SECONDS = 1.0
 MOST_PROBLEMS = 50

@@ -10,6 +10,7 @@ import re
 from collections.abc import Mapping
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
 from sentinel_rag.interceptor.policy.conditions.patterns import BadPattern, compile_pattern
 from sentinel_rag.interceptor.policy.fields import (
@@ -21,11 +22,11 @@ from sentinel_rag.interceptor.policy.fields import (
     Path,
     ResultFields,
     parse_pointer,
+    pointer_text,
 )
 from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import (
     DEFAULT_SERVER,
-    OWN_SERVERS,
     POLICY_KINDS,
     Declassification,
     Endorsement,
@@ -35,6 +36,7 @@ from sentinel_rag.interceptor.policy.model import (
     ToolPolicy,
     ValueKind,
 )
+from sentinel_rag.interceptor.policy.own_tools import QUERY_SHAPED
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem
 
@@ -75,6 +77,38 @@ def fields(tool: Section, problems: list[Problem]) -> ResultFields:
         if len(set(paths)) != len(paths):
             problems.append(Problem(tool.line(what), f"{what} names one path twice"))
     return ResultFields(tuple(labels), tuple(exposures))
+
+
+def query_shaped_faults(tool: Section, result: ResultFields) -> list[Problem]:
+    """What is wrong with the labels and exposures of a tool whose columns are named by the text of a query.
+
+    A pattern by a column's name holds nothing back, since a query calls a column as it likes; and the names that it
+    gives may be values of rows, so what holds for `/rows` has to hold for `/columns` too.
+    """
+    problems: list[Problem] = []
+    for key, paths in (
+        ("output_labels", [entry.path for entry in result.labels]),
+        ("exposure", [entry.path for entry in result.exposures]),
+    ):
+        for path in paths:
+            if len(path) > 1 and path[0] in (*_OF_QUERY, ANY):
+                message = (
+                    f"{key}: a query names its columns itself, so {pointer_text(path)} holds nothing back; "
+                    "name /rows and /columns as a whole"
+                )
+                problems.append(Problem(tool.line(key), message))
+    rows, columns = ((name,) for name in _OF_QUERY)
+    if result.exposure_at(rows) is not result.exposure_at(columns):
+        message = "exposure: names of columns may be values of rows, so /rows and /columns need one mode"
+        problems.append(Problem(tool.line("exposure"), message))
+    if result.label_at(rows) != result.label_at(columns):
+        message = "output_labels: names of columns may be values of rows, so /rows and /columns need one label"
+        problems.append(Problem(tool.line("output_labels"), message))
+    return problems
+
+
+_OF_QUERY = ("rows", "columns")
+"""The parts of a result whose keys and names the query gives."""
 
 
 def row_labels(tool: Section, problems: list[Problem]) -> Path | None:
@@ -120,6 +154,21 @@ def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], prob
             problems.append(Problem(tool.line(key), "* may stand once, at the end of what a tool reads"))
         found.append(text)
     return tuple(found)
+
+
+def many_names_faults(tool: Section, parameter: str) -> list[Problem]:
+    """A resource that a call reads under one of its several names: what was written under another would not count."""
+    item = tool.item("reads")
+    texts = item.value if item is not None and isinstance(item.value, list) else []
+    return [
+        Problem(
+            tool.line("reads"),
+            f"reads: an incident has several names (a number, a GUID, an address), and {text.value} would miss what "
+            "was written under another; write incident/*",
+        )
+        for text in texts
+        if parameter in _PLACE.findall(str(text.value))
+    ]
 
 
 def rate(tool: Section, problems: list[Problem]) -> Rate | None:
@@ -227,6 +276,9 @@ def endorsements(
             problems.append(Problem(section.line("rows"), "an endorsement has a parameter or rows, not both"))
         tool, parameter = _tool(section, tools, problems) if by_rows else _parameter(section, tools, problems)
         policy = tools.get(tool)
+        if policy is not None and policy.server == DEFAULT_SERVER and policy.name in QUERY_SHAPED:
+            message = f"the rows of {policy.name} are whatever its query makes, so they endorse nothing"
+            problems.append(Problem(section.line("tool"), message))
         if policy is not None and parameter and not policy.parameters[parameter].attest:
             message = f"the parameter {parameter!r} has no attest, so the user's words never name it"
             problems.append(Problem(section.line("parameter"), message))

@@ -16,10 +16,6 @@ DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
 
 
-OWN_SERVERS = ("sentinel", "files", "web", "knowledge")
-"""The MCP servers of this product, which the assembly starts; a policy may not declare others by these names."""
-
-
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
     """A tool server of another maker: either at `url`, or started as `command`.
@@ -62,14 +58,11 @@ DEFAULT_CEILING: Mapping[Effect, Label] = {
 
 class ValueKind(StrEnum):
     """The kinds of values that a user's own words can name whatever the policy, for `attest` and `endorsement`
-    (TAINT-5). A policy adds its own as `kinds`.
+    (TAINT-5). A policy adds its own as `kinds`; a new one here needs its grammar in `flow.value_grammar`.
 
     DAY is a calendar day. SOUGHT is what the user asks to look up, as in "search the web for ..." or "what is ...".
     QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any passage of the user's
-    words. The others stand in no policy: FRAME is a quoted text with places such as {name} in it,
-    which is how a QUOTED parameter may be filled in; PLANNED, CHOSEN and PASSED are the steps of a plan, what their
-    slots chose, and the steps and named values that have passed; ANSWER is which record answered to a text of the
-    user's; TOGETHER two values that one sentence of the user's names.
+    words.
     """
 
     INCIDENT = "incident"
@@ -84,6 +77,16 @@ class ValueKind(StrEnum):
     SOUGHT = "sought"
     QUOTED = "quoted"
     WORDS = "words"
+
+
+class NoteKind(StrEnum):
+    """What a session notes beside the values that words name. No policy may write one of these as a kind.
+
+    FRAME is a quoted text with places such as {name} in it, which is how a QUOTED parameter may be filled in; PLANNED,
+    CHOSEN and PASSED are the steps of a plan, what their slots chose, and the steps and named values that have passed;
+    ANSWER is which record answered to a text of the user's; TOGETHER two values that one sentence of the user's names.
+    """
+
     FRAME = "frame"
     PLANNED = "planned"
     CHOSEN = "chosen"
@@ -92,14 +95,12 @@ class ValueKind(StrEnum):
     TOGETHER = "together"
 
 
-POLICY_KINDS = tuple(
-    kind.value for kind in ValueKind if kind.value not in ("frame", "planned", "chosen", "passed", "answer", "together")
-)
+POLICY_KINDS = tuple(kind.value for kind in ValueKind)
 """What a policy may write as a kind, beside its own."""
 
 
 class PublicKind(StrEnum):
-    """The typed conditions of a declassification: forms that hold few bits and no sentence."""
+    """The typed conditions of a declassification: forms with a bounded room that read as no sentence."""
 
     PUBLIC_IP = "public_ip"
     HASH = "hash"

@@ -11,8 +11,9 @@ from collections.abc import Mapping
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.policy.conditions import closest
-from sentinel_rag.interceptor.policy.model import OWN_SERVERS, Policy, ServerSpec
+from sentinel_rag.interceptor.policy.model import Policy, ServerSpec
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Item, Problem
 

@@ -19,7 +19,9 @@ from sentinel_rag.interceptor.store.sessions import (
     SessionClosed,
     SessionStore,
     TooManySessions,
+    named_in_file,
 )
+from sentinel_rag.interceptor.store.standing_sessions import StandingSessions
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
 
 __all__ = [
@@ -40,8 +42,10 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionStore",
+    "StandingSessions",
     "State",
     "TooManySessions",
+    "named_in_file",
     "new_audit_id",
     "next_result",
     "open_state",

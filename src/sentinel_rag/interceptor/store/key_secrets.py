@@ -19,6 +19,9 @@ from sentinel_rag.contracts.errors import UnavailableError
 _FORM = re.compile(r"sr_([0-9a-f]{12})_([0-9a-f]{64})")
 _PEPPER = re.compile(r"[0-9a-f]{64}\n?")
 
+PEPPER_FILE = "keys.pepper"
+"""Where the pepper lies, in the folder of the gateway."""
+
 NOBODY = bytes(32)
 """Compared with where no key has the id; no HMAC is ever known to be this."""
 
@@ -59,6 +62,17 @@ class Pepper:
         """Tells one pepper from another and nothing else about it."""
         return hmac.digest(self._pepper, b"sentinel-rag key store", "sha256")
 
+    def authenticate(self, text: bytes) -> bytes:
+        """What only who has the pepper can tell of a text, 32 bytes; it is no digest of a key."""
+        derived = hmac.digest(self._pepper, b"sentinel-rag authenticated texts", "sha256")
+        return hmac.digest(derived, text, "sha256")
+
+
+def parse_pepper(content: bytes) -> Pepper | None:
+    """The pepper that a file holds; None if it holds none."""
+    text = content.decode("ascii", "replace")
+    return Pepper(bytes.fromhex(text.strip())) if _PEPPER.fullmatch(text) else None
+
 
 def read_pepper(path: Path) -> Pepper | None:
     """The pepper in `path`; None if there is no such file. Raises UnavailableError for a file that holds none, or that
@@ -66,7 +80,7 @@ def read_pepper(path: Path) -> Pepper | None:
     try:
         with path.open("rb") as file:
             mode = os.fstat(file.fileno()).st_mode
-            text = file.read(128).decode("ascii", "replace")
+            pepper = parse_pepper(file.read(128))
     except FileNotFoundError:
         return None
     if mode & 0o077:
@@ -75,12 +89,12 @@ def read_pepper(path: Path) -> Pepper | None:
             "should be.",
             next_step=f"Run: chmod 600 {path}; then rotate the keys if somebody may have read it.",
         )
-    if not _PEPPER.fullmatch(text):
+    if pepper is None:
         raise UnavailableError(
             f"The file {path.name} is damaged: it should hold 64 hexadecimal digits.",
             next_step="Restore it from a backup, or move it and keys.sqlite away and make new keys.",
         )
-    return Pepper(bytes.fromhex(text.strip()))
+    return pepper
 
 
 def make_pepper(path: Path) -> Pepper:

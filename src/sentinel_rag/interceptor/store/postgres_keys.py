@@ -24,9 +24,8 @@ from sentinel_rag.audit.postgres.batches import lock_of
 from sentinel_rag.audit.postgres.connecting import Connector, StateConnection
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.store.key_file import begin_store, key_readers, key_tables
-from sentinel_rag.interceptor.store.key_secrets import Pepper, make_pepper, read_pepper
+from sentinel_rag.interceptor.store.key_secrets import PEPPER_FILE, Pepper, make_pepper, read_pepper
 
-PEPPER_FILE = "keys.pepper"
 ASK_S = 1.0
 STALE_S = 5.0
 _NEWEST = "SELECT coalesce(max(seq), 0) FROM key_change"

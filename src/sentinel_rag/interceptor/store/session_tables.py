@@ -4,6 +4,12 @@ from __future__ import annotations
 
 from sentinel_rag.audit import Connection
 
+PART_BYTES = 100
+"""What a hidden value takes beside its own bytes and those of its path: many small ones take room too."""
+
+RANK = "(sensitivity * 2 + integrity)"
+"""One number for a label, as an index has it: so that no engine takes that index for the open sessions of a label."""
+
 
 def _sessions(connection: Connection) -> None:
     connection.execute(
@@ -58,7 +64,39 @@ def _sessions_of_persons_that_rise(connection: Connection) -> None:
     )
 
 
-MIGRATIONS = (_sessions, _information_flow, _sessions_that_rise_together, _sessions_of_persons_that_rise)
+def _sessions_of_keys_that_have_many(connection: Connection) -> None:
+    connection.execute(f"CREATE INDEX session_seen ON session (key_id, {RANK}, used_at)")
+    connection.execute("CREATE INDEX session_opener ON session (key_id, user_key_id, used_at)")
+    connection.execute("DROP INDEX session_key")
+
+
+def _sessions_that_stand_for_a_key(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TABLE standing_session (key_id TEXT PRIMARY KEY, session_id TEXT NOT NULL, used_at TEXT NOT NULL) "
+        "STRICT, WITHOUT ROWID"
+    )
+    connection.execute("CREATE INDEX standing_session_used ON standing_session (used_at)")
+
+
+def _sessions_that_count_what_they_hide(connection: Connection) -> None:
+    connection.execute("ALTER TABLE session ADD COLUMN hidden_bytes INTEGER NOT NULL DEFAULT 0")
+    connection.execute(
+        f"UPDATE session SET hidden_bytes = (SELECT sum(length(value) + length(pointer) + {PART_BYTES}) FROM handle "  # noqa: S608  # a number
+        "WHERE handle.session_id = session.session_id) "
+        "WHERE EXISTS (SELECT 1 FROM handle WHERE handle.session_id = session.session_id)"
+    )
+    connection.execute("CREATE INDEX session_hides ON session (used_at) WHERE hidden_bytes > 0")
+
+
+MIGRATIONS = (
+    _sessions,
+    _information_flow,
+    _sessions_that_rise_together,
+    _sessions_of_persons_that_rise,
+    _sessions_of_keys_that_have_many,
+    _sessions_that_stand_for_a_key,
+    _sessions_that_count_what_they_hide,
+)
 
 
 def person_of(connection: Connection, session_id: str) -> str | None:

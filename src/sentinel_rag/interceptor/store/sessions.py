@@ -19,7 +19,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from functools import cache, partial
+from functools import partial
 
 from sentinel_rag.audit import Connection, Journal, SessionChanged, StateDatabase, Work
 from sentinel_rag.contracts.errors import SentinelError
@@ -27,7 +27,8 @@ from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.named_values import NamedValue
-from sentinel_rag.interceptor.store.session_tables import MIGRATIONS
+from sentinel_rag.interceptor.store.session_rises import Opener, raise_below, raise_one
+from sentinel_rag.interceptor.store.session_tables import MIGRATIONS, RANK
 from sentinel_rag.telemetry.session_ids import new_session_id
 
 MAX_REMEMBERED = 10_000
@@ -94,7 +95,7 @@ class Session:
         self.key_id = key_id
         self.user_key_id = user_key_id
         self._of_key = of_key or _OfKey()
-        (self._of_key.opened_by_agent if user_key_id is None else self._of_key.opened_by_person).add(self)
+        self._of_key.add(self)
         self.context = BOTTOM
         self.closed = False
         self.named: dict[NamedValue, str] = {}
@@ -109,9 +110,8 @@ class Session:
             for other in self._of_key.opened_by_agent:
                 other.context = other.context.join(raised)
         by_agent = self.user_key_id is None and label != BOTTOM
-        if by_agent and self._of_key.opened_by_person:
-            for other in self._of_key.opened_by_person:
-                other.context = other.context.join(label)
+        if by_agent:
+            self._of_key.raise_persons(label)
         session_id, key_id = self.session_id, self.key_id
 
         def write(connection: Connection) -> None:
@@ -123,13 +123,11 @@ class Session:
                 raise ContextMoved
             cause = (audit_id, tool, now)
             if raised != stored:
-                _raise(connection, session_id, raised, cause)
-                for other_id, low in _below(connection, _OF_AGENT, key_id, raised):
-                    _raise(connection, other_id, low.join(raised), cause)
+                raise_one(connection, session_id, raised, cause)
+                raise_below(connection, Opener.AGENT, key_id, raised, cause)
             if by_agent:
                 # Also where nothing new is revealed here: a person may have opened a clean session since.
-                for other_id, low in _below(connection, _OF_PERSON, key_id, label):
-                    _raise(connection, other_id, low.join(label), cause)
+                raise_below(connection, Opener.PERSON, key_id, label, cause)
             # Asked of the file: what this process remembers may be of a write that was undone.
             if row[3] < format_time(now - TOUCH):
                 connection.execute(
@@ -152,6 +150,12 @@ class Session:
             )
 
         return fresh, write
+
+    def unname(self, values: Iterable[NamedValue]) -> None:
+        """Take back what `name` noted, since its write failed: nothing is named that no record says, and the next time
+        is the first again. What the file says after all is read from there."""
+        for value in values:
+            self.named.pop(value, None)
 
     def commit(self, plan: Sequence[NamedValue], by: str) -> Work[object]:
         """Note a plan, all of it, and return the write that makes it last. Raises PlanRefused, as the write does, where
@@ -206,14 +210,33 @@ class _Opened(Exception):
     """There is a session with this id already."""
 
 
+class _ClosedAlready(Exception):
+    """The session is closed in the file."""
+
+
 class _OfKey:
     """The sessions of one key in this process, by who opened them."""
 
-    __slots__ = ("__weakref__", "opened_by_agent", "opened_by_person")
+    __slots__ = ("__weakref__", "_persons_have", "opened_by_agent", "opened_by_person")
 
     def __init__(self) -> None:
         self.opened_by_agent: weakref.WeakSet[Session] = weakref.WeakSet()
         self.opened_by_person: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._persons_have = BOTTOM
+
+    def add(self, session: Session) -> None:
+        if session.user_key_id is None:
+            self.opened_by_agent.add(session)
+        else:
+            self.opened_by_person.add(session)
+            self._persons_have = BOTTOM
+
+    def raise_persons(self, label: Label) -> None:
+        """Raise the sessions that persons opened; where all have that label already, none is looked at."""
+        if not label.flows_to(self._persons_have):
+            for each in self.opened_by_person:
+                each.context = each.context.join(label)
+            self._persons_have = self._persons_have.join(label)
 
 
 class SessionStore:
@@ -229,14 +252,25 @@ class SessionStore:
         self._recent: OrderedDict[str, Session] = OrderedDict()
         database.migrate("sessions", MIGRATIONS)
 
-    async def open(self, key_id: str, *, user_key_id: str | None = None, most: int | None = None) -> Session:
+    async def open(
+        self,
+        key_id: str,
+        *,
+        user_key_id: str | None = None,
+        most: int | None = None,
+        beside: Callable[[Connection, str], object] = lambda _, __: None,
+    ) -> Session:
         """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it. The id is hex,
-        since one that began with a dash could not be an option's value on a command line.
+        since one that began with a dash could not be an option's value on a command line. `beside` writes in the
+        transaction that opens it; what it raises leaves none.
 
         Raises TooManySessions as `claim` does.
         """
-        session = await self.claim(new_session_id(), key_id, user_key_id=user_key_id, most=most)
+        session_id = new_session_id()
+        await self._insert(session_id, key_id, user_key_id, most, beside)
+        session = await self._load(session_id)
         assert session is not None
+        self._remember(session)
         return session
 
     async def claim(
@@ -304,13 +338,34 @@ class SessionStore:
             now = format_time(self._clock())
 
             def write(connection: Connection) -> None:
-                connection.execute("UPDATE session SET closed_at = ? WHERE session_id = ?", [now, session_id])
+                closed = connection.execute(
+                    "UPDATE session SET closed_at = ?, hidden_bytes = 0 WHERE session_id = ? AND closed_at IS NULL",
+                    [now, session_id],
+                ).rowcount
+                if not closed:
+                    raise _ClosedAlready
                 connection.execute("DELETE FROM handle WHERE session_id = ?", [session_id])
+                connection.execute(
+                    "DELETE FROM standing_session WHERE key_id = ? AND session_id = ?", [session.key_id, session_id]
+                )
 
-            await self._journal.append(self._change(session_id, key_id, "closed", session.context), alongside=write)
+            try:
+                with suppress(_ClosedAlready):  # by another gateway, which has it on record
+                    change = self._change(session_id, key_id, "closed", session.context)
+                    await self._journal.append(change, alongside=write)
+            except SentinelError:
+                session.closed = False  # nothing was written
+                raise
         return True
 
-    async def _insert(self, session_id: str, key_id: str, user_key_id: str | None, most: int | None) -> None:
+    async def _insert(
+        self,
+        session_id: str,
+        key_id: str,
+        user_key_id: str | None,
+        most: int | None,
+        beside: Callable[[Connection, str], object] = lambda _, __: None,
+    ) -> None:
         now = self._clock()
         if most is not None and await self._recent_sessions(key_id, user_key_id, now) >= most:
             raise TooManySessions(
@@ -318,20 +373,22 @@ class SessionStore:
             )
         opener = user_key_id or key_id
         while True:
-            floor = BOTTOM if user_key_id is not None else await self._database.run(partial(_floor, key_id, now))
-            write = partial(_insert, (session_id, key_id, user_key_id), floor, now)
+            floor = BOTTOM if user_key_id is not None else await self._database.look(partial(_floor, key_id, now))
+
+            def write(connection: Connection, floor: Label = floor) -> None:
+                _insert((session_id, key_id, user_key_id), floor, now, connection)
+                beside(connection, session_id)
+
             with suppress(ContextMoved):  # another session of the key rose in between
                 await self._journal.append(self._change(session_id, opener, "opened", floor), alongside=write)
                 return
 
     async def _recent_sessions(self, key_id: str, user_key_id: str | None, now: datetime) -> int:
         """How many the same opener has had; an agent that opens many takes no room from its person."""
-        row = await self._database.run(
-            lambda connection: connection.execute(
-                "SELECT count(*) FROM session WHERE key_id = ? AND used_at >= ? AND coalesce(user_key_id, '') = ?",
-                [key_id, format_time(now - RECENT), user_key_id or ""],
-            ).fetchone()
-        )
+        opener = "IS NULL" if user_key_id is None else "= ?3"
+        statement = f"SELECT count(*) FROM session WHERE key_id = ?1 AND used_at >= ?2 AND user_key_id {opener}"  # noqa: S608  # one of two constants
+        values = [key_id, format_time(now - RECENT), *filter(None, [user_key_id])]
+        row = await self._database.look(lambda connection: connection.execute(statement, values).fetchone())
         return int(row[0])
 
     async def _load(self, session_id: str) -> Session | None:
@@ -367,15 +424,30 @@ def _read(
     row = connection.execute(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
     ).fetchone()
+    return row, named_in_file(connection, session_id)
+
+
+def named_in_file(connection: Connection, session_id: str) -> Mapping[NamedValue, str]:
+    """What is named in a session, and who says so, as every process sees it."""
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
-    return row, {NamedValue(kind, text): source for kind, text, source in named}
+    return {NamedValue(kind, text): source for kind, text, source in named}
+
+
+def _seen(label: Label) -> str:
+    sensitivity, integrity = label.sensitivity.value, label.integrity.value
+    return (
+        f"SELECT {sensitivity} AS sensitivity, {integrity} AS integrity WHERE EXISTS (SELECT 1 FROM session "  # noqa: S608  # numbers
+        f"WHERE key_id = ?1 AND {RANK} = {sensitivity * 2 + integrity} AND used_at >= ?2)"
+    )
+
+
+_LABELS = [Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity]
+_SEEN = f"SELECT max(sensitivity), max(integrity) FROM ({' UNION ALL '.join(map(_seen, _LABELS))}) AS seen"  # noqa: S608  # numbers
+"""The join of the labels that the key's recent sessions have: one look-up by index for each, however many there are."""
 
 
 def _floor(key_id: str, now: datetime, connection: Connection) -> Label:
-    row = connection.execute(
-        "SELECT max(sensitivity), max(integrity) FROM session WHERE key_id = ? AND used_at >= ?",
-        [key_id, format_time(now - RECENT)],
-    ).fetchone()
+    row = connection.execute(_SEEN, [key_id, format_time(now - RECENT)]).fetchone()
     return BOTTOM if row[0] is None else _label(row[0], row[1])
 
 
@@ -393,42 +465,6 @@ def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, conne
     ).rowcount
     if not opened:
         raise _Opened
-
-
-_OF_AGENT, _OF_PERSON = (
-    "SELECT session_id, sensitivity, integrity FROM session WHERE key_id = ?1 AND user_key_id IS NULL "
-    "AND closed_at IS NULL AND sensitivity = {} AND integrity = {}",
-    "SELECT session_id, sensitivity, integrity FROM session WHERE key_id = ?1 AND user_key_id IS NOT NULL "
-    "AND closed_at IS NULL AND sensitivity = {} AND integrity = {}",
-)
-
-
-@cache
-def _those_below(sessions: str, label: Label) -> str:
-    """The statement that finds the open ones of these sessions that `label` would raise; empty for none. One look-up by
-    index for each lower label, so that those which are high already cost nothing."""
-    return " UNION ALL ".join(
-        sessions.format(sensitivity.value, integrity.value)
-        for sensitivity in Sensitivity
-        for integrity in Integrity
-        if not label.flows_to(Label(sensitivity, integrity))
-    )
-
-
-def _below(connection: Connection, sessions: str, key_id: str, label: Label) -> list[tuple[str, Label]]:
-    """The open ones of these sessions of a key that `label` would raise, with their own labels."""
-    statement = _those_below(sessions, label)
-    rows = connection.execute(statement, [key_id]).fetchall() if statement else []
-    return [(session_id, _label(sensitivity, integrity)) for session_id, sensitivity, integrity in rows]
-
-
-def _raise(connection: Connection, session_id: str, label: Label, cause: tuple[str, str, datetime]) -> None:
-    """Raise a session in the file; `cause` is the audit id and the tool of the call, and when."""
-    audit_id, tool, now = cause
-    at = format_time(now)
-    levels = [label.sensitivity.value, label.integrity.value]
-    connection.execute("UPDATE session SET sensitivity = ?, integrity = ? WHERE session_id = ?", [*levels, session_id])
-    connection.execute("INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)", [session_id, audit_id, tool, *levels, at])
 
 
 def _label(sensitivity: int, integrity: int) -> Label:

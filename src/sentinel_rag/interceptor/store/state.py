@@ -27,6 +27,7 @@ from sentinel_rag.interceptor.store.keys import KeyStore
 from sentinel_rag.interceptor.store.resources import ResourceLabels
 from sentinel_rag.interceptor.store.session_tables import person_of
 from sentinel_rag.interceptor.store.sessions import SessionStore
+from sentinel_rag.interceptor.store.standing_sessions import StandingSessions
 
 KEYS_FILE = "keys.sqlite"
 JOURNAL_FILE = "journal.sqlite"
@@ -53,6 +54,7 @@ class State:
     database: ClosedDatabase
     journal: Journal
     sessions: SessionStore
+    standing: StandingSessions
     handles: HandleStore
     resources: ResourceLabels
     approvals: ApprovalStore
@@ -103,13 +105,14 @@ def open_state(
             )
         )
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
+        standing = StandingSessions(database, sessions, clock=clock)
         handles, resources = HandleStore(database), ResourceLabels(database)
         approvals = ApprovalStore(
             database, journal, clock=clock, new_id=new_approval_id, ttl_s=approval_ttl_s, person_of=person_of
         )
         key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
-    return State(keys, database, journal, sessions, handles, resources, approvals, key_journal, instance)
+    return State(keys, database, journal, sessions, standing, handles, resources, approvals, key_journal, instance)
 
 
 def _open(

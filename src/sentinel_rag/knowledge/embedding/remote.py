@@ -7,21 +7,17 @@ the key away. The port's calls block, so the connections live in an event loop o
 from __future__ import annotations
 
 from collections.abc import Sequence
-from contextlib import ExitStack
+from functools import partial
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 import anyio
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
 from sentinel_rag.knowledge.embedding.pacing import Pace, estimated_tokens
 from sentinel_rag.knowledge.embedding.refusals import Refusal, refusal_of
 from sentinel_rag.knowledge.embedding.wire import LONGEST_TEXT, EmbeddingEndpoint, request_body, vectors_of
-from sentinel_rag.knowledge.service_exchange import bounded_body, client_session, unreachable
+from sentinel_rag.knowledge.service_exchange import BlockingSession, bounded_body, unreachable
 from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
 
 MOST_CHARACTERS = 200_000
 """Of all texts of one request."""
@@ -49,13 +45,10 @@ class RemoteEmbedder:
         self._endpoint = endpoint
         self._asks_dimensions = True
         self._pace = Pace(tokens_per_minute)
-        self._timeout_s = timeout_s
         self._attempts = attempts
         self._longest_wait_s = longest_wait_s
         self._first_wait_s = first_wait_s
-        self._stack = ExitStack()
-        self._portal: BlockingPortal = self._stack.enter_context(start_blocking_portal("asyncio"))
-        self._session: ClientSession | None = None
+        self._session = BlockingSession(timeout_s, is_loopback=endpoint.is_loopback)
 
     def __enter__(self) -> Self:
         return self
@@ -76,7 +69,7 @@ class RemoteEmbedder:
     def embed_documents(self, texts: Sequence[str]) -> Vector:
         import numpy as np
 
-        parts = [self._portal.call(self._embed, part) for part in _requests(texts, self.batch)]
+        parts = [self._session.run(partial(self._embed, part)) for part in _requests(texts, self.batch)]
         return np.concatenate(parts) if parts else np.zeros((0, self._endpoint.dimensions), dtype=np.float32)
 
     def embed_query(self, text: str) -> Vector:
@@ -85,10 +78,7 @@ class RemoteEmbedder:
 
     def close(self) -> None:
         """Close the connections; calls after it fail."""
-        session, self._session = self._session, None
-        if session is not None:
-            self._portal.call(session.close)
-        self._stack.close()
+        self._session.close()
 
     async def _embed(self, texts: list[str]) -> Vector:
         longest = LONGEST_TEXT
@@ -118,7 +108,7 @@ class RemoteEmbedder:
 
         headers = {"Content-Type": "application/json", **await self._endpoint.admission.headers()}
         try:
-            async with self._opened().post(
+            async with self._session.http.post(
                 f"{self._endpoint.base_url}/embeddings",
                 params=self._endpoint.query,
                 data=body,
@@ -132,13 +122,8 @@ class RemoteEmbedder:
                 return refusal_of(response.status, named, content)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
             return Refusal(
-                unreachable(f"The embedding service at {self._endpoint.base_url}", error, self._timeout_s), True
+                unreachable(f"The embedding service at {self._endpoint.base_url}", error, self._session.timeout_s), True
             )
-
-    def _opened(self) -> ClientSession:
-        if self._session is None:
-            self._session = client_session(self._timeout_s, is_loopback=self._endpoint.is_loopback)
-        return self._session
 
 
 def _requests(texts: Sequence[str], batch: int) -> list[list[str]]:

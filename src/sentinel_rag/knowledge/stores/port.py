@@ -31,6 +31,8 @@ EmbedTexts = Callable[[Sequence[str]], Vector]
 
 REBUILD_COMMAND = "sentinel knowledge rebuild"
 MOST_RESULTS = 1_000
+RE_EMBED_BATCH = 64
+"""Texts that are embedded at once where the embedder does not say."""
 
 
 class EmbeddingMismatchError(SentinelError):
@@ -126,15 +128,8 @@ class StoreState:
     chunks: Mapping[Collection, int] = field(default_factory=dict)
 
 
-class KnowledgeStore(Protocol):
-    """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full. Used as a
-    context, it closes at the end."""
-
-    def __enter__(self) -> Self: ...
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
+class StoreReading(Protocol):
+    """What a store tells of its documents, and finds by words."""
 
     def state(self) -> StoreState:
         """What it holds now."""
@@ -144,46 +139,15 @@ class KnowledgeStore(Protocol):
         """Of every document of a collection, by its id."""
         ...
 
-    def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
-        """Those of the hashes (`Chunk.search_hash`) for which no vector of `space` is kept."""
-        ...
-
-    def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
-        """Keep vectors by search hash, for `put` and for the next time that the same text comes. Durable on return, so
-        that what was embedded is not embedded again after a crash."""
-        ...
-
-    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
-        """The vectors of `space` that are kept for these hashes, of length 1 (a zero one stays zero); the same bits go
-        in and out of every store."""
-        ...
-
     def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
         """These documents as they were put, without sections, in the order of `ids`; one that is not there is left out.
         For whoever moves a whole store, with `versions`: no reader is asked for."""
-        ...
-
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
-        """Put documents, each in place of its earlier version; all of them or, on an error, none.
-
-        With a `space` the vector of each chunk must have been kept, else KeyError. The first put decides the space of
-        the store; a later one with another (or None) raises EmbeddingMismatchError.
-        """
-        ...
-
-    def remove(self, collection: Collection, ids: Iterable[str]) -> int:
-        """Remove documents; ids that are not there are no error. Returns how many were removed."""
         ...
 
     def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
         """The best chunks by BM25 over their search text, best first. Whatever `query` holds is words, never syntax:
         `question_words.query_terms` says what is looked for. Differences of scores count when rankings are fused, so
         they must be those of BM25, of any scale."""
-        ...
-
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
-        """The nearest chunks by cosine, best first. Raises EmbeddingMismatchError for another space than the store's;
-        a store without vectors finds none."""
         ...
 
     def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
@@ -202,10 +166,64 @@ class KnowledgeStore(Protocol):
         """How many documents of each collection `readers` may read."""
         ...
 
-    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = 64) -> int:
+
+class VectorSearch(Protocol):
+    """What a store finds by vector."""
+
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+        """The nearest chunks by cosine, best first. Raises EmbeddingMismatchError for another space than the store's;
+        a store without vectors finds none."""
+        ...
+
+
+class VectorKeeping(Protocol):
+    """The vectors that a store keeps by the hash of their text, whether a document has that text or not."""
+
+    def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
+        """Those of the hashes (`Chunk.search_hash`) for which no vector of `space` is kept."""
+        ...
+
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        """The vectors of `space` that are kept for these hashes, of length 1 (a zero one stays zero); the same bits go
+        in and out of every store."""
+        ...
+
+
+class StoreWriting(Protocol):
+    """How a store is changed."""
+
+    def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
+        """Keep vectors by search hash, for `put` and for the next time that the same text comes. Durable on return, so
+        that what was embedded is not embedded again after a crash."""
+        ...
+
+    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+        """Put documents, each in place of its earlier version; all of them or, on an error, none.
+
+        With a `space` the vector of each chunk must have been kept, else KeyError. The first put decides the space of
+        the store; a later one with another (or None) raises EmbeddingMismatchError.
+        """
+        ...
+
+    def remove(self, collection: Collection, ids: Iterable[str]) -> int:
+        """Remove documents; ids that are not there are no error. Returns how many were removed."""
+        ...
+
+    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = RE_EMBED_BATCH) -> int:
         """Give every chunk a vector of `space`, and make it the store's. Until then the old ones serve. What was kept
         before an interruption is not embedded again. Returns how many texts were embedded."""
         ...
+
+
+class KnowledgeStore(StoreReading, VectorSearch, VectorKeeping, StoreWriting, Protocol):
+    """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full. Used as a
+    context, it closes at the end. `parts.StoreOfParts` makes one of its four sides."""
+
+    def __enter__(self) -> Self: ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None: ...
 
     def close(self) -> None:
         """Let go of files and connections."""

@@ -11,7 +11,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.sentinel.bounded_answers import LARGEST_BODY, UnusableBodyError, read_bounded
 from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
@@ -62,22 +61,15 @@ class ArmConnection:
         timeout_s: float = READ_TIMEOUT_S,
         largest_body: int = LARGEST_BODY,
     ) -> None:
-        from sentinel_rag.sentinel.azure_policies import is_loopback
+        from sentinel_rag.sentinel.azure_policies import is_loopback, safe_endpoint
 
-        endpoint = endpoint.rstrip("/")
-        loopback = is_loopback(endpoint)
-        if not endpoint.startswith("https://") and not (loopback and endpoint.startswith("http://")):
-            raise ConfigurationError(
-                f"The Resource Manager endpoint {endpoint!r} must be https (http is for this machine only).",
-                next_step=f"Use {PUBLIC_CLOUD} or the address of a workspace server on 127.0.0.1.",
-            )
-        self.endpoint = endpoint
+        self.endpoint = endpoint = safe_endpoint("Resource Manager", endpoint, PUBLIC_CLOUD)
         self._timeout_s = timeout_s
         self._largest_body = largest_body
         self._client = _pipeline_client(
             credential,
             endpoint,
-            audience or (PUBLIC_CLOUD if loopback else endpoint),
+            audience or (PUBLIC_CLOUD if is_loopback(endpoint) else endpoint),
             retries=retries,
             first_retry_delay_s=first_retry_delay_s,
         )

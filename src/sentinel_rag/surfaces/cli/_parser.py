@@ -110,6 +110,8 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
     restore = command(commands, "restore", "put a backup in the place of this home, which is moved aside", _restore)
     restore.add_argument("folder", help="a folder that sentinel backup made")
+    restore.add_argument("--seal", help="the seal that was printed when it was made, if you kept it elsewhere")
+    restore.add_argument("--check", action="store_true", help="only look whether it is as it was made")
     restore.add_argument("--json", action="store_true", help="print what was done as JSON")
 
     completion = command(commands, "completion", "print the script that lets your shell complete on Tab", _completion)
@@ -278,7 +280,7 @@ def _backup(options: argparse.Namespace) -> int:
 def _restore(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.backup import restore
 
-    return restore(options.folder, as_json=options.json)
+    return restore(options.folder, seal=options.seal, check=options.check, as_json=options.json)
 
 
 def _completion(options: argparse.Namespace) -> int:

@@ -10,7 +10,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from rich.console import Console  # noqa: TID253  # this module is rich, and imported lazily
-from rich.markdown import Markdown  # noqa: TID253  # as above
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
@@ -18,7 +17,6 @@ from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, t
 from sentinel_rag.surfaces.cli._evidence_page import fact_lines
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, heading_of, plain_lines, table_lines
-from sentinel_rag.surfaces.rendering.markdown_html import parsed_without_links
 
 PIPE_WIDTH = 160
 OUTCOME_STYLES = {
@@ -119,22 +117,15 @@ def text_lines(target: Console, text: str, style: str = "") -> Iterator[Text]:
         # In a pipe the text goes out as it was written, so that scripts and people grep the same words.
         yield from Text(text, style=style).wrap(target, target.width, overflow="fold")
         return
+    from sentinel_rag.surfaces.cli._written_markdown import WrittenMarkdown
+
     # On a terminal each line stays a line: Markdown alone would run them together. It pads its lines with spaces, which
     # would wrap into empty lines once the window is made narrower.
-    written = _Markdown(text.replace("\n", "  \n"), hyperlinks=False, style=style)
+    written = WrittenMarkdown(text.replace("\n", "  \n"), hyperlinks=False, style=style)
     for segments in target.render_lines(written, pad=False):
         line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
         line.rstrip()
         yield line
-
-
-class _Markdown(Markdown):
-    """Markdown in which an address, an image and HTML are words: rich would drop them, and a reader miss them."""
-
-    def __init__(self, text: str, *, hyperlinks: bool, style: str) -> None:
-        super().__init__("", hyperlinks=hyperlinks, style=style)
-        self.markup = text
-        self.parsed = parsed_without_links(text)
 
 
 def _table(target: Console, table: Table) -> Iterator[Line]:

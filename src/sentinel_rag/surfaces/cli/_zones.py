@@ -6,7 +6,7 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from sentinel_rag.assembly.plan import workspace_folder
+from sentinel_rag.assembly.home_folders import workspace_folder
 from sentinel_rag.assembly.processes import RunningZones, running_zones
 from sentinel_rag.assembly.run_state import AlreadyRunningError, RunFolder, RunState
 from sentinel_rag.contracts.errors import UsageError

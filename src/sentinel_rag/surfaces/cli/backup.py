@@ -7,6 +7,7 @@ import uuid
 from pathlib import Path
 
 from sentinel_rag.assembly.backup import Backup, make_backup, put_back, read_backup
+from sentinel_rag.assembly.backup_seal import SealHolds
 from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.assembly.zones import journal_reader, open_journal
 from sentinel_rag.audit import BackupRestored
@@ -28,11 +29,12 @@ def backup(folder: str, *, workspaces: bool, as_json: bool) -> int:
         made = make_backup(settings.home, target, now=utc_now(), workspaces=False)
     if as_json:
         told = {"folder": str(target), "files": made.size, "journal_head": made.journal_head, "made_at": made.made_at}
-        print(json.dumps(told))
+        print(json.dumps({**told, "seal": made.seal}))
         return 0
     journal = f"; the journal up to record {made.journal_head}" if made.journal_head else ""
     print(f"{made.size} files are copied to {target}{journal}.")
     print("It holds keys and accounts: keep it as you keep those, and on another disk.")
+    print(f"Its seal, to be kept elsewhere: {made.seal}")
     if not workspaces and (settings.home / "workspaces").is_dir():
         print("Embedded workspaces are not in it: stop the zones, then sentinel backup FOLDER --workspaces.")
     if settings.database.url is not None:
@@ -40,15 +42,18 @@ def backup(folder: str, *, workspaces: bool, as_json: bool) -> int:
     return 0
 
 
-def restore(folder: str, *, as_json: bool) -> int:
+def restore(folder: str, *, seal: str | None, check: bool, as_json: bool) -> int:
     """Put a backup in the place of what the home holds, which is moved aside, check the journal and write into it that
-    this was done; 1 if it does not hold. No zone may run."""
+    this was done; 1 if it does not hold. No zone may run. With `check` only look at the backup."""
     settings, source = load_settings(), Path(folder).expanduser().absolute()
     if source.resolve().is_relative_to(settings.home.resolve()):
         raise UsageError(f"{source} lies in the home folder itself.", next_step="Move it elsewhere first.")
     kept = read_backup(source)
+    holds = kept.check(source, settings.home, given=seal)
+    if check:
+        return _tell_check(kept, holds, as_json=as_json)
     with home_to_itself(settings), RunFolder(settings.home).undisturbed():
-        aside = put_back(source, settings.home, now=utc_now())
+        aside = put_back(source, settings.home, now=utc_now(), backup=kept)
         verdict = ""
         if kept.journal_head and settings.database.url is None:
             verdict = _journal_verdict(settings) or _put_on_record(settings, kept)
@@ -57,10 +62,12 @@ def restore(folder: str, *, as_json: bool) -> int:
             "made_at": kept.made_at,
             "moved_aside": None if aside is None else str(aside),
             "journal": verdict or "ok",
+            "seal": holds.name.lower(),
         }
         print(json.dumps(told))
         return 1 if verdict else 0
     print(f"The backup of {kept.made_at} is in place: {kept.size} files.")
+    print(holds.value)
     if aside is not None:
         print(f"What was there before is in {aside}.")
     if settings.database.url is not None:
@@ -69,6 +76,16 @@ def restore(folder: str, *, as_json: bool) -> int:
         print(f"The journal does not hold: {verdict}")
         return 1
     print("Keys that were revoked since then work again, and so do accounts: revoke them anew.")
+    return 0
+
+
+def _tell_check(kept: Backup, holds: SealHolds, *, as_json: bool) -> int:
+    if as_json:
+        told = {"made_at": kept.made_at, "files": kept.size, "journal_head": kept.journal_head}
+        print(json.dumps({**told, "seal": holds.name.lower()}))
+        return 0
+    print(f"The backup of {kept.made_at} has the {kept.size} files of its list, each as it was.")
+    print(holds.value)
     return 0
 
 

@@ -17,7 +17,9 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.assembly.plan import workspace_folder
+from sentinel_rag.assembly.home_folders import workspace_folder
+from sentinel_rag.assembly.knowledge_stores import SHARED_STORES
+from sentinel_rag.assembly.knowledge_zone import ingest_files
 from sentinel_rag.assembly.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -92,7 +94,7 @@ def run(*, as_json: bool) -> int:
         denials = [_send(state, answers[-1].session_id, call) for call in stolen_calls(incident)]
         _withdraw(state, denials)
         with waiting("Reading past incidents into the knowledge base...", quiet=as_json):
-            past_incidents = _read_past_incidents(state)
+            past_incidents = _read_past_incidents(state, settings)
     if as_json:
         report = {
             "answers": [{"question": q, **a.to_dict()} for q, a in zip(questions, answers, strict=True)],
@@ -207,15 +209,24 @@ def _print_denials(denials: list[dict[str, Any]], whys: list[str]) -> None:
         target.print(f"  {audit_line(record)}")
 
 
-def _read_past_incidents(state: RunState) -> int:
+def _read_past_incidents(state: RunState, settings: Settings) -> int:
     """The estate's incidents into the knowledge base, to be found by words: half a second. How many it holds then; 0
-    where that failed, which spoils no demo: the person is told the command."""
+    where that failed, which spoils no demo, and where the store is a team's or holds a person's own past incidents,
+    whose place these would take."""
+    if settings.knowledge.store in SHARED_STORES or _holds_own(settings):
+        return 0
     wish = {"who": "sentinel demo", "by_words": True}
     try:
         outcomes = ingest_incidents(state, wish, lambda _: None)
     except SentinelError:
         return 0
     return sum(each.added + each.changed + each.unchanged for each in outcomes)
+
+
+def _holds_own(settings: Settings) -> bool:
+    from sentinel_rag.knowledge.ingest_record import read_ingest_record
+
+    return any(each.workspace != SAMPLE_WORKSPACE for each in read_ingest_record(ingest_files(settings).record))
 
 
 def _print_next_steps(guide: Mapping[str, Any], past_incidents: int) -> None:
@@ -230,7 +241,8 @@ def _print_next_steps(guide: Mapping[str, Any], past_incidents: int) -> None:
         )
         target.print()
     target.print("Try next:", style="bold")
-    for line in (_like(guide["main_incident"]), *NEXT_STEPS, *_where_it_lies()):
+    like = (_like(guide["main_incident"]),) if past_incidents else ()
+    for line in (*like, *NEXT_STEPS, *_where_it_lies()):
         target.print(f"  {line}")
 
 

@@ -27,7 +27,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import user_session
-from sentinel_rag.surfaces.cli.kept_conversations import SHORT_ID
+from sentinel_rag.surfaces.cli.kept_conversations import SHORT_ID, found_or_last
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
 
 FORMATS = {"md": as_markdown, "html": as_html, "csv": as_csv}
@@ -53,13 +53,7 @@ def run(beginning: str | None, wish: Wish) -> int:
     """Export the conversation whose id begins so, or the last one."""
     settings = load_settings()
     with closing(kept_conversations(settings)) as store:
-        if beginning:
-            conversation_id = store.find(beginning)
-        else:
-            newest = store.list(1)
-            if not newest:
-                raise UsageError("No conversation is kept yet.", next_step="Start one: sentinel chat")
-            conversation_id = newest[0].conversation_id
+        conversation_id = found_or_last(store, beginning)
     export(settings, conversation_id, wish)
     return 0
 

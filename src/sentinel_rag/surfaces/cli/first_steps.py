@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.assembly.plan import workspace_folder
+from sentinel_rag.assembly.home_folders import workspace_folder
 from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import Settings, load_settings

@@ -8,11 +8,15 @@ from __future__ import annotations
 
 import json
 from contextlib import closing
+from typing import TYPE_CHECKING
 
 from sentinel_rag.agent.remembering.stored import StoredConversation
 from sentinel_rag.assembly.conversations import kept_conversations, not_kept
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
+
+if TYPE_CHECKING:
+    from sentinel_rag.agent.remembering.store import ConversationStore
 
 SHORT_ID = 8
 """Characters of an id that are shown, and that are enough to name a conversation."""
@@ -53,13 +57,17 @@ def conversation_to_resume(settings: Settings, beginning: str) -> StoredConversa
     if not settings.chat_keep_days:
         raise not_kept()
     with closing(kept_conversations(settings)) as store:
-        if beginning:
-            conversation_id = store.find(beginning)
-        else:
-            newest = store.list(1)
-            if not newest:
-                raise UsageError("No conversation is kept yet.", next_step="Start one: sentinel chat")
-            conversation_id = newest[0].conversation_id
-        stored = store.load(conversation_id)
+        stored = store.load(found_or_last(store, beginning))
     assert stored is not None, "it was found a moment ago"
     return stored
+
+
+def found_or_last(store: ConversationStore, beginning: str | None) -> str:
+    """The id of the conversation that begins so, or of the last one where nothing is given. Raises UsageError if there
+    is none, or if several begin so."""
+    if beginning:
+        return store.find(beginning)
+    newest = store.list(1)
+    if not newest:
+        raise UsageError("No conversation is kept yet.", next_step="Start one: sentinel chat")
+    return newest[0].conversation_id

@@ -11,7 +11,8 @@ from types import FrameType
 from sentinel_rag.assembly.apart import FIRST_PORTS, Place
 from sentinel_rag.assembly.foreground import is_served, served_role
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.settings import TOOL_ZONES, load_settings
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
+from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace
 
 
@@ -38,16 +39,16 @@ class Wish:
     def tool_zones(self) -> tuple[str, ...]:
         """The tool zones of the role, in their own order. Raises UsageError."""
         if self.tools is None:
-            return TOOL_ZONES if self.role == "tools" else ()
+            return OWN_SERVERS if self.role == "tools" else ()
         if self.role != "tools":
             raise UsageError("--tools goes with the role tools.", next_step=f"Leave it out: sentinel serve {self.role}")
         named = [name.strip() for name in self.tools.split(",")]
-        unknown = [name for name in named if name not in TOOL_ZONES]
+        unknown = [name for name in named if name not in OWN_SERVERS]
         if unknown:
             raise UsageError(
-                f"There is no tool zone {unknown[0]!r}.", next_step=f"Name some of {','.join(TOOL_ZONES)}, by comma."
+                f"There is no tool zone {unknown[0]!r}.", next_step=f"Name some of {','.join(OWN_SERVERS)}, by comma."
             )
-        return tuple(name for name in TOOL_ZONES if name in named)
+        return tuple(name for name in OWN_SERVERS if name in named)
 
 
 def run(wish: Wish, *, as_json: bool) -> int:
@@ -75,7 +76,7 @@ def check(wish: Wish) -> int:
     role, settings = wish.named_role, load_settings()
     place, tools = Place.read(wish.listen), wish.tool_zones
     first = FIRST_PORTS[role] if place.port is None else place.port
-    ports = [first + TOOL_ZONES.index(name) for name in tools] if role == "tools" else [first]
+    ports = [first + OWN_SERVERS.index(name) for name in tools] if role == "tools" else [first]
     for port in ports:
         if not is_served(settings, place.address, port):
             raise UnavailableError(

@@ -7,7 +7,8 @@ import json
 from typing import Any
 
 from sentinel_rag.assembly.conversations import conversation_configuration
-from sentinel_rag.assembly.plan import logs_folder, workspace_zone
+from sentinel_rag.assembly.gateway_plan import workspace_zone
+from sentinel_rag.assembly.home_folders import logs_folder
 from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.assembly.tls import connection_here
 from sentinel_rag.settings import Settings, load_settings

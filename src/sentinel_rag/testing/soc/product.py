@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.plan import workspace_folder
+from sentinel_rag.assembly.home_folders import workspace_folder
 from sentinel_rag.assembly.processes import running_zones
 from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.assembly.state_place import gateway_folder

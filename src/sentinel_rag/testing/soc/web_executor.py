@@ -50,7 +50,6 @@ def main() -> None:
         token=configuration["token"],
         close=tools.close,
         hints=lambda _: Hints(open_world=True),
-        when_asked=True,
     )
     serve(app, int(sys.argv[2]))
 

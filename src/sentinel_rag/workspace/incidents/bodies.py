@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
+from sentinel_rag.workspace.incidents.body_values import BodyError, choice_of, properties_of, text_of, time_of
 from sentinel_rag.workspace.incidents.rows import Row, etag_of, json_list, json_object, wire_time
 
 SEVERITIES = ("High", "Medium", "Low", "Informational")
@@ -21,10 +22,6 @@ MAX_DESCRIPTION = 5_000
 MAX_TITLE = 500
 MAX_MESSAGE = 30_000
 OWNER_KEYS = ("objectId", "email", "assignedTo", "userPrincipalName")
-
-
-class BodyError(Exception):
-    """The body is not one that the service takes; the text says what is wrong with which property."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,71 +95,35 @@ def incident_body(row: Row, workspace_path: str) -> dict[str, Any]:
 
 def read_incident(body: Any) -> IncidentWrite:
     """The write that a PUT asks for. Raises BodyError."""
-    if not isinstance(body, dict) or not isinstance(body.get("properties"), dict):
-        raise BodyError("The request body needs an object 'properties'.")
-    given: dict[str, Any] = body["properties"]
-    status = _choice(given, "status", STATUSES, required=True)
-    classification = _choice(given, "classification", CLASSIFICATIONS)
+    given = properties_of(body)
+    status = choice_of(given, "status", STATUSES, required=True)
+    classification = choice_of(given, "classification", CLASSIFICATIONS)
     if status == "Closed" and not classification:
         raise BodyError("The property 'classification' is required when the status is Closed.")
     etag = body.get("etag")
     if etag is not None and not isinstance(etag, str):
         raise BodyError("The property 'etag' must be text.")
-    title = _text(given, "title", MAX_TITLE)
-    if not title.strip():
-        raise BodyError("The property 'title' is required.")
     return IncidentWrite(
-        title=title,
-        severity=_choice(given, "severity", SEVERITIES, required=True),
+        title=text_of(given, "title", MAX_TITLE, required=True),
+        severity=choice_of(given, "severity", SEVERITIES, required=True),
         status=status,
-        description=_text(given, "description", MAX_DESCRIPTION),
+        description=text_of(given, "description", MAX_DESCRIPTION),
         classification=classification,
-        classification_reason=_choice(given, "classificationReason", REASONS),
-        classification_comment=_text(given, "classificationComment", MAX_MESSAGE),
+        classification_reason=choice_of(given, "classificationReason", REASONS),
+        classification_comment=text_of(given, "classificationComment", MAX_MESSAGE),
         owner=_owner(given.get("owner")),
         labels=_labels(given.get("labels")),
-        first_activity=_time(given, "firstActivityTimeUtc"),
-        last_activity=_time(given, "lastActivityTimeUtc"),
+        first_activity=time_of(given, "firstActivityTimeUtc"),
+        last_activity=time_of(given, "lastActivityTimeUtc"),
         etag=etag or None,
     )
 
 
 def read_comment(body: Any) -> tuple[str, str | None]:
     """Message and etag of a comment's PUT. Raises BodyError."""
-    if not isinstance(body, dict) or not isinstance(body.get("properties"), dict):
-        raise BodyError("The request body needs an object 'properties'.")
-    message = _text(body["properties"], "message", MAX_MESSAGE)
-    if not message.strip():
-        raise BodyError("The property 'message' is required.")
+    message = text_of(properties_of(body), "message", MAX_MESSAGE, required=True)
     etag = body.get("etag")
     return message, etag if isinstance(etag, str) and etag else None
-
-
-def _text(given: Mapping[str, Any], key: str, longest: int) -> str:
-    value = given.get(key)
-    if value is None:
-        return ""
-    if not isinstance(value, str):
-        raise BodyError(f"The property '{key}' must be text.")
-    if len(value) > longest:
-        raise BodyError(f"The property '{key}' may be {longest} characters long, not {len(value)}.")
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        raise BodyError(f"The property '{key}' holds half of a surrogate pair.") from None
-    return value
-
-
-def _choice(given: Mapping[str, Any], key: str, allowed: tuple[str, ...], *, required: bool = False) -> str:
-    value = given.get(key)
-    if value is None or value == "":
-        if required:
-            raise BodyError(f"The property '{key}' is required.")
-        return ""
-    for known in allowed:
-        if isinstance(value, str) and known.lower() == value.lower():
-            return known
-    raise BodyError(f"The property '{key}' must be one of {', '.join(allowed)}.")
 
 
 def _owner(value: Any) -> Mapping[str, str | None]:
@@ -170,7 +131,7 @@ def _owner(value: Any) -> Mapping[str, str | None]:
         return dict.fromkeys(OWNER_KEYS)
     if not isinstance(value, dict):
         raise BodyError("The property 'owner' must be an object.")
-    return {key: _text(value, key, 500) or None for key in OWNER_KEYS}
+    return {key: text_of(value, key, 500) or None for key in OWNER_KEYS}
 
 
 def _labels(value: Any) -> tuple[Mapping[str, str], ...]:
@@ -180,20 +141,9 @@ def _labels(value: Any) -> tuple[Mapping[str, str], ...]:
         raise BodyError("The property 'labels' must be a list of objects.")
     labels = []
     for label in value:
-        name = _text(label, "labelName", 500)
+        name = text_of(label, "labelName", 500)
         if not name:
             raise BodyError("Each label needs a 'labelName'.")
-        kind = _choice(label, "labelType", ("User", "AutoAssigned")) or "User"
+        kind = choice_of(label, "labelType", ("User", "AutoAssigned")) or "User"
         labels.append({"labelName": name, "labelType": kind})
     return tuple(labels)
-
-
-def _time(given: Mapping[str, Any], key: str) -> datetime | None:
-    text = _text(given, key, 40)
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        raise BodyError(f"The property '{key}' is not a time such as 2026-11-01T00:00:00Z.") from None

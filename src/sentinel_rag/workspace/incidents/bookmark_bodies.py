@@ -9,10 +9,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
-from sentinel_rag.workspace.incidents.bodies import BodyError
+from sentinel_rag.workspace.incidents.body_values import BodyError, properties_of, text_of, time_of
 from sentinel_rag.workspace.incidents.rows import Row, derived_guid, etag_of, json_value, wire_time
 
 MAX_NAME = 500
@@ -112,22 +112,20 @@ def _labels_of(cell: Any) -> list[str]:
 
 def read_bookmark(body: Any) -> BookmarkWrite:
     """The write that a PUT asks for. Raises BodyError."""
-    if not isinstance(body, dict) or not isinstance(body.get("properties"), dict):
-        raise BodyError("The request body needs an object 'properties'.")
-    given: dict[str, Any] = body["properties"]
+    given = properties_of(body)
     etag = body.get("etag")
     labels = given.get("labels") or []
     if not isinstance(labels, list) or len(labels) > MAX_LABELS or not all(isinstance(each, str) for each in labels):
         raise BodyError(f"The property 'labels' must be a list of at most {MAX_LABELS} texts.")
     return BookmarkWrite(
-        display_name=_text(given, "displayName", MAX_NAME, required=True),
-        query=_text(given, "query", MAX_TEXT, required=True),
-        query_result=_text(given, "queryResult", MAX_TEXT),
-        notes=_text(given, "notes", MAX_TEXT),
+        display_name=text_of(given, "displayName", MAX_NAME, required=True),
+        query=text_of(given, "query", MAX_TEXT, required=True),
+        query_result=text_of(given, "queryResult", MAX_TEXT),
+        notes=text_of(given, "notes", MAX_TEXT),
         labels=tuple(labels),
-        event_time=_time(given, "eventTime"),
-        query_start=_time(given, "queryStartTime"),
-        query_end=_time(given, "queryEndTime"),
+        event_time=time_of(given, "eventTime"),
+        query_start=time_of(given, "queryStartTime"),
+        query_end=time_of(given, "queryEndTime"),
         etag=etag if isinstance(etag, str) and etag else None,
     )
 
@@ -160,27 +158,3 @@ def bookmark_columns(write: BookmarkWrite, author: Mapping[str, Any], at: dateti
         "UpdatedBy": json.dumps({key: author.get(key) for key in _PERSON_KEYS}, ensure_ascii=False),
         "SoftDeleted": False,
     }
-
-
-def _text(given: Mapping[str, Any], key: str, longest: int, *, required: bool = False) -> str:
-    value = given.get(key)
-    if value is None and not required:
-        return ""
-    if not isinstance(value, str) or (required and not value.strip()):
-        raise BodyError(f"The property '{key}' {'is required' if required else 'must be text'}.")
-    if len(value) > longest:
-        raise BodyError(f"The property '{key}' may be {longest} characters long, not {len(value)}.")
-    if any("\ud800" <= character <= "\udfff" for character in value):
-        raise BodyError(f"The property '{key}' holds half of a surrogate pair.")
-    return value
-
-
-def _time(given: Mapping[str, Any], key: str) -> datetime | None:
-    text = _text(given, key, 40)
-    if not text:
-        return None
-    try:
-        moment = datetime.fromisoformat(text)
-        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
-    except (ValueError, OverflowError):
-        raise BodyError(f"The property '{key}' is not a time such as 2026-11-01T00:00:00Z.") from None

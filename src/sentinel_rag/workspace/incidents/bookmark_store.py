@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING
 
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.workspace.incidents.bookmark_bodies import BookmarkWrite, bookmark_columns
-from sentinel_rag.workspace.incidents.incident_store import WRITE_WAIT_S, NotCurrentError
-from sentinel_rag.workspace.incidents.rows import Row, derived_guid, etag_of, fetch_rows, json_list, json_object
+from sentinel_rag.workspace.incidents.incident_store import WRITE_WAIT_S
+from sentinel_rag.workspace.incidents.rows import Row, derived_guid, fetch_rows, json_list, json_object, require_current
 from sentinel_rag.workspace.incidents.version_log import Author, append_row, append_version, newest_row
 from sentinel_rag.workspace.store import Store
 
@@ -58,9 +58,7 @@ class BookmarkStore:
         """
         with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
             before = _newest(cursor, name)
-            for etag in (if_match, write.etag):
-                if etag is not None and etag != "*" and (before is None or etag != etag_of(before)):
-                    raise NotCurrentError
+            require_current(before, if_match, write.etag)
             at = self._moment(before)
             columns = bookmark_columns(write, author.entry(), at)
             if before is None:

@@ -14,7 +14,14 @@ from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.workspace.incidents.bodies import IncidentWrite
 from sentinel_rag.workspace.incidents.comments import Comment, comment_names, comments_of
 from sentinel_rag.workspace.incidents.odata_filter import SqlCondition
-from sentinel_rag.workspace.incidents.rows import Row, etag_of, fetch_rows, json_list, wire_time
+from sentinel_rag.workspace.incidents.rows import (
+    NotCurrentError,
+    Row,
+    fetch_rows,
+    json_list,
+    require_current,
+    wire_time,
+)
 from sentinel_rag.workspace.incidents.version_log import (
     NEWEST,
     Author,
@@ -30,10 +37,6 @@ from sentinel_rag.workspace.store import Store
 
 MAX_COMMENTS = 100
 WRITE_WAIT_S = 20.0
-
-
-class NotCurrentError(Exception):
-    """The etag of the write is not that of the newest row: somebody wrote in between."""
 
 
 class TooManyCommentsError(Exception):
@@ -77,9 +80,7 @@ class IncidentStore:
         """
         with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
             before = newest_row(cursor, name)
-            for etag in (if_match, write.etag):
-                if etag is not None and etag != "*" and (before is None or etag != etag_of(before)):
-                    raise NotCurrentError
+            require_current(before, if_match, write.etag)
             at = self._moment(before)
             owner = known_person(cursor, write.owner)
             changed = written_columns(write, owner, before, at) | {"ModifiedBy": author.name}

@@ -68,3 +68,15 @@ def etag_of(row: Row) -> str:
     text = json.dumps(row, sort_keys=True, default=str, ensure_ascii=True)
     digest = hashlib.sha256(text.encode()).hexdigest()
     return f'"{digest[:8]}-{digest[8:12]}-0100-0000-{digest[12:20]}0000"'
+
+
+class NotCurrentError(Exception):
+    """The etag of the write is not that of the newest row: somebody wrote in between."""
+
+
+def require_current(newest: Row | None, *etags: str | None) -> None:
+    """Raises NotCurrentError if one of the etags that a write names is not that of the newest row; `*` is any, None
+    names none."""
+    for etag in etags:
+        if etag is not None and etag != "*" and (newest is None or etag != etag_of(newest)):
+            raise NotCurrentError

@@ -13,6 +13,7 @@ from sentinel_rag.agent.offline.compositions import (
     alert_order,
     alerts,
     catalogues,
+    classified,
     entity_properties,
     files,
     incident_analysis,
@@ -64,6 +65,7 @@ _TOGETHER: dict[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed
     View.KEYWORD: keywords.compose,
     View.SHARED_ALERTS: shared_alerts.compose,
     View.COMPARISON: incident_comparison.compose,
+    View.INCIDENTS_CLASSIFIED: classified.compose,
 }
 """Views that tell the results of all calls as one answer."""
 

@@ -11,7 +11,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
+from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import unused_words
+from sentinel_rag.agent.offline.classified import classifications_said, negates
 from sentinel_rag.agent.offline.plan import Plan, View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -66,6 +68,8 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
     if reading.has(r"all|every|each") and reading.status:
         writer.lines.insert(place, Line("These are those of which it is true; ask for the others too.", fixed=True))
         return
+    if reading.has(cues.LOGS) and not reading.has(f"{cues.ALERT}|{cues.INCIDENT}"):
+        return  # no alert does not mean that nobody signed in
     decided = reading.has(_EXISTS) and not reading.has(f"{_NOT_EXISTS}|{_OPEN_ENDED}")
     if not decided or unused_words(reading, str(dict(run.call.arguments))) or run.at("/coverage/partial"):
         return
@@ -75,7 +79,7 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
 
 
 def _of_incident(writer: AnswerWriter, reading: Reading, run: ToolRun) -> Line | None:
-    """Whether the incident has the status, severity and owner that the question says it has."""
+    """Whether the incident has the status, classification, severity and owner that the question says it has."""
     if reading.has(rf"{_OPEN_ENDED}|ever|once|before|previously"):
         # The row holds the present state only.
         return None
@@ -85,6 +89,13 @@ def _of_incident(writer: AnswerWriter, reading: Reading, run: ToolRun) -> Line |
     if wanted is not None:
         held.append(run.at("/rows/0/status") in wanted)
         told.append(("status", writer.number(run, "/rows/0/status")))
+    classifications = classifications_said(reading)
+    if classifications:
+        recorded = run.at("/rows/0/classification")
+        if negates(reading) or len(classifications) > 1 or not recorded:
+            return None
+        held.append({str(recorded)} == classifications)
+        told.append(("classification", writer.name(run, "/rows/0/classification")))
     severity = str(run.at("/rows/0/severity"))
     if reading.severity.severity or reading.severity.minimum:
         least = SEVERITIES.index(reading.severity.minimum) if reading.severity.minimum else None

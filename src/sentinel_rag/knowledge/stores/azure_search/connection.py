@@ -9,14 +9,13 @@ from __future__ import annotations
 import io
 import json
 from collections.abc import Mapping
-from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from functools import partial
+from typing import Any, Protocol
 
 import anyio
-from anyio.from_thread import BlockingPortal, start_blocking_portal
 
-from sentinel_rag.knowledge.service_exchange import bounded_body, client_session, unreachable
+from sentinel_rag.knowledge.service_exchange import BlockingSession, bounded_body, unreachable
 from sentinel_rag.knowledge.stores.azure_search.wire import (
     API_VERSION,
     Refusal,
@@ -24,9 +23,6 @@ from sentinel_rag.knowledge.stores.azure_search.wire import (
     document_of,
     refusal_of,
 )
-
-if TYPE_CHECKING:
-    from aiohttp import ClientSession
 
 DONE = frozenset({200, 201, 204})
 
@@ -63,20 +59,14 @@ class SearchConnection:
     ) -> None:
         self.endpoint = endpoint
         self._admission = admission
-        self._timeout_s = timeout_s
         self._attempts = attempts
         self._longest_wait_s = longest_wait_s
         self._first_wait_s = first_wait_s
-        self._stack = ExitStack()
-        self._portal: BlockingPortal = self._stack.enter_context(start_blocking_portal("asyncio"))
-        self._session: ClientSession | None = None
+        self._session = BlockingSession(timeout_s, is_loopback=endpoint.is_loopback)
 
     def close(self) -> None:
         """Close the connections; calls after it fail."""
-        session, self._session = self._session, None
-        if session is not None:
-            self._portal.call(session.close)
-        self._stack.close()
+        self._session.close()
 
     def ask(
         self,
@@ -90,7 +80,7 @@ class SearchConnection:
         """The answer to one request, tried again where that helps. `path` begins with a slash. Raises UnavailableError
         for every status that is not among `taken`."""
         content = None if body is None else json.dumps(body).encode("ascii")
-        return self._portal.call(self._tried, method, path, content, dict(headers or {}), taken)
+        return self._session.run(partial(self._tried, method, path, content, dict(headers or {}), taken))
 
     async def _tried(
         self, method: str, path: str, content: bytes | None, headers: Mapping[str, str], taken: frozenset[int]
@@ -116,7 +106,7 @@ class SearchConnection:
         if content is not None:
             sent["Content-Type"] = "application/json"
         try:
-            async with self._opened().request(
+            async with self._session.http.request(
                 method,
                 f"{self.endpoint.url.rstrip('/')}{path}",
                 params={"api-version": API_VERSION},
@@ -132,9 +122,6 @@ class SearchConnection:
                 named = {name.casefold(): value for name, value in response.headers.items()}
                 return refusal_of(response.status, named, received)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            return Refusal(unreachable(f"Azure AI Search at {self.endpoint.host}", error, self._timeout_s), True)
-
-    def _opened(self) -> ClientSession:
-        if self._session is None:
-            self._session = client_session(self._timeout_s, is_loopback=self.endpoint.is_loopback)
-        return self._session
+            return Refusal(
+                unreachable(f"Azure AI Search at {self.endpoint.host}", error, self._session.timeout_s), True
+            )

@@ -27,7 +27,7 @@ from sentinel_rag.knowledge.stores.azure_search.puts import Puts, moment_of
 from sentinel_rag.knowledge.stores.azure_search.reading import numbers
 from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record, document_key, records_of
 from sentinel_rag.knowledge.stores.azure_search.wire import TEXT_ROWS
-from sentinel_rag.knowledge.stores.port import EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
 
 _ROUNDS = 5
 
@@ -98,7 +98,7 @@ class Writing:
             self._tidy()
         return sum(record["kind"] == HEAD for record in gone)
 
-    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int) -> int:
+    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = RE_EMBED_BATCH) -> int:
         with self._lock:
             self._define_vectors()
             self._define_chunks(space)

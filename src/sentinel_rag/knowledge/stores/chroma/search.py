@@ -39,7 +39,7 @@ class ChromaSearch:
         self._collections = collections
         self._allowed: OrderedDict[tuple[int, Wanted], tuple[int, Allowed]] = OrderedDict()
 
-    def nearest(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
         from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         query = unit(vector)[0]

@@ -46,7 +46,7 @@ class ArraySearch:
     def close(self) -> None:
         self._array = None
 
-    def nearest(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
         from sentinel_rag.knowledge.stores.rows.comparing import nearest
         from sentinel_rag.knowledge.stores.unit_vectors import unit
 

@@ -20,7 +20,7 @@ from sentinel_rag.knowledge.stores.pgvector.filters import filter_text
 from sentinel_rag.knowledge.stores.pgvector.reading import moment
 from sentinel_rag.knowledge.stores.pgvector.wire import storable, told
 from sentinel_rag.knowledge.stores.pgvector.word_ranking import words_of
-from sentinel_rag.knowledge.stores.port import EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
 from sentinel_rag.knowledge.stores.unit_vectors import unit
 
 MOST_INDEXED_DIMENSIONS = 2_000
@@ -84,7 +84,7 @@ class Writing:
 
         return self._connections.write(work)
 
-    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int) -> int:
+    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = RE_EMBED_BATCH) -> int:
         embedded = 0
         while True:
             after = b""

@@ -17,7 +17,7 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.stores.chunk_text import head_of, search_text
-from sentinel_rag.knowledge.stores.port import EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
 from sentinel_rag.knowledge.stores.rows.kept_vectors import kept_vectors
 from sentinel_rag.knowledge.stores.rows.schema import open_file, transaction, unavailable
 from sentinel_rag.knowledge.stores.rows.vector_index import ChunkRow, SpaceRow, VectorIndex
@@ -95,7 +95,7 @@ class Writing:
                 self._index.drop(connection, held, gone)
             return removed
 
-    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int) -> int:
+    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = RE_EMBED_BATCH) -> int:
         embedded = 0
         while True:
             with self.change(write=False) as connection:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from functools import partial
 from typing import Annotated
 
@@ -9,7 +10,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sentinel_rag.surfaces.people import Opened
+from sentinel_rag.surfaces.people import AccountDisabled, Opened
 from sentinel_rag.surfaces.web._access import Parts
 from sentinel_rag.surfaces.web._oidc import FLOW_S, OidcClient
 from sentinel_rag.surfaces.web._parts import Web
@@ -18,6 +19,8 @@ from sentinel_rag.surfaces.web.routes.sign_in import page, signed
 
 PATH = "/sign-in/oidc"
 COOKIE = "sentinel-oidc"
+
+log = logging.getLogger(__name__)
 
 router = APIRouter(prefix=PATH, tags=["sign-in"])
 
@@ -50,9 +53,13 @@ async def finish(
     person = await client.finish(
         {name: text for name, text in given.items() if text is not None}, request.cookies.get(COOKIE, "")
     )
-    account = await anyio.to_thread.run_sync(
-        partial(web.people.person_at_provider, person.issuer, person.subject, person.name)
-    )
+    try:
+        account = await anyio.to_thread.run_sync(
+            partial(web.people.person_at_provider, person.issuer, person.subject, person.name)
+        )
+    except AccountDisabled as ended:
+        log.warning("a sign-in at the identity provider was refused: the account %s is disabled", ended.name)
+        raise Problem(403, ended.code, str(ended), ended.next_step) from None
     if account is None:
         raise Problem(
             403,

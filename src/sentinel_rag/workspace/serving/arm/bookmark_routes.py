@@ -10,7 +10,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.routing import Route
 
-from sentinel_rag.workspace.incidents.bodies import BodyError
+from sentinel_rag.workspace.incidents.body_values import BodyError
 from sentinel_rag.workspace.incidents.bookmark_bodies import (
     bookmark_body,
     bookmark_entity,
@@ -19,7 +19,7 @@ from sentinel_rag.workspace.incidents.bookmark_bodies import (
     relation_body,
 )
 from sentinel_rag.workspace.incidents.bookmark_store import MAX_BOOKMARKS, TooManyBookmarksError
-from sentinel_rag.workspace.incidents.incident_store import NotCurrentError
+from sentinel_rag.workspace.incidents.rows import NotCurrentError
 from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.serving.arm.answers import ArmError
 from sentinel_rag.workspace.serving.arm.arm_door import ArmAnswer, guid_of, json_of

@@ -13,11 +13,12 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.routing import Route
 
-from sentinel_rag.workspace.incidents.bodies import BodyError, incident_body, read_comment, read_incident
+from sentinel_rag.workspace.incidents.bodies import incident_body, read_comment, read_incident
+from sentinel_rag.workspace.incidents.body_values import BodyError
 from sentinel_rag.workspace.incidents.comments import Comment, comment_body
 from sentinel_rag.workspace.incidents.entity_bodies import alert_body, entities_body
-from sentinel_rag.workspace.incidents.incident_store import NotCurrentError, TooManyCommentsError
-from sentinel_rag.workspace.incidents.rows import Row
+from sentinel_rag.workspace.incidents.incident_store import TooManyCommentsError
+from sentinel_rag.workspace.incidents.rows import NotCurrentError, Row
 from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.serving.arm import bookmark_routes
 from sentinel_rag.workspace.serving.arm.answers import ArmError

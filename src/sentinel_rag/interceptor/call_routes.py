@@ -1,0 +1,97 @@
+"""A call over HTTP, by an agent or by a person who looks, and the tools that can be called.
+
+The body becomes a wish for the gate, whose outcome becomes a response; what is refused before the gate is admission's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sentinel_rag.contracts.departure import Departure, departure_of
+from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
+from sentinel_rag.interceptor.catalogue import Catalogue
+from sentinel_rag.interceptor.gate import Gate
+from sentinel_rag.interceptor.limits import Limits
+from sentinel_rag.interceptor.outcomes import Outcome
+from sentinel_rag.interceptor.policy import Effect, Policies
+from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
+from sentinel_rag.interceptor.responses import json_response, outcome_response
+from sentinel_rag.interceptor.store import Principal, Scope
+from sentinel_rag.interceptor.telling import request_span, tell_status
+
+Surveying = Callable[[], Awaitable[Catalogue]]
+"""Asks which tools of the policy can be called now."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallRoutes:
+    """`survey` asks the tool servers. A call is counted by the gate, and here only where its body never gets there."""
+
+    gate: Gate
+    policies: Policies
+    doorkeeper: Doorkeeper
+    limits: Limits
+    survey: Surveying
+
+    def execute_route(self) -> Route:
+        """The route that is asked all day; the application also answers it by `express_way`."""
+        return Route("/v1/proxy-execute", self.execute, methods=["POST"])
+
+    def routes(self) -> list[Route]:
+        """All others."""
+        return [
+            Route("/v1/tools", self.tools, methods=["GET"]),
+            Route("/v1/look", self.look, methods=["POST"]),
+            Route("/v1/look", self.tools_to_look_with, methods=["GET"]),
+        ]
+
+    async def execute(self, request: Request) -> Response:
+        principal = await self.doorkeeper.admit(request, Scope.EXECUTE, counts=False)
+        return await self._called(request, principal, self.gate.execute)
+
+    async def look(self, request: Request) -> Response:
+        """A call of the person's own, which only reads, in a session that no agent's key enters."""
+        principal = await self.doorkeeper.admit(request, Scope.USER, counts=False)
+        return await self._called(request, principal, self.gate.look)
+
+    async def _called(
+        self,
+        request: Request,
+        principal: Principal,
+        call: Callable[[Principal, ExecuteRequest, Departure | None], Awaitable[Outcome]],
+    ) -> Response:
+        with request_span(request) as span:
+            body = await read_json_body(request, self.limits)
+            try:
+                wish = parse_execute(body)
+            except MalformedBody as fault:
+                self.doorkeeper.rates.take(principal.key_id, principal.rate)
+                outcome: Outcome = await self.gate.refuse_body(principal, str(fault))
+            else:
+                outcome = await call(principal, wish, departure_of(request.scope))
+            response = outcome_response(outcome)
+            tell_status(span, request.scope["route"].path, response.status_code)
+            return response
+
+    async def tools(self, request: Request) -> Response:
+        await self.doorkeeper.admit(request, Scope.EXECUTE)
+        return await self._offered(tuple(Effect))
+
+    async def tools_to_look_with(self, request: Request) -> Response:
+        await self.doorkeeper.admit(request, Scope.USER)
+        return await self._offered((Effect.READ,))
+
+    async def _offered(self, effects: Sequence[Effect]) -> Response:
+        sha256 = self.policies.current.sha256
+        return json_response({"tools": await self.offered(effects), "policy": sha256})
+
+    async def offered(self, effects: Sequence[Effect]) -> list[dict[str, Any]]:
+        """The tools with these effects that can be called now, in the catalogue's wire form."""
+        catalogue = await self.survey()
+        return [tool for tool in catalogue.offered if tool["effect"] in effects]

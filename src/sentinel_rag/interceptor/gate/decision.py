@@ -1,0 +1,126 @@
+"""Deciding one call: handles become values, arguments their canonical form, labels a judgement, and that is followed.
+
+The judgement itself is a pure function (`flow.judging`); this module gathers what it needs and asks a person where the
+rule lets it. `running` does what was decided.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import assert_never
+
+from sentinel_rag.contracts.decisions import Allow, Deny, Reason
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.labels import BOTTOM, join_all
+from sentinel_rag.interceptor.approvals import ApprovalSpent, TurnedAway, question_about
+from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
+from sentinel_rag.interceptor.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
+from sentinel_rag.interceptor.flow.record import flow_record
+from sentinel_rag.interceptor.gate.call import DecidedCall, EnteredCall
+from sentinel_rag.interceptor.gate.endings import Endings
+from sentinel_rag.interceptor.gate.running import Running
+from sentinel_rag.interceptor.gate.stores import Stores
+from sentinel_rag.interceptor.outcomes import Outcome
+from sentinel_rag.interceptor.policy import Rule
+from sentinel_rag.interceptor.store import ContextMoved, resources_of
+
+MAY_BE_GRANTED = (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
+"""What a person's approval can make up for, where the rule lets one be asked."""
+
+
+class Decision:
+    """Decides calls that have entered, by the labels of `stores` as they are now."""
+
+    def __init__(self, stores: Stores, running: Running, endings: Endings) -> None:
+        self._stores = stores
+        self._running = running
+        self._endings = endings
+
+    async def attempt(self, entered: EnteredCall, sent: JsonObject) -> Outcome:
+        """Decide, by what is known now, and do what was decided. Raises ContextMoved to be asked again."""
+        call = entered.call
+        try:
+            call.references = find_references(sent)
+            values = await self._resolve(entered)
+        except NoSuchHandle as fault:
+            await self._endings.reveal(entered, fault.told)
+            return await self._endings.refuse_arguments(
+                call, ArgumentFault("", f"The arguments name a handle: {fault}.")
+            )
+        arguments = fit(
+            entered.tool, {name: put_values(value, values) for name, value in sent.items()} if values else sent
+        )
+        if isinstance(arguments, ArgumentFault):
+            await self._endings.reveal(entered, entered.handles_label())
+            return await self._endings.refuse_arguments(call, arguments)
+        call.arguments = arguments
+        return await self._judge(entered, arguments)
+
+    async def _resolve(self, entered: EnteredCall) -> Mapping[Reference, JsonValue]:
+        """The values of the call's handles; their labels are noted in the call. Raises NoSuchHandle."""
+        call = entered.call
+        if not call.references:
+            return {}
+        wanted = {reference for references in call.references.values() for reference in references}
+        stored = await self._stores.handles.resolve(entered.session.session_id, wanted)
+        call.handle_labels = {
+            name: join_all(stored[reference].label for reference in references)
+            for name, references in call.references.items()
+        }
+        return {reference: found.value for reference, found in stored.items()}
+
+    async def _judge(self, entered: EnteredCall, arguments: CanonicalArguments) -> Outcome:
+        call, tool, session = entered.call, entered.tool, entered.session
+        reads = resources_of(tool.reads, arguments.value)
+        stored = await self._stores.resources.of(reads)
+        memory = await self._stores.sessions.seen_elsewhere(session) if tool.across_sessions else BOTTOM
+        facts = Facts(session.context, call.handle_labels, session.named, stored, memory)
+        judgement = judge(call.policy, tool, arguments.value, facts)
+        call.flow = flow_record(judgement, facts, call.references)
+        decision = judgement.decision
+        match decision:
+            case Allow():
+                return await self._running.run(
+                    DecidedCall(entered, arguments, facts, judgement, decision.rule_id, reads)
+                )
+            case Deny():
+                await self._unless_more_is_known(entered, decision)
+                rule = tool.rule(decision.rule_id)
+                if rule is None or not rule.may_ask or decision.reason not in MAY_BE_GRANTED:
+                    return await self._endings.deny(call, decision)
+                wanted = DecidedCall(entered, arguments, facts, judgement, rule.rule_id, reads)
+                return await self._run_if_approved(wanted, rule, decision)
+            case _:
+                assert_never(decision)
+
+    async def _unless_more_is_known(self, entered: EnteredCall, deny: Deny) -> None:
+        """Raises ContextMoved where the call has to be decided again before it is denied."""
+        # A refusal may hang on the values behind handles, their types and forms too; so whoever is refused may learn
+        # something of them. (A call that runs raises the context by what its arguments carry.)
+        if await self._endings.reveal(entered, entered.handles_label()):
+            raise ContextMoved
+        # Another process may have heard words of the person that name the value.
+        if deny.reason is Reason.SINK_LABEL and await self._stores.sessions.refresh(entered.session):
+            raise ContextMoved
+
+    async def _run_if_approved(self, wanted: DecidedCall, rule: Rule, deny: Deny) -> Outcome:
+        """Run by an approval that a person has given; without one, ask for it and deny."""
+        call, approvals, binding = wanted.call, self._stores.approvals, wanted.binding()
+        approval_id = await approvals.approved(binding)
+        if approval_id is not None:
+            try:
+                return await self._running.run(replace(wanted, approval_id=approval_id))
+            except ApprovalSpent:  # another call was first: this one has to ask again
+                pass
+        raised_by = await self._stores.sessions.raises(wanted.session)
+        question = question_about(
+            wanted.tool, rule, deny.reason, wanted.arguments.value, wanted.judgement.violations, raised_by
+        )
+        answer = await approvals.request(binding, question)
+        required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
+        if isinstance(answer, TurnedAway):
+            denied = await self._endings.deny(call, required)
+            return replace(denied, note=answer.sentence, retry_after_s=answer.retry_after_s)
+        call.approval_id = answer.approval_id
+        return await self._endings.deny(call, required)
