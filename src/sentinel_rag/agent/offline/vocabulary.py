@@ -80,7 +80,7 @@ _OTHER = word_list(
     technique techniques duration age sev enough upn upns aad entra os pid md primary secondary compromised infected
     bad good safe clean hacked breached dangerous legit legitimate benign harmless guilty trustworthy known zero
     analyze analyse implication implications interpret assess assessment correlate correlation
-    inc incs ticket tickets true false positive positives undetermined
+    attempt attempts lookup lookups inc incs ticket tickets true false positive positives undetermined
     share shared shares sharing overlap both difference differ side linked related
     stop stopped silent reporting offline sending except excepting excluding exclude apart aside leaving longer anymore
     """
