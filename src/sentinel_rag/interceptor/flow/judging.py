@@ -134,7 +134,7 @@ class Judgement:
 
 def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
     """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
-    plan = planned(tool, arguments, facts.named) if facts.named else None
+    plan = planned(tool, arguments, facts.named)
     origins = tuple(_by_origin(policy, tool, name, arguments, facts, plan) for name in arguments)
     decision = decide(tool, asked(tool, arguments, origins))
     labelled = tuple(
@@ -181,7 +181,7 @@ def _by_origin(
     stored = facts.handles.get(name)
     if stored is not None:
         return LabelledArgument(name, stored.join(facts.seen), Source.HANDLE)
-    naming = _naming(policy, tool, parameter, arguments, facts) if parameter.attest and facts.named else ()
+    naming = _naming(policy, tool, parameter, arguments, facts)
     by = next((each.by for each in naming if each.by != "user"), "user")
     # A list that says one thing again and again says how often.
     told_once = len({each.form if each.value.kind == ValueKind.DAY else each.value for each in naming}) == len(naming)
