@@ -67,7 +67,7 @@ _CLOSED_BY = re.compile(
     r"\b(?:closed|resolved|dismissed)\s+(?:\w+\s+)?by\s+(?P<who>(?!who\b|whom\b|what\b)[\w.@-]+)", re.I
 )
 _WITH_A_FIELD = re.compile(
-    rf"\b(?:{cues.INCIDENT})\s+(?:with|having|that\s+have|which\s+have|without|w/o)\s+(?:an?\s+|any\s+|no\s+)?"
+    rf"\b(?:{cues.INCIDENT})\s+(?:with|having|that\s+have|which\s+have)\s+(?:an?\s+|any\s+)?"
     r"(?P<field>comments?|notes?|bookmarks?|tags?|labels?|tasks?)\b",
     re.IGNORECASE,
 )
