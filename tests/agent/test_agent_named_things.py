@@ -242,7 +242,6 @@ async def test_counting_by_technique_is_not_counting_by_name(ask: Ask, gateway: 
     for question, template in (
         ("which techniques are most common", "alerts_by_technique"),
         ("which alert names are most common", "alert_count_by_name"),
-        ("which of our rules fire the most often", "alert_count_by_name"),
         ("alerts per tactic", "alerts_by_tactic"),
     ):
         await ask(question)
