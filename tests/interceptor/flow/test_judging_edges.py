@@ -34,6 +34,16 @@ tools:
       - {rule_id: to_the_world, condition: "text == 'world'", taint_level: LOW,
          accepts: {indicator: {sensitivity: LOW, integrity: UNTRUSTED}}}
       - {rule_id: to_us, condition: "true", taint_level: LOW}
+  - name: post
+    effect: external
+    named_limit: 1
+    parameters:
+      - {name: host, type: string, attest: host, accepts: {sensitivity: HIGH, integrity: UNTRUSTED}}
+      - {name: to, type: string, accepts: {sensitivity: HIGH, integrity: UNTRUSTED}}
+    taint_rules:
+      - {rule_id: to_the_world, condition: "to == 'world'", taint_level: LOW,
+         accepts: {host: {sensitivity: LOW, integrity: TRUSTED}}}
+      - {rule_id: to_us, condition: "true", taint_level: LOW}
 declassification:
   - {name: hashes, tool: send, parameter: indicator, form: hash, to: {sensitivity: LOW, integrity: UNTRUSTED}}
 """)
@@ -53,6 +63,19 @@ def test_a_declassification_is_taken_where_the_rule_that_decides_accepts_less() 
     assert public.decision == Allow("to_the_world", BOTTOM)
     ours = judged("send", {"indicator": MD5, "text": "us"}, handles={"indicator": SECRET})
     assert ours.arguments[0] == LabelledArgument("indicator", SECRET, Source.HANDLE)
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_a_named_value_is_counted_where_the_rule_that_decides_accepts_less() -> None:
+    ours = judged("post", {"host": "ws-1", "to": "us"}, context=TOP, named=BOTH)
+    assert (isinstance(ours.decision, Allow), ours.passes) == (True, ())
+    first = judged("post", {"host": "ws-1", "to": "world"}, context=TOP, named=BOTH)
+    assert (isinstance(first.decision, Allow), len(first.passes)) == (True, 1)
+    spent = {**BOTH, **dict.fromkeys(first.passes, "passed")}
+    second = judged("post", {"host": "ws-1", "to": "world"}, context=TOP, named=spent)
+    assert [violation.parameter for violation in second.violations] == ["host"]
+    again = judged("post", {"host": "ws-1", "to": "us"}, context=TOP, named=spent)
+    assert isinstance(again.decision, Allow)
 
 
 @pytest.mark.requirement("TAINT-5")

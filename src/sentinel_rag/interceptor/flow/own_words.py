@@ -37,9 +37,7 @@ _GRAMMAR = frozenset(_COMMON.split())
 """Words that stand in what anybody asks."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_SPEECH = re.compile(
-    rf"[\"“„«][^\"“”„«»\n]{{1,{MAX_QUOTED}}}[\"“”»]|(?<!\w)'[^'\n]{{1,{MAX_QUOTED}}}'(?!\w)"
-)
+_SPEECH = re.compile(rf"[\"“„«][^\"“”„«»\n]{{1,{MAX_QUOTED}}}[\"“”»]|(?<!\w)'[^'\n]{{1,{MAX_QUOTED}}}'(?!\w)")
 """Text between quotation marks; of three words or more it is what somebody else said, if it should name anything."""
 
 _CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n|,\s+(?:but|except)\b|\bbut\b")

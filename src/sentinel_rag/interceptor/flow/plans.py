@@ -274,9 +274,12 @@ def _choice(slot: Mapping[str, Any]) -> Choice:
         text, at = slot[by[0]], slot.get("at", "")
     else:
         text, at = "", slot[by[0]]
-    if not isinstance(text, str) or not all(isinstance(each, str) for each in (at, slot.get("rows", ""))):
+    pointers = (slot.get("rows", ""), at, slot.get("take", ""))
+    if not all(isinstance(each, str) for each in pointers):
         raise ValueError("rows, at and take are JSON pointers")
-    paths = [parse_pointer(each) for each in (slot.get("rows", ""), at, slot.get("take", ""))]
+    if not isinstance(text, str):
+        raise ValueError(f"{by[0]} is a text")
+    paths = [parse_pointer(each) for each in pointers]
     if any(ANY in path for path in paths):
         raise ValueError("the pointers of a slot hold no *")
     if by[0] in ("starts_with", "holds") and not text:
