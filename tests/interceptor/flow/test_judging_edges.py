@@ -41,9 +41,9 @@ tools:
       - {name: host, type: string, attest: host, accepts: {sensitivity: HIGH, integrity: UNTRUSTED}}
       - {name: to, type: string, accepts: {sensitivity: HIGH, integrity: UNTRUSTED}}
     taint_rules:
-      - {rule_id: to_the_world, condition: "to == 'world'", taint_level: LOW,
+      - {rule_id: post_to_the_world, condition: "to == 'world'", taint_level: LOW,
          accepts: {host: {sensitivity: LOW, integrity: TRUSTED}}}
-      - {rule_id: to_us, condition: "true", taint_level: LOW}
+      - {rule_id: post_to_us, condition: "true", taint_level: LOW}
 declassification:
   - {name: hashes, tool: send, parameter: indicator, form: hash, to: {sensitivity: LOW, integrity: UNTRUSTED}}
 """)
