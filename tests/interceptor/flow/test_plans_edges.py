@@ -6,6 +6,8 @@ import json
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.labels import TOP
@@ -161,6 +163,39 @@ def test_a_slot_that_says_something_else_is_no_plan(slot: dict[str, Any], becaus
     with pytest.raises(BadPlan) as refused:
         committed({"id": {"$slot": slot}})
     assert str(refused.value) == f"Step 1: {because}"
+
+
+LEAVES = (
+    st.none()
+    | st.booleans()
+    | st.integers()
+    | st.floats()
+    | st.text(max_size=4)
+    | st.sampled_from(["/id", "url", "\ud800"])
+)
+JSON = st.recursive(
+    LEAVES,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=3), inner, max_size=3),
+    max_leaves=5,
+)
+SLOTS = st.fixed_dictionaries(
+    {"of": st.sampled_from([0, 0, 0, 1, None])},
+    optional=dict.fromkeys(("rows", "at", "take"), JSON)
+    | {"only": st.just(True) | JSON, "holds": JSON, "largest": JSON},
+)
+
+
+@settings(max_examples=40)
+@given(JSON | st.fixed_dictionaries({"$slot": JSON}) | st.fixed_dictionaries({"$slot": SLOTS}))
+def test_whatever_stands_in_a_plan_it_is_one_or_it_is_refused_with_its_step(value: Any) -> None:
+    try:
+        plan = committed({"id": value})
+    except BadPlan as fault:
+        refused = str(fault)
+    else:
+        refused = ""
+        chosen(listing(plan), [{"id": "a"}], plan)
+    assert refused == "" or refused.startswith("Step 1: ")
 
 
 @pytest.mark.parametrize("tool", [5, None, ["list"], {"list": 1}, "", "lost"])

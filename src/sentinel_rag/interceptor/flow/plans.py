@@ -91,13 +91,13 @@ def read_plan(document: Any, policy: Policy) -> tuple[NamedValue, ...]:
             if name not in tool.parameters:
                 raise BadPlan(f"Step {number}: the tool has no such parameter{closest(name, tool.parameters)}")
         said: dict[str, JsonValue] = {"args": step["args"], "number": number, "tool": tool.name}
-        text = canonical_json(said).decode()
-        if len(text) > MAX_STEP_CHARACTERS:
-            raise BadPlan(f"Step {number}: a step has at most {MAX_STEP_CHARACTERS} characters.")
-        value = NamedValue(NoteKind.PLANNED, text)
         try:
+            text = canonical_json(said).decode()
+            if len(text) > MAX_STEP_CHARACTERS:
+                raise ValueError(f"a step has at most {MAX_STEP_CHARACTERS} characters.")
+            value = NamedValue(NoteKind.PLANNED, text)
             parsed = _step(value)
-        except (ValueError, KeyError, TypeError) as fault:
+        except ValueError as fault:
             raise BadPlan(f"Step {number}: {fault}") from None
         if any(choice.of >= number for choice in parsed.choices.values()):
             raise BadPlan(f"Step {number}: a slot chooses from an earlier step.")
