@@ -69,6 +69,8 @@ def test_a_declassification_is_taken_where_the_rule_that_decides_accepts_less() 
 def test_a_named_value_is_counted_where_the_rule_that_decides_accepts_less() -> None:
     ours = judged("post", {"host": "ws-1", "to": "us"}, context=TOP, named=BOTH)
     assert (isinstance(ours.decision, Allow), ours.passes) == (True, ())
+    clean = judged("post", {"host": "ws-1", "to": "world"}, named=BOTH)
+    assert (isinstance(clean.decision, Allow), clean.passes) == (True, ()), "what needs no name uses none up"
     first = judged("post", {"host": "ws-1", "to": "world"}, context=TOP, named=BOTH)
     assert (isinstance(first.decision, Allow), len(first.passes)) == (True, 1)
     spent = {**BOTH, **dict.fromkeys(first.passes, "passed")}
@@ -105,6 +107,14 @@ def test_what_stands_in_a_plan_is_the_persons_before_it_is_an_endorsements() -> 
     plan = dict.fromkeys(read_plan([{"tool": "send", "args": {"host": "ws-2"}}], POLICY), PLAN)
     [argument] = judged("send", {"host": "ws-2"}, context=TOP, named={**BOTH, **plan}).arguments
     assert (argument.label, argument.by) == (BOTTOM, PLAN)
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_a_step_of_a_plan_passes_once_as_a_step_and_counts_for_no_named_value() -> None:
+    arguments = {"host": "ws-3", "to": "world"}
+    plan = dict.fromkeys(read_plan([{"tool": "post", "args": arguments}], POLICY), PLAN)
+    found = judged("post", arguments, context=TOP, named=plan)
+    assert (isinstance(found.decision, Allow), found.arguments[0].by, found.passes) == (True, PLAN, ())
 
 
 def test_what_a_slot_chose_is_more_open_where_an_endorsement_names_it_too() -> None:
