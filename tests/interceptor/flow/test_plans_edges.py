@@ -90,7 +90,11 @@ ROWS = {
         ({"rows": "/one", "only": True, "take": "/id"}, ROWS, "a"),
         ({"rows": "/one", "only": True, "at": "/id", "take": "/id"}, ROWS, "a"),
         ({"rows": "/one", "only": True, "at": "/size", "take": "/id"}, ROWS, None),
-        ({"rows": "/rows", "only": True, "at": "/name", "take": "/id"}, {"rows": [{"id": "a"}, {"name": ""}]}, None),
+        (
+            {"rows": "/rows", "only": True, "at": "/name", "take": "/id"},
+            {"rows": [{"id": "a", "name": ""}, {"id": "b"}]},
+            None,
+        ),
         ({"rows": "/rows", "only": True, "at": "/name"}, {"rows": [{"id": "a"}]}, None),
         ({"only": True, "take": "/id"}, [{"id": "a"}], "a"),
         ({"only": True}, ["a"], "a"),
