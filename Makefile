@@ -29,8 +29,9 @@ FOR_TESTS := $(PIP) install --quiet --require-hashes --no-compile
 
 # The stamps are files in .venv that name what was installed, so that a second run starts at once.
 $(VENV)/created:
-	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { \
-	  echo "Sentinel RAG needs Python 3.11 or newer; '$(PYTHON)' is $$($(PYTHON) -V). Run: make PYTHON=python3.12 ..."; exit 1; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null || { \
+	  found=$$($(PYTHON) -V 2>/dev/null) || found="not here"; \
+	  echo "Sentinel RAG needs Python 3.11 or newer; '$(PYTHON)' is $$found. Run: make PYTHON=python3.12 ..."; exit 1; }
 	$(PYTHON) -m venv $(VENV)
 	@touch $@
 

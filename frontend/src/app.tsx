@@ -211,7 +211,7 @@ function Count({ count }: { count: number }): JSX.Element {
 /** Told wherever the person is, and by a screen reader as soon as it is so. */
 function Waits({ approvals }: { approvals: Approval[] }): JSX.Element {
   return (
-    <div aria-live="polite" class={approvals.length === 0 ? "" : "notice"}>
+    <div aria-live="polite" class={approvals.length === 0 ? "" : "notice waits"}>
       {approvals.length === 0 ? null : (
         <>
           {approvals.length === 1 ? "A call waits" : `${approvals.length} calls wait`} for your decision:{" "}

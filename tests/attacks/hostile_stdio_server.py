@@ -89,6 +89,12 @@ def call(request_id, tool, arguments):
             answer(request_id, {})
 
 
+if "WAIT_FOR" in os.environ:  # a slow start
+    with open(f"{os.environ['WAIT_FOR']}.{os.getpid()}", "w"):
+        pass
+    while not os.path.exists(os.environ["WAIT_FOR"]):
+        time.sleep(0.01)
+
 changed = f"{sys.argv[1]}.description"  # the tool's new words, for all processes of this server
 diary = open(sys.argv[1], "a", encoding="utf-8", buffering=1)  # noqa: SIM115  # open for life
 for line in sys.stdin:
@@ -108,5 +114,7 @@ for line in sys.stdin:
             send({"id": message["id"], "result": {}})
         case "tools/call":
             call(message["id"], message["params"]["name"], message["params"]["arguments"])
+        case "server/discover" if "DEAF" in os.environ:
+            pass
         case "server/discover":
             send({"id": message["id"], "error": {"code": -32601, "message": "no such method"}})

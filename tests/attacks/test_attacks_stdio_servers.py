@@ -26,7 +26,7 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.upstream import Launch, McpStdioUpstream, Returned, Unanswered, UpstreamReply
+from sentinel_rag.interceptor.upstream import Launch, McpStdioUpstream, Returned, Unanswered, UpstreamReply, mcp_stdio
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import running_gateway
 
@@ -230,6 +230,73 @@ async def test_a_process_that_will_not_end_is_ended_with_all_that_it_started(tmp
         assert all(map(_lives, stubborn))
     while any(map(_lives, stubborn)):  # the grandchild's end is its new parent's to notice
         await anyio.sleep(0.01)
+
+
+async def _begun(server: Server, go: Path) -> set[int]:
+    """The process that waits for `go`, once it does. Whoever waited for it has left."""
+    while not (begun := {int(path.suffix[1:]) for path in go.parent.glob(f"{go.name}.*")}):
+        assert isinstance(await server.call("fine", timeout_s=0.2), Unanswered)
+    return begun
+
+
+@pytest.mark.anyio
+async def test_a_program_that_starts_slowly_is_started_once_for_all_who_cannot_wait(tmp_path: Path) -> None:
+    """One that was begun anew for each caller would never serve on a machine that is busy enough."""
+    go = tmp_path / "go"
+    async with hostile(tmp_path, environment={"WAIT_FOR": str(go)}, shared=True) as server:
+        begun = await _begun(server, go)
+        with pytest.raises(UnavailableError, match="did not answer in time"):
+            await server.upstream.list_tools(timeout_s=0.05)
+        refused = await server.call("fine", timeout_s=0.05)
+        assert isinstance(refused, Unanswered)
+        assert (refused.reason, refused.may_have_run) == (Reason.UPSTREAM_TIMEOUT, False)
+        go.touch()
+        assert [tool.name for tool in await server.upstream.list_tools(timeout_s=60)] == ["fine", "change", "die"]
+        assert await server.process(timeout_s=60) in begun
+        assert [len(server.sent(method)) for method in ("server/discover", "initialize", "tools/call")] == [1, 1, 1]
+
+
+@pytest.mark.anyio
+async def test_a_server_that_is_silent_to_what_it_does_not_know_serves_those_who_wait_less_than_the_probe(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(mcp_stdio, "PROBE_S", 0.5)
+    async with hostile(tmp_path, environment={"DEAF": "yes"}) as server:
+        with anyio.fail_after(120):
+            while True:
+                try:
+                    tools = await server.upstream.list_tools(timeout_s=0.3)
+                except UnavailableError:
+                    continue
+                break
+    assert [tool.name for tool in tools] == ["fine", "change", "die"]
+
+
+ENDS = ["the session ends", "another needs its place", "it takes too long", "the gateway stops"]
+
+
+@pytest.mark.anyio
+@pytest.mark.parametrize("end", ENDS)
+async def test_a_start_that_nobody_waits_for_takes_no_place(
+    tmp_path: Path, end: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    go = tmp_path / "go"
+    async with hostile(tmp_path, environment={"WAIT_FOR": str(go)}, max_children=1) as server:
+        begun = await _begun(server, go)
+        assert all(map(_lives, begun))
+        if end == "the session ends":
+            await server.upstream.end_session(principal="key", session_id="one")
+        elif end == "another needs its place":
+            go.touch()
+            assert await server.process(session="two", timeout_s=60) not in begun
+        elif end == "it takes too long":
+            monkeypatch.setattr(mcp_stdio, "START_S", 0.0)
+            assert isinstance(await server.call("fine", timeout_s=0.05), Unanswered)
+        else:
+            await server.upstream.aclose()
+        with anyio.fail_after(60):
+            while any(map(_lives, begun)):
+                await anyio.sleep(0.01)
 
 
 GATEWAY = """

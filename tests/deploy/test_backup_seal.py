@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -13,6 +14,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.assembly.backup import MANIFEST, make_backup
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.surfaces.cli import main
@@ -123,6 +125,20 @@ def test_a_backup_of_a_home_with_another_pepper_wants_its_seal(
     assert restored(copy, capsys, "--seal", seal)[0] == 0
 
 
+def test_a_home_without_a_pepper_has_a_checksum_and_no_more(
+    home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The agent's container, with conversations alone."""
+    shutil.rmtree(home / "gateway")
+    copy = tmp_path / "copy"
+    seal = make_backup(home, copy, now=utc_now(), workspaces=False).seal
+    code, said = restored(copy, capsys, "--check")
+    assert (code, "made of a home without a pepper" in said) == (0, True)
+    more_rights(copy)
+    list_anew(copy)
+    assert restored(copy, capsys)[0] == restored(copy, capsys, "--seal", seal)[0] == 1
+
+
 def test_whoever_reads_the_pepper_in_it_cannot_make_one_of_the_seal_that_was_kept(
     copied: tuple[Path, str], tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: Any
 ) -> None:
@@ -188,6 +204,28 @@ def test_a_backup_has_its_name_only_once_all_of_it_is_on_the_disk(
     assert {path.name for path in entries} <= before
     assert ".copy.unfinished" in before
     assert done[named + 1 :] == [str(tmp_path)], "the name itself"
+
+
+@pytest.mark.parametrize(("fault", "made"), [(errno.EINVAL, True), (errno.EIO, False)])
+def test_a_folder_that_cannot_be_synced_is_told_from_a_disk_that_fails(
+    home: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, fault: int, made: bool
+) -> None:
+    """A network file system may know no sync of folders; a disk that fails, be it at the very last, leaves nothing."""
+    sync = os.fsync
+
+    def synced(descriptor: int) -> None:
+        if os.readlink(f"/proc/self/fd/{descriptor}") == str(tmp_path):
+            raise OSError(fault, os.strerror(fault))
+        sync(descriptor)
+
+    monkeypatch.setattr(os, "fsync", synced)
+    if made:
+        make_backup(home, tmp_path / "copy", now=utc_now(), workspaces=False)
+    else:
+        with pytest.raises(UnavailableError, match="Input/output error"):
+            make_backup(home, tmp_path / "copy", now=utc_now(), workspaces=False)
+    assert (tmp_path / "copy").exists() is made
+    assert not (tmp_path / ".copy.unfinished").exists()
 
 
 def test_a_restore_is_on_the_disk_before_it_takes_the_place(

@@ -67,6 +67,7 @@ def test_questions_after_the_demo_go_to_the_sample_until_there_is_data_of_ones_o
     assert own.returncode == 3
     assert "holds no past incident" in own.stdout
     assert "incident-1" not in own.stdout
+    assert "or ask the sample estate: --workspace sample" in product.run("ask", "how many alerts?").stderr
     refused = product.run("workspace", "import", str(path), "--workspace", "sample")
     assert refused.returncode == 2
 

@@ -29,7 +29,9 @@ labels = st.builds(Label, st.sampled_from(Sensitivity), st.sampled_from(Integrit
 steps = st.lists(
     st.tuples(
         st.integers(0, 1),
-        st.sampled_from(("raise", "name", "hide", "find", "resource", "confirm", "ask", "decide", "use", "close")),
+        st.sampled_from(
+            ("raise", "name", "hide", "find", "resource", "confirm", "ask", "decide", "use", "close", "stand", "leave")
+        ),
         st.integers(0, 2),
         labels,
     ),
@@ -46,6 +48,7 @@ class Site:
     gateways: tuple[State, State]
     run: str = ""
     approvals: list[str] = field(default_factory=list)
+    stood: list[str] = field(default_factory=list)
 
     async def session(self, at: int, which: int) -> Session:
         """The first is an agent's own, the others were opened by a person."""
@@ -98,6 +101,15 @@ class Site:
             return await state.resources.of([f"{self.run}/{which}"])
         if what == "close":
             return await state.sessions.close(f"{self.run}-{which}", f"{self.run}-agent")
+        if what == "stand":
+            person = f"{self.run}-person" if label.integrity is Integrity.UNTRUSTED else None
+            stands, before = await state.standing.enter(f"{self.run}-agent", user_key_id=person)
+            if stands.session_id not in self.stood:
+                self.stood.append(stands.session_id)
+            ended = None if before is None else await state.sessions.close(before.session_id, f"{self.run}-agent")
+            return self.stood.index(stands.session_id), stands.context, stands.user_key_id is None, ended
+        if what == "leave":
+            return bool(self.stood) and await state.sessions.close(self.stood[-1], f"{self.run}-agent")
         return await self.approval(state, what, which, label)
 
     async def approval(self, state: State, what: str, which: int, label: Label) -> Any:
@@ -136,7 +148,7 @@ def sites(postgres_states: EmptyStates, tmp_path_factory: pytest.TempPathFactory
 
 
 async def seen(site: Site, run: str, doing: list[tuple[int, str, int, Label]]) -> list[Any]:
-    site.run, site.approvals = run, []
+    site.run, site.approvals, site.stood = run, [], []
     told: list[Any] = []
     for at, what, which, label in doing:
         try:

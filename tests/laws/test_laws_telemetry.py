@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from sentinel_rag.telemetry.attributes import ALLOWED, NAMES, OTHER_NAME, Form
 from sentinel_rag.telemetry.logs import looks_secret
-from sentinel_rag.telemetry.otlp import SpanEncoder, key_value, rejected_spans, resource, varint
+from sentinel_rag.telemetry.otlp import MAX_SESSIONS, SpanEncoder, key_value, rejected_spans, resource, varint
 from sentinel_rag.telemetry.session_ids import told_session_id
-from sentinel_rag.telemetry.spans import Kind, Span
+from sentinel_rag.telemetry.spans import Kind, Span, Told
 from sentinel_rag.testing.otlp_receiver import read_request
 
 pytestmark = pytest.mark.requirement("OBS-1")
@@ -31,6 +31,51 @@ told_values = st.one_of(
     st.lists(st.text(max_size=5), max_size=10).map(tuple),
     st.dictionaries(st.text(max_size=3), st.text(max_size=3), max_size=2),
 )
+
+
+shared_attributes = st.dictionaries(
+    st.sampled_from(sorted(name for name, form in ALLOWED.items() if form not in (Form.RECORD, Form.SESSION))),
+    told_values,
+    max_size=4,
+)
+
+
+@settings(max_examples=50)
+@given(st.dictionaries(told_names, told_values, max_size=6), st.lists(shared_attributes, max_size=2))
+@example({"tool.name": "a"}, [{"tool.name": "b", "sentinel.reason": "c d"}, {"sentinel.partial": True}])
+def test_what_spans_share_leaves_as_if_each_had_been_told_it(
+    attributes: dict[str, object], groups: list[dict[str, object]]
+) -> None:
+    """Bytes that are kept are those that would be written, and of two values of a name the span's own is told."""
+    alone, sharing, again = (Span("agent.invoke", Kind.CLIENT, 1, 2, 3, lambda _: None) for _ in range(3))
+    alone.started_ns = sharing.started_ns = again.started_ns = 1
+    own = dict(groups[0]) if groups else {}
+    groups = [own, *({key: value for key, value in group.items() if key not in own} for group in groups[1:])]
+    told = [Told(group) for group in groups]  # type: ignore[arg-type]  # whatever it is told
+    for span in (sharing, again):
+        span.attributes.update(attributes)  # type: ignore[arg-type]
+        for each in told:
+            span.share(each)
+    for group in groups:
+        alone.attributes.update(group)  # type: ignore[arg-type]
+    alone.attributes.update(attributes)  # type: ignore[arg-type]
+    [wanted] = read_request(exported(alone))
+    for span in (sharing, again):
+        [read] = read_request(exported(span))
+        assert (read.attributes, read.withheld) == (wanted.attributes, wanted.withheld)
+
+
+def test_sessions_that_come_and_go_are_told_right_and_not_all_remembered() -> None:
+    encoder = SpanEncoder(resource({}), "1")
+    for number in [*range(3 * MAX_SESSIONS), 1, 2, 1]:
+        span = Span("agent.invoke", Kind.CLIENT, 1, 2, 3, lambda _: None)
+        span.set("session.id", f"s-{number}")
+        span.set("gen_ai.conversation.id", f"s-{number}")
+        span.ended_ns = span.started_ns
+        [read] = read_request(encoder.request([encoder.span(span)]))
+        told = told_session_id(f"s-{number}")
+        assert read.attributes == {"session.id": told, "gen_ai.conversation.id": told}
+    assert encoder.remembered <= MAX_SESSIONS
 
 
 def exported(span: Span) -> bytes:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import secrets
+import sqlite3
 from contextlib import closing
 from pathlib import Path
 
@@ -207,7 +208,14 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
     with open_state(gateway) as state:
         state.journal.archive.rotate()  # a part of it lies in segments
     fill(gateway, None, 5, first=10)
+    with open_state(gateway) as state:
+        stood, _ = asyncio.run(state.standing.enter("agent"))
     before = JournalReader(gateway / "journal.sqlite").verify()
+    with closing(sqlite3.connect(gateway / "journal.sqlite", isolation_level=None)) as connection:
+        connection.execute("CREATE TABLE of_a_later_version (x)")
+        code, _, err = told(capsys, "database", "move")
+        assert (code, "does not move: of_a_later_version. Nothing was moved." in err) == (1, True)
+        connection.execute("DROP TABLE of_a_later_version")
     with closing(PeopleStore(clean_environment / "people", clock=utc_now)) as people:
         people.add_owner()
 
@@ -216,7 +224,7 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
     assert moved["people.person"] == 1
     assert (clean_environment / "people" / "moved-to-postgresql" / "people.sqlite").exists()
     assert {path.name for path in (clean_environment / "people").iterdir()} == {"people.key", "moved-to-postgresql"}
-    assert (code, moved["records"], moved["keys"], moved["sessions"]) == (0, before.records, 3, 2)
+    assert (code, moved["records"], moved["keys"], moved["sessions"]) == (0, before.records, 3, 3)
     assert {path.name for path in Path(moved["aside"]).iterdir()} >= {"journal.sqlite", "keys.sqlite", "segments"}
     assert not (gateway / "journal.sqlite").exists()
     after = JournalReader(place).verify(before.head)
@@ -230,7 +238,9 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
         row = state.database.run_now(
             lambda connection: connection.execute("SELECT max(sensitivity), count(*) FROM session").fetchone()
         )
-        assert row == (TOP.sensitivity.value, 3)
+        assert row == (TOP.sensitivity.value, 4)
+        stands, _ = asyncio.run(state.standing.enter("agent"))
+        assert (stands.session_id, stands.context) == (stood.session_id, TOP)
     code, _, err = told(capsys, "database", "move")
     assert code == 2
     assert "no state in files" in err

@@ -87,6 +87,16 @@ def test_rows_that_are_still_to_come_are_told(doctor: Doctor) -> None:
     assert (found["workspace"]["level"], "still to come" in found["workspace"]["detail"]) == ("warn", True)
 
 
+def test_a_setting_that_is_misspelt_in_the_environment_is_told(doctor: Doctor) -> None:
+    """It is no fault: other products' variables begin alike, and those are not even mentioned."""
+    others = {"SENTINEL_MASTER_NAME": "mymaster", "SENTINEL_PASSWORD": "x" * 20, "SENTINEL_UPSTREAM_NOTES": "y" * 20}
+    assert doctor.finds(**others)["settings"]["level"] == "ok"
+    found = doctor.finds(SENTINEL_MODLE="openrouter")["settings"]
+    assert found["level"] == "warn"
+    assert found["detail"].endswith("in the environment SENTINEL_MODLE is no setting, SENTINEL_MODEL is")
+    assert not any(name in str(found) for name in others)
+
+
 def test_a_home_that_cannot_be_written(doctor: Doctor, tmp_path: Path) -> None:
     """A file stands where a folder should: the tests may run as root, whom rights do not keep out."""
     (tmp_path / "file").write_text("")

@@ -29,7 +29,11 @@ serve                                        | sentinel up
 zzz                                          | sentinel demo
 "evil\x1b[2Jword here"                       | sentinel ask
 ask                                          | There is no question
-ask --evidnce x                              | unrecognized arguments: --evidnce
+ask --evidnce x                              | --evidence instead of --evidnce (sentinel ask
+incidents                                    | sentinel ask "which incidents are open?"
+workspace list                               | sentinel workspace tables
+keys add                                     | sentinel keys create
+users delete ana                             | sentinel users disable
 ask hello --workspace nosuch                 | There is no workspace 'nosuch'
 ask hello --workspace sample                 | or make it: sentinel demo
 ask hello --workspace ../x                   | is not a workspace name

@@ -246,6 +246,13 @@ def test_rows_go_to_the_tables_that_a_column_names(workspace: Workspace, tmp_pat
     assert {(table.name, table.rows) for table in workspace.tables()} == {("Heartbeat", 1), ("Syslog", 2)}
 
 
+def test_a_file_that_fits_no_table_says_that_one_was_made_and_how_to_choose_another(
+    workspace: Workspace, tmp_path: Path
+) -> None:
+    report = only(workspace.import_path(write(tmp_path, "odd.csv", "a,b\n1,2\n")))
+    assert "No known table has its columns, so odd_CL was made; to choose another: --table NAME" in report.notes
+
+
 def test_rejects_of_a_file_for_several_tables_are_counted_once(workspace: Workspace, tmp_path: Path) -> None:
     path = write(
         tmp_path,

@@ -8,6 +8,7 @@ has its name only once all of it is on the disk; its list of files is sealed (`b
 
 from __future__ import annotations
 
+import errno
 import hashlib
 import json
 import os
@@ -103,7 +104,7 @@ def make_backup(home: Path, target: Path, *, now: datetime, workspaces: bool) ->
         _settle(fresh)
         if target.exists():
             target.rmdir()
-        fresh.replace(target)
+        fresh = fresh.replace(target)
         _sync(target.parent)
     except (OSError, sqlite3.Error) as error:
         shutil.rmtree(fresh, ignore_errors=True)
@@ -331,6 +332,10 @@ def _sync(path: Path) -> None:
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems have no such thing for a folder; its names are the server's business there.
+        if not (path.is_dir() and error.errno in (errno.EINVAL, errno.ENOTSUP)):
+            raise
     finally:
         os.close(descriptor)
 

@@ -31,6 +31,10 @@ class SealHolds(Enum):
         "Its seal holds by the pepper in the backup itself, since this home has none yet: it is not damaged. Only the "
         "seal that was printed when it was made (--seal) tells that nobody has made it anew."
     )
+    CHECKSUM = (
+        "It is not damaged. It was made of a home without a pepper, so only the seal that was printed when it was made "
+        "(--seal) tells that nobody has made it anew."
+    )
     NONE = (
         "WARNING: this backup has no seal, as one of an older version. Its files are those of its list, but whoever "
         "can write to it can have changed both."
@@ -80,4 +84,6 @@ def check_seal(
         )
     if not hmac.compare_digest(seal_of(manifest, own or its), seal):
         raise UnavailableError("The backup is not as it was made: its seal does not hold.", next_step=_CHANGED)
-    return SealHolds.ITSELF if own is None else SealHolds.HOME
+    if own is not None:
+        return SealHolds.HOME
+    return SealHolds.CHECKSUM if its is None else SealHolds.ITSELF

@@ -8,6 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
+import shutil
 import subprocess
 import sys
 import time
@@ -27,6 +28,8 @@ from sentinel_rag.settings import Settings
 START_TIMEOUT_S = 60.0
 STOP_TIMEOUT_S = 8.0
 LOG_LIMIT_BYTES = 5_000_000
+_LEAST_FREE = 64 * 1024
+"""Bytes without which no log line and no journal page can be written."""
 
 
 class RunningZones:
@@ -56,6 +59,11 @@ class RunningZones:
             known = startup_error(_last_line(log, self._log_starts[name]))
             if known is not None:
                 raise known
+            if shutil.disk_usage(self._logs).free < _LEAST_FREE:  # then its log does not tell it either
+                raise UnavailableError(
+                    f"The {name} process ended (exit code {code}): No space left on device.",
+                    next_step="Free some disk space, then start again; nothing that was acknowledged is lost.",
+                )
             raise UnavailableError(
                 f"The {name} process ended unexpectedly (exit code {code}).",
                 next_step=f"See {log}, then start again; nothing that was acknowledged is lost.",

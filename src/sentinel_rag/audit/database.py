@@ -27,6 +27,7 @@ from sentinel_rag.audit.connections import Connection, Migration, Work
 from sentinel_rag.audit.migrations import bring_up
 from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.records import begin_write_ahead
 
 T = TypeVar("T")
 
@@ -176,7 +177,7 @@ class Database:
             )
             with ExitStack() as opened:
                 opened.enter_context(closing(connection))
-                connection.execute("PRAGMA journal_mode = WAL")
+                begin_write_ahead(connection)
                 power = self.durability is Durability.POWER
                 connection.execute(f"PRAGMA synchronous = {'FULL' if power else 'NORMAL'}")
                 connection.execute("PRAGMA foreign_keys = ON")

@@ -8,6 +8,7 @@ for its agent's key and is the only one that can name values or see hidden ones.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
 from typing import Any
 
 import msgspec
@@ -190,12 +191,15 @@ class SessionRoutes:
         shown: dict[str, Any] = {}
         labels: list[tuple[str, Label]] = []
         refused: list[str] = []
-        for text in dict.fromkeys(wanted):
-            try:
-                reference = Reference.parse(text)
-                found = (await self._handles.resolve(session.session_id, [reference]))[reference]
-            except NoSuchHandle:
-                continue  # what is not there is left out of the answer
+        references: dict[str, Reference] = {}
+        for text in wanted:
+            with suppress(NoSuchHandle):  # what is not there is left out of the answer
+                references[text] = Reference.parse(text)
+        kept = await self._handles.known(session.session_id, references.values())
+        for text, reference in references.items():
+            found = kept.get(reference)
+            if found is None:
+                continue
             if found.label.sensitivity > principal.clearance:
                 refused.append(text)
             else:

@@ -7,5 +7,6 @@ that several machines share. Nothing here knows what is kept.
 
 from sentinel_rag.records.file import RecordFile
 from sentinel_rag.records.port import Connection, Cursor, Migration, Records
+from sentinel_rag.records.write_ahead import begin_write_ahead
 
-__all__ = ["Connection", "Cursor", "Migration", "RecordFile", "Records"]
+__all__ = ["Connection", "Cursor", "Migration", "RecordFile", "Records", "begin_write_ahead"]

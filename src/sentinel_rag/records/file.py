@@ -15,6 +15,7 @@ from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.records.port import Connection, Migration
+from sentinel_rag.records.write_ahead import begin_write_ahead
 
 BUSY_S = 5.0
 
@@ -91,7 +92,8 @@ class RecordFile:
                 check_same_thread=False,
             )
             try:
-                for pragma in ("journal_mode = WAL", "synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
+                begin_write_ahead(connection)
+                for pragma in ("synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
                     connection.execute(f"PRAGMA {pragma}")
                 self._bring_up(connection)
             except BaseException:

@@ -11,7 +11,7 @@ from sentinel_rag.settings.environments import (
     model_environment,
     tool_server_environment,
 )
-from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings
+from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings, misspelt_settings
 from sentinel_rag.settings.shapes import (
     DeploymentSettings,
     EmbeddingSettings,
@@ -45,6 +45,7 @@ __all__ = [
     "default_home",
     "installed_policy_file",
     "load_settings",
+    "misspelt_settings",
     "model_environment",
     "tool_server_environment",
     "workspace_name",

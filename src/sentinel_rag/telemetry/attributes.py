@@ -9,8 +9,9 @@ set, made by the gateway, or told as a hash (`session_ids`).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import Enum
+from functools import partial
 
 from sentinel_rag.telemetry.logs import looks_secret
 from sentinel_rag.telemetry.session_ids import told_session_id
@@ -98,20 +99,8 @@ OTHER_NAME = "other"
 
 def allowed_value(name: str, value: object) -> Value | None:
     """`value` if the attribute may be told with it, a hash of it for a session that its caller named, else None."""
-    form = ALLOWED.get(name)
-    if form is None:
-        return None
-    if form is Form.FLAG:
-        return value if isinstance(value, bool) else None
-    if form is Form.COUNT:
-        return value if type(value) is int and 0 <= value < form.value else None
-    if form is Form.CODES:
-        if not isinstance(value, tuple) or len(value) > form.value:
-            return None
-        return value if all(_fits(Form.CODE, each) for each in value) else None
-    if form is Form.SESSION:
-        return told_session_id(value) if isinstance(value, str) else None
-    return value if isinstance(value, str) and _fits(form, value) else None
+    allowed = _ALLOWED_VALUES.get(name)
+    return None if allowed is None else allowed(value)
 
 
 def allowed_name(name: str) -> str:
@@ -129,3 +118,31 @@ def _fits(form: Form, value: object) -> bool:
         return False
     # No credential that is known by its form consists of the characters of such an id.
     return form is Form.RECORD or not looks_secret(value)
+
+
+def _flag(value: object) -> Value | None:
+    return value if isinstance(value, bool) else None
+
+
+def _count(value: object) -> Value | None:
+    return value if type(value) is int and 0 <= value < Form.COUNT.value else None
+
+
+def _codes(value: object) -> Value | None:
+    if not isinstance(value, tuple) or len(value) > Form.CODES.value:
+        return None
+    return value if all(_fits(Form.CODE, each) for each in value) else None
+
+
+def _session(value: object) -> Value | None:
+    return told_session_id(value) if isinstance(value, str) else None
+
+
+def _text(form: Form, value: object) -> Value | None:
+    return value if isinstance(value, str) and _fits(form, value) else None
+
+
+_OTHER_THAN_TEXT = {Form.FLAG: _flag, Form.COUNT: _count, Form.CODES: _codes, Form.SESSION: _session}
+_ALLOWED_VALUES: Mapping[str, Callable[[object], Value | None]] = {
+    name: _OTHER_THAN_TEXT.get(form) or partial(_text, form) for name, form in ALLOWED.items()
+}

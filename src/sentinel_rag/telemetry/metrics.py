@@ -50,8 +50,10 @@ class Counter(Series):
 
     def add(self, *values: str, by: float = 1.0) -> None:
         """`values` in the order of the labels."""
-        key = self._key(self._values, values)  # type: ignore[arg-type]  # only its keys are looked at
-        self._values[key] = self._values.get(key, 0.0) + by
+        if values not in self._values:
+            values = self._key(self._values, values)  # type: ignore[arg-type]  # only its keys are looked at
+            self._values.setdefault(values, 0.0)
+        self._values[values] += by
 
     def lines(self) -> Iterable[str]:
         return (f"{self._text(values)} {_number(value)}" for values, value in sorted(self._values.items()))
@@ -77,12 +79,12 @@ class Histogram(Series):
         self._sums: dict[tuple[str, ...], float] = {}
 
     def observe(self, seconds: float, *values: str) -> None:
-        key = self._key(self._counts, values)  # type: ignore[arg-type]  # only its keys are looked at
-        counts = self._counts.get(key)
-        if counts is None:
-            counts = self._counts[key] = [0] * (len(self._bounds) + 1)
-        counts[bisect_left(self._bounds, seconds)] += 1
-        self._sums[key] = self._sums.get(key, 0.0) + seconds
+        if values not in self._counts:
+            values = self._key(self._counts, values)  # type: ignore[arg-type]  # only its keys are looked at
+            self._counts.setdefault(values, [0] * (len(self._bounds) + 1))
+            self._sums.setdefault(values, 0.0)
+        self._counts[values][bisect_left(self._bounds, seconds)] += 1
+        self._sums[values] += seconds
 
     def lines(self) -> Iterable[str]:
         for values, counts in sorted(self._counts.items()):

@@ -11,15 +11,18 @@ import struct
 from collections.abc import Iterable, Mapping
 
 from sentinel_rag.telemetry.attributes import ALLOWED, Form, allowed_name, allowed_value, error_code
-from sentinel_rag.telemetry.spans import Span, Value
+from sentinel_rag.telemetry.spans import Span, Told, Value
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 MAX_REMEMBERED = 4_096
+MAX_SESSIONS = 512
 _ERROR = 2
 _SMALL = 1_024
 _SHORT = 100
 _REMEMBERED = frozenset({str, int})
-_NEVER_AGAIN = frozenset({Form.RECORD, Form.SESSION})
+_IDS = struct.Struct(">BBQQBBQ")
+_IDS_BELOW = struct.Struct(">BBQQBBQBBQ")
+_KIND_AND_TIMES = struct.Struct("<BBBQBQ")
 _SAMPLED_FLAG = b"\x85\x01\x01\x00\x00\x00"
 
 
@@ -57,8 +60,14 @@ class SpanEncoder:
         self._head = field(1, resource)
         self._scope = field(1, field(1, b"sentinel_rag") + field(2, scope_version.encode()))
         self._remembered: dict[tuple[str, Value], bytes] = {}
+        self._sessions: list[tuple[str, Value]] = []
         self._names: dict[str, bytes] = {}
         self._keys: dict[str, bytes] = {}
+
+    @property
+    def remembered(self) -> int:
+        """How many attributes it knows the bytes of."""
+        return len(self._remembered)
 
     def request(self, spans: Iterable[bytes]) -> bytes:
         """The body of one export of spans that `span` has written."""
@@ -69,18 +78,26 @@ class SpanEncoder:
     def span(self, span: Span) -> bytes:
         """One Span message: with the attributes that may be told, and how many there were beside them."""
         span.tell_deferred()
-        parts = [
-            b"\x0a\x10" + span.trace_id.to_bytes(16, "big"),
-            b"\x12\x08" + span.span_id.to_bytes(8, "big"),
-        ]
+        attributes = span.attributes
+        whole, low = divmod(span.trace_id, 1 << 64)
         if span.parent_id:
-            parts.append(b"\x22\x08" + span.parent_id.to_bytes(8, "big"))
-        parts.append(self._name(span.name))
-        parts.append(b"\x30" + varint(span.kind))
-        parts.append(struct.pack("<BQBQ", 0x39, span.started_ns, 0x41, span.ended_ns))
+            parts = [_IDS_BELOW.pack(0x0A, 16, whole, low, 0x12, 8, span.span_id, 0x22, 8, span.parent_id)]
+        else:
+            parts = [_IDS.pack(0x0A, 16, whole, low, 0x12, 8, span.span_id)]
+        parts.append(self._names.get(span.name) or self._name(span.name))
+        parts.append(_KIND_AND_TIMES.pack(0x30, span.kind, 0x39, span.started_ns, 0x41, span.ended_ns))
         withheld = 0
+        for group in span.shared:
+            if attributes.keys().isdisjoint(group.attributes):
+                if group.written is None:
+                    self._write(group)
+                assert group.written is not None
+                parts.append(group.written)
+                withheld += group.withheld
+            else:
+                attributes = {**group.attributes, **attributes}
         remembered = self._remembered
-        for told in span.attributes.items():
+        for told in attributes.items():
             # The type is part of the question: 1 and True are one key of a dictionary, and a list is none.
             written = remembered.get(told) if type(told[1]) in _REMEMBERED else None
             if written is None:
@@ -96,6 +113,11 @@ class SpanEncoder:
         parts.append(_SAMPLED_FLAG)
         return b"".join(parts)
 
+    def _write(self, group: Told) -> None:
+        written = [self._attribute(name, value) for name, value in group.attributes.items()]
+        group.withheld = written.count(b"")
+        group.written = b"".join(written)
+
     def _name(self, name: str) -> bytes:
         written = self._names.get(name)
         if written is None:
@@ -110,8 +132,15 @@ class SpanEncoder:
         if told is None:
             return b""
         written = field(9, self._key_value(name, told))
-        few = ALLOWED[name] not in _NEVER_AGAIN and (not isinstance(value, int) or value < _SMALL)
-        if few and type(value) in _REMEMBERED and len(self._remembered) < MAX_REMEMBERED:
+        form = ALLOWED[name]
+        if form is Form.SESSION:  # a few go on for long, and each takes a hash; then they are others
+            if len(self._sessions) >= MAX_SESSIONS:
+                for stale in self._sessions:
+                    self._remembered.pop(stale, None)
+                self._sessions.clear()
+            self._sessions.append((name, value))
+            self._remembered[name, value] = written
+        elif _comes_again(form, value) and len(self._remembered) < MAX_REMEMBERED:
             self._remembered[name, value] = written
         return written
 
@@ -124,6 +153,11 @@ class SpanEncoder:
             text = value.encode()  # ASCII, as every form is
             return b"%b\x12%c\x0a%c%b" % (key, len(text) + 2, len(text), text)
         return key + field(2, _any_value(value))
+
+
+def _comes_again(form: Form, value: Value) -> bool:
+    few = form is not Form.RECORD and (not isinstance(value, int) or value < _SMALL)
+    return few and type(value) in _REMEMBERED
 
 
 def rejected_spans(answer: bytes) -> int:

@@ -18,7 +18,6 @@ from sentinel_rag.agent.models import (
     RetryPolicy,
     RetryScheduled,
     TextDelta,
-    TimeLimits,
     complete,
 )
 from sentinel_rag.agent.models.failures import AnswerCutOffError, EmptyAnswerError
@@ -85,9 +84,9 @@ async def test_what_passes_is_tried_again(reply, connect, question):
     ],
     ids=["refused", "silence", "a-long-wait", "text-was-shown", "blanks-were-shown"],
 )
-async def test_what_stays_or_was_shown_is_not(reply, kind, connect, question):
+async def test_what_stays_or_was_shown_is_not(reply, kind, connect, question, short_limits, patient_limits):
     server = ScriptedModel([reply, text_reply("Hi.")])
-    limits = TimeLimits(first_token_s=1, next_token_s=1)
+    limits = short_limits if kind is ModelTimedOutError else patient_limits
     with server.running() as url, pytest.raises(kind):
         await complete(RetryingModel(connect(url, limits=limits), policy=QUICK), question)
     assert len(server.requests) == 1
@@ -121,12 +120,10 @@ async def test_a_turn_shares_its_budget_over_all_its_answers(connect, question):
 
 
 async def test_no_try_begins_after_the_deadline(connect, question):
-    server = ScriptedModel([limited(retry_after="2")])
-    with server.running() as url:
-        model = connect(url)
-        await model.connection.prepare()
-        with anyio.fail_after(30), pytest.raises(ModelRateLimitedError):
-            await complete(RetryingModel(model, policy=QUICK), question, deadline=anyio.current_time() + 1.5)
+    server = ScriptedModel([limited(retry_after="50")])
+    policy = RetryPolicy(attempts=3, first_wait_s=0.01, longest_wait_s=100.0)
+    with server.running() as url, pytest.raises(ModelRateLimitedError):
+        await complete(RetryingModel(connect(url), policy=policy), question, deadline=anyio.current_time() + 40)
     assert len(server.requests) == 1
 
 

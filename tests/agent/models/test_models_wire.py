@@ -274,7 +274,7 @@ async def test_cancelling_amid_an_answer_gives_the_connection_up_and_reaches_the
 async def test_the_caller_may_take_its_time_between_events(connect, question):
     """A time limit is for the model's silence and never cancels what the caller does meanwhile."""
     server = ScriptedModel([stream_reply(chunk({"content": "One."}), Pause(0.3), *ending())])
-    limits = TimeLimits(next_token_s=1.5, whole_answer_s=3, tail_s=1.5)
+    limits = TimeLimits(next_token_s=1.5, whole_answer_s=60, tail_s=1.5)
     with server.running() as url:
         async with connect(url, limits=limits).stream(question) as stream:
             assert await anext(stream) == TextDelta("One.")

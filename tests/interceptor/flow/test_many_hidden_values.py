@@ -3,17 +3,19 @@ used for a month is forgotten, on either engine."""
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
 from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.interceptor.flow import Hidden, Reference
-from sentinel_rag.interceptor.store import State, handles, open_state
+from sentinel_rag.interceptor.flow import Hidden, NoSuchHandle, Reference
+from sentinel_rag.interceptor.flow.references import MAX_HANDLES
+from sentinel_rag.interceptor.store import HandleStore, State, handles, open_state
 from sentinel_rag.testing.postgres_state import EmptyStates
 
 pytestmark = pytest.mark.requirement("TAINT-3")
@@ -31,15 +33,37 @@ def state(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFacto
         yield opened
 
 
+class WatchedDatabase:
+    """A database that tells what a reader asks beside the writers; nothing else may be asked of it."""
+
+    def __init__(self, state: State) -> None:
+        self.state = state
+        self.asked: list[str] = []
+        self.values: list[Sequence[Any]] = []
+
+    async def look(self, work: Any) -> Any:
+        def watched(connection: Connection) -> Any:
+            seen = Watched(connection)
+            try:
+                return work(seen)
+            finally:
+                self.asked += seen.asked
+                self.values += seen.values
+
+        return await self.state.database.look(watched)
+
+
 class Watched:
     """A connection that tells which rows a statement brought."""
 
     def __init__(self, connection: Connection) -> None:
         self.connection = connection
         self.asked: list[str] = []
+        self.values: list[Sequence[Any]] = []
 
     def execute(self, sql: str, parameters: Sequence[Any] = (), /) -> Any:
         self.asked.append(sql)
+        self.values.append(parameters)
         return self.connection.execute(sql, parameters)
 
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Any:
@@ -128,3 +152,58 @@ async def test_what_nobody_has_used_for_a_month_is_forgotten_and_its_label_is_no
     assert (session.context, session.closed) == (TOP, False)
     await keep(state, old, parts(2, 1))
     assert rows(state, old) == {2: 1}, "it goes on where it is used again"
+
+
+@pytest.mark.anyio
+async def test_a_call_with_as_many_handles_as_it_may_have_is_one_look_beside_the_writers(state: State) -> None:
+    """What the attacker controls: handles and how deep they lead. Each was as many statements as it has segments, in
+    the turn of every gateway's writer."""
+    session = (await state.sessions.open("key")).session_id
+    values = [Hidden(Reference(result, ("a",)), b'{"b": [1, {"c": "x"}]}', TOP) for result in range(1, MAX_HANDLES)]
+    await keep(state, session, values)
+    deep = Reference(MAX_HANDLES, ("a",) * 16)
+    inside = [Reference(result, ("a", "b", "1", "c")) for result in range(1, MAX_HANDLES)]
+    watched = WatchedDatabase(state)
+    store = HandleStore(cast("Any", watched))
+    found = await store.resolve(session, inside)
+    assert {(each.value, each.inside) for each in found.values()} == {("x", True)}
+    with pytest.raises(NoSuchHandle) as missing:
+        await store.resolve(session, [*inside, deep])
+    assert missing.value.told == TOP, "that the others are there is told too"
+    whole = Reference(1, ("a",))
+    wrong = [deep, Reference(1, ("a", "b", "7")), Reference(1, ("other",)), Reference(2, ())]
+    known = await store.known(session, [*wrong, whole])
+    assert {reference: each.value for reference, each in known.items()} == {whole: {"b": [1, {"c": "x"}]}}
+    assert len(watched.asked) == 3
+
+
+@pytest.mark.anyio
+async def test_a_handle_is_found_by_index_however_much_its_session_hides(state: State) -> None:
+    session = (await state.sessions.open("key")).session_id
+    for result in (1, 2, 3):
+        await keep(state, session, parts(result, 1_000))
+    watched = WatchedDatabase(state)
+    await HandleStore(cast("Any", watched)).known(session, [Reference(1, ("a", "b"))])
+    [sql], [values] = watched.asked, watched.values
+
+    def plan(connection: Connection) -> str:
+        if isinstance(connection, sqlite3.Connection):
+            steps = connection.execute(f"EXPLAIN QUERY PLAN {sql}", list(values)).fetchall()
+            return "\n".join(step[3] for step in steps)
+        connection.execute("ANALYZE handle")
+        return "\n".join(step for (step,) in connection.execute(f"EXPLAIN {sql}", values).fetchall())
+
+    told = state.database.run_now(plan)
+    whole_key = ("session_id=? AND result=? AND pointer=?", "(md5(pointer) = md5(")
+    assert any(each in told for each in whole_key), told
+
+
+@pytest.mark.anyio
+async def test_the_longest_stored_path_counts_and_nothing_of_another_session(state: State) -> None:
+    mine, other = [(await state.sessions.open("key")).session_id for _ in range(2)]
+    await keep(state, mine, [Hidden(Reference(1, ("a",)), b'{"b": "outer"}', TOP)])
+    await keep(state, mine, [Hidden(Reference(1, ("a", "b")), b'"inner"', TOP)])
+    asked = Reference(1, ("a", "b"))
+    assert (await state.handles.resolve(mine, [asked]))[asked].value == "inner"
+    assert await state.handles.known(other, [asked]) == {}
+    assert await state.handles.resolve(mine, []) == {}

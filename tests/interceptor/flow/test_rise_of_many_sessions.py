@@ -150,6 +150,21 @@ async def test_each_open_one_rises_to_its_own_join_and_no_other_is_touched(state
     )
 
 
+@pytest.mark.anyio
+@pytest.mark.requirement("TAINT-5")
+async def test_a_persons_session_that_comes_later_rises_with_the_next_call(state: State) -> None:
+    """Also where the call reveals nothing that the sessions before it had not."""
+    own = await state.sessions.open("later")
+    first = await state.sessions.open("later", user_key_id="person")
+    await counted(state, own, LABELS[3])
+    second = await state.sessions.open("later", user_key_id="person")
+    assert (first.context, second.context) == (LABELS[3], BOTTOM)
+    own.raise_to(LABELS[2], audit_id="call", tool="read", now=utc_now())  # at once, before anything is written
+    assert (first.context, second.context) == (LABELS[3], LABELS[2])
+    own.raise_to(LABELS[3], audit_id="call", tool="read", now=utc_now())
+    assert second.context == LABELS[3]
+
+
 def closed_of(rows: Iterable[tuple[str, str, str | None, Label, bool]], name: str) -> bool:
     return next(closed for other, _, _, _, closed in rows if other == name)
 

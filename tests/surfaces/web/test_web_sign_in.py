@@ -159,6 +159,7 @@ def test_a_link_of_the_owner_signs_in_once_and_for_an_hour(narrow: RunningWeb) -
     page = stranger.get(link)
     assert page.headers["content-type"].startswith("text/html")
     assert "<script" not in page.content.decode()
+    assert "<h1>Sentinel RAG</h1>" in page.content.decode()
     answer = stranger.post(link)
     assert (answer.status, answer.headers["location"]) == (303, "/")
     owner = Client(narrow.url, cookie=answer.headers["set-cookie"].partition(";")[0])

@@ -226,6 +226,10 @@ def order_and_limit(reading: Reading, noun: str) -> tuple[str | None, int | None
         )
     ):
         limit = 1
+    if order is None and limit is None and reading.names:
+        seen = re.search(r"\b(first|last)\s+(?:seen|appear\w*|show\w*|mention\w*|time)\b", reading.core, re.IGNORECASE)
+        if seen is not None:
+            return ("oldest" if seen[1].lower() == "first" else "newest"), 1
     asked = re.search(
         rf"\b{noun}\s+(?:was|is|came|fired|happened|appeared)\s+(?:the\s+)?(?:very\s+)?(first|last|latest|newest|oldest)\b",
         reading.core,

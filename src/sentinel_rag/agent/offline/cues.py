@@ -95,7 +95,7 @@ LOGS = (
 RAW = (
     r"failures?|failed\s+(?:attempts?|auth\w*|sign\w*|log\w*)|"
     r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:dns\s+|count\s+)(?:quer\w+|processes)|"
-    r"processes\s+(?:by|per)|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
+    r"processes\s+(?:by|per)|(?:most|fewest|more)\s+processes|network\s+connections?|(?:inbox|mailbox)\s+rules?|office\s+operations?|"
     r"downloads?\s+(?:the\s+)?most"
 )
 """Rows of the raw logs that a question counts or groups; alerts say nothing of how many there were."""
@@ -106,6 +106,12 @@ BY = (
 """What the raw logs may be grouped by, beside the kinds of things."""
 LOGS_ALONE = re.compile(r"(?:failed\s+)?(?:sign|log)[\s-]?(?:ins?|ons?)|processes|connections", re.IGNORECASE)
 """Rows of the logs that one word asks for."""
+BY_PEOPLE = (
+    r"(?:by|per|for\s+each)\s+(?:owner|analyst|assignee)s?|(?:who|which\s+(?:owner|analyst)s?)\s+(?:\w+\s+)?"
+    r"(?:owns?|has|have|handles?|got|holds?)\s+(?:the\s+)?(?:most|fewest)"
+)
+"""Counts for each of the people who work on incidents."""
+FOR_EACH = r"by|per|(?:(?:on|for|of|in|from)\s+)?(?:each|every)"
 INGESTION = r"ingest\w*|how\s+much\s+data"
 """What the workspace meters by table; the list of tables has no amounts."""
 ENTITIES = r"entit(?:y|ies)|iocs?|indicators?|artefacts?|artifacts?|observables?"
@@ -115,7 +121,8 @@ EXTENT = (
 )
 GROUPED = (
     r"(?:by|per|for\s+each)\s+(?:owner|analyst|product|name|title|classification|provider|tactic|technique)|reopen\w*|mean\s+time|"
-    r"how\s+long|average|who\s+(?:owns|has|handles)\s+the\s+most|(?:which|what)\s+products?|"
+    r"how\s+long|average|(?:who|which\s+(?:owner|analyst)s?)\s+(?:owns?|has|have|handles?|got|holds?)\s+(?:the\s+)?(?:most|fewest)|(?:which|what)\s+products?|"
+    r"(?:top|nois\w+|loud\w*|most\s+\w+|busiest|which|what)\s+(?:\d+\s+)?(?:\w+\s+)?(?:analytic\w*\s+|detection\s+)?rules\b|"
     r"grouped|breakdown|distribution|(?:most\s+common|commonest|most\s+frequent)\s+alerts?|"
     r"(?:techniques?|tactics?|(?:alert|incident)\s+(?:names?|titles?))\s+(?:are|is|do|were|occur|appear|come|show)\b.*"
     r"\b(?:most|common\w*|frequent\w*|often)|"

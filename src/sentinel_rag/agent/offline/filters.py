@@ -59,7 +59,10 @@ _ORDERS = tuple(
             r"severest|severe(?:\s+ones?)?(?=\s+first))(?:\s+first)?\b",
             "severity",
         ),
-        (r"\b(?:oldest|earliest)(?:\s+(?:ones?\s+)?first)?\b|\bascending\b|\bin\s+chronological\s+order\b", "oldest"),
+        (
+            r"\blongest(?=\s+open)|\b(?:oldest|earliest)(?:\s+(?:ones?\s+)?first)?\b|\bascending\b|\bin\s+chronological\s+order\b",
+            "oldest",
+        ),
         (r"\b(?:newest|latest|most\s+recent|recent(?:ly)?)(?:\s+(?:ones?\s+)?first)?\b|\bdescending\b", "newest"),
     )
 )

@@ -10,6 +10,7 @@ import re
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.blanking import blank
+from sentinel_rag.agent.references.wording import ALONE
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,8 +32,8 @@ _HASHED = re.compile(r"(?<![\w&])#\s?(\d{1,9})\b")
 _DEFENDER = re.compile(
     r"\b(?:defender|xdr|provider)(?:'s)?\s+(?:incident\s+)?(?:id|number|no\.?|#)?\s*#?(\d{1,9})\b", re.I
 )
-_ITS = re.compile(r"\b(?:its|it|it's|his|her)\b", re.IGNORECASE)
-_THEM = re.compile(r"\b(?:them|those|these|they)\b", re.IGNORECASE)
+_ITS = re.compile(rf"{ALONE[0]}(?:its|it|it's|his|her){ALONE[1]}", re.IGNORECASE)
+_THEM = re.compile(rf"{ALONE[0]}(?:them|those|these|they){ALONE[1]}", re.IGNORECASE)
 
 
 def read_mentions(text: str) -> MentionReading:

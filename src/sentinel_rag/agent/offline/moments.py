@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from datetime import time, timedelta
 
 from sentinel_rag.agent.offline.date_builders import (
     Build,
@@ -37,7 +38,19 @@ from sentinel_rag.agent.offline.date_builders import (
     weekend,
     year_month,
 )
-from sentinel_rag.agent.offline.moment_kinds import DASH, DAY_WORD, MONTH, NTH, NUMBER, YEAR, ZONE, Found, Now
+from sentinel_rag.agent.offline.moment_kinds import (
+    DASH,
+    DAY_WORD,
+    MONTH,
+    NTH,
+    NUMBER,
+    YEAR,
+    ZONE,
+    Clock,
+    Day,
+    Found,
+    Now,
+)
 
 
 def find_moments(text: str, now: Now) -> list[Found]:
@@ -58,14 +71,40 @@ def find_moments(text: str, now: Now) -> list[Found]:
         if best is not None:
             found.append(best)
             taken_to = best.end
-    return found
+    return _with_bare_hours(text, found)
+
+
+_BARE_HOURS = re.compile(
+    r"\b(?:between|from)\s+(?P<first>\d\d?)\s*(?:and|to|until|till|-|–|—)\s*(?P<last>\d\d?)(?=\s*(?:$|[?!.,]\s|[?!.,]$))",
+    re.IGNORECASE,
+)
+_SINCE_HOUR = re.compile(r"\b(?:since|until|till)\s+(?P<first>\d\d?)(?=\s*(?:$|[?!.,]\s|[?!.,]$))", re.IGNORECASE)
+
+
+def _with_bare_hours(text: str, found: list[Found]) -> list[Found]:
+    """Numbers alone as hours: "between 8 and 12" beside a day, "since 6" in any sentence."""
+    on_a_day = any(isinstance(each.moment, Day) for each in found)
+    match = (_BARE_HOURS.search(text) if on_a_day else None) or _SINCE_HOUR.search(text)
+    if match is None or any(each.begin < match.end() and match.start() < each.end for each in found):
+        return found
+    places = [place for place in ("first", "last") if place in match.groupdict()]
+    if any(int(match[place]) > 23 for place in places):
+        return found
+    hours = [
+        Found(match.start(place), match.end(place), Clock(time(int(match[place])), timedelta(minutes=1)))
+        for place in places
+    ]
+    return sorted([*found, *hours], key=lambda each: each.begin)
+
+
+_STARTS = re.compile(
+    r"(?<![\w.:/\\@#-])\w|(?:(?<=\d[-–—])|(?<=[ap]m[-–—]))(?=\d\d?(?::|\s*[ap]\.?m\b)|noon\b|mid(?:night|day)\b)",
+    re.IGNORECASE,
+)
 
 
 def _word_starts(text: str) -> Iterator[int]:
-    return (
-        match.start()
-        for match in re.finditer(r"(?<![\w.:/\\@#-])\w|(?<=\d[-–—])\d(?=\d?(?::|\s*[ap]\.?m\b))", text, re.I)
-    )
+    return (match.start() for match in _STARTS.finditer(text))
 
 
 _PATTERNS: list[tuple[re.Pattern[str], Build]] = [

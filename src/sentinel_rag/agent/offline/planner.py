@@ -19,11 +19,13 @@ from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.classified import classified_plan
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
+from sentinel_rag.agent.offline.dropped_filters import with_dropped_said
 from sentinel_rag.agent.offline.event_plans import events_plan
 from sentinel_rag.agent.offline.exclusions import exclusion_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
+from sentinel_rag.agent.offline.period_comparisons import period_comparison
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.query_plans import (
@@ -66,6 +68,11 @@ _NOT_MINE = "Whether to do that is for a person to decide. This is what is recor
 
 def decide(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
     """The decision for one question. `templates` is None while their list was not fetched."""
+    decision = _decide(reading, conversation, templates, now)
+    return with_dropped_said(decision) if isinstance(decision, Plan) else decision
+
+
+def _decide(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None, now: Now) -> Decision:
     fixed = outside.outside_reply(reading, turn=conversation.turns)
     if fixed is not None:
         return fixed
@@ -78,6 +85,9 @@ def decide(reading: Reading, conversation: Conversation, templates: Sequence[Tem
             question.sentence,
             tuple(reading.text.replace(question.said, other) for other in question.replacements if question.said),
         )
+    against_before = period_comparison(reading, conversation, now)
+    if against_before is not None:
+        return against_before
     unanswered = unanswerable(reading, conversation)
     if unanswered is not None:
         return unanswered
@@ -285,6 +295,8 @@ def _plan(
         and not (incident_noun and reading.order == "severity")
     ):
         return top_plan(reading, kinds[0])
+    if alert_noun and kinds and not reading.names and reading.has(rf"(?:{cues.FOR_EACH})\s+(?:{'|'.join(KIND_WORDS)})"):
+        return top_plan(reading, kinds[0])
     if trend and raw:
         if templates is None:
             return NeedTemplates()
@@ -298,14 +310,19 @@ def _plan(
         early = logs_plan(reading, templates)
         if early is not None:
             return early
+        if reading.has(_ONLY_IN_LOGS):
+            return _no_query(reading)
         if reading.has(cues.SUMMARY) and not reading.names:
             return summary_plan(reading)
     if reading.has(cues.GROUPED):
         if templates is None:
             return NeedTemplates()
-        grouped = template_plan(reading, templates, floor=SURE)
+        by_people = reading.has(cues.BY_PEOPLE)
+        grouped = template_plan(reading, templates, floor=template_match.THRESHOLD if by_people else SURE)
         if grouped is not None:
             return grouped
+        if by_people:
+            return Ask("No stored query counts that by people. Which of these do you want?", _BY_PEOPLE)
     if reading.has(r"incidents?\s+(?:and|&)\s+alerts?|alerts?\s+(?:and|&)\s+incidents?") and not reading.names:
         return summary_plan(reading)
     fields = alert_field_plan(reading) if not incident_noun else None
@@ -327,10 +344,42 @@ def _plan(
     return _last_resort(reading, conversation, templates)
 
 
+_ONLY_IN_LOGS = (
+    r"(?:sign|log)[\s-]?(?:ins?|ons?)|logged\s+(?:in|on)|signed\s+in|(?:network\s+)?connections?|dns\s+quer(?:y|ies)|failures?|"
+    r"e?-?mails?\s+(?:sent|received|delivered|from|to|by)|sent\s+(?:an?\s+|any\s+)?e?-?mails?"
+)
+"""Rows that no alert stands for; an inbox rule may be an alert's or an incident's matter."""
+
+
+def _no_query(reading: Reading) -> Ask:
+    """Rows of the logs that no stored query gives: what alerts say instead would be another answer."""
+    alerts = tuple(f'Show the alerts that name "{plain(name.value)}"' for name in reading.names[:2])
+    return Ask(
+        "No stored query of the logs answers that as it stands, and alerts would not tell it. Name the account, host "
+        "or address that it is about, or choose one of these.",
+        (*alerts, "What queries can you run?"),
+    )
+
+
+_BY_PEOPLE = ("List the incidents, newest first", "What queries can you run?")
+
+
 def _are_joined(reading: Reading) -> bool:
     """True for "who owns 12, 18 and 31": numbers that stand together as a list."""
     joint = r"\s*(?:,\s*and\b|,|\band\b|&|\bor\b)\s*"
     return re.search(joint.join(map(re.escape, reading.numbers)), reading.core, re.IGNORECASE) is not None
+
+
+def _says_only_a_state(reading: Reading) -> bool:
+    """True for "how many closed today": a filter, no noun and no other word that could find a stored query."""
+    others = f"{cues.LOGS}|{cues.RAW}|{cues.BY}|{cues.GROUPED}|{cues.TEMPLATES}|reopen\\w*"
+    filters = bool(reading.status or reading.severity.arguments())
+    return filters and not reading.unknown_words and not cues.kinds_named(reading) and not reading.has(others)
+
+
+def _of_what(reading: Reading) -> Ask:
+    said = reading.text.rstrip("?.! ")
+    return Ask("Do you mean incidents or alerts?", (f"Incidents: {said}", f"Alerts: {said}"))
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
@@ -355,6 +404,8 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
     late = names.read_name_after_preposition(reading.rest)
     if late.names:
         return alerts_plan(replace(reading, names=late.names, rest=late.rest, words=()))
+    if _says_only_a_state(reading):
+        return _of_what(reading)
     if len(reading.words) >= 2 or reading.has(cues.LOGS):
         if templates is None:
             return NeedTemplates()
@@ -374,8 +425,7 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
             ),
         )
     if reading.severity.arguments() or reading.status or reading.window or reading.order or reading.limit:
-        said = reading.text.rstrip("?.! ")
-        return Ask("Do you mean incidents or alerts?", (f"Incidents: {said}", f"Alerts: {said}"))
+        return _of_what(reading)
     kinds = cues.kinds_named(reading)
     if kinds:
         return Ask(

@@ -83,13 +83,19 @@ def around_plan(reading: Reading, subject: Subject) -> Decision:
 
 def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
     """query_alerts with every filter that was said; `entity` is one that was shown in a list."""
+    if reading.owner.nobody or reading.owner.name or reading.owner.mine:
+        said = re.sub(rf"\b(?:{cues.ALERT})\b", "incidents", reading.text, count=1, flags=re.IGNORECASE)
+        return Ask(
+            "Alerts have no owner; the incidents that they belong to have.",
+            (said,) if said != reading.text else (),
+        )
     arguments: dict[str, JsonValue] = dict(alert_filters(reading))
     if entity is not None:
         arguments["entity"] = entity.value
         if entity.entity_kind:
             arguments["entity_kind"] = entity.entity_kind
     opening: tuple[str, ...] = (reading.severity.note,) if reading.severity.note else ()
-    if reading.has(_ROWS_OF_LOGS) and not reading.has(cues.ALERT):
+    if reading.has(f"{_ROWS_OF_LOGS}|{cues.LOGS}") and not reading.has(cues.ALERT):
         opening += ("I looked at alerts only. Rows of the logs need a stored query; ask “what queries can you run?”.",)
     calls = for_each_name(reading, PlannedCall("query_alerts", arguments))
     if len(calls) > 1 and are_meant_together(reading):
@@ -103,7 +109,7 @@ def alerts_plan(reading: Reading, entity: ListItem | None = None) -> Decision:
 _ROWS_OF_LOGS = r"(?:raw\s+|log\s+)?events?|logs|records|log\s+(?:lines|entries)"
 """Nouns that ask for more than alerts."""
 _ALERT_LIMITS = re.compile(
-    r"\b(more\s+than|over|at\s+least|above|fewer\s+than|less\s+than|under|at\s+most|below)\s+(\d{1,6})\s+alerts?\b",
+    r"(\b(?:more\s+than|over|at\s+least|above|fewer\s+than|less\s+than|under|at\s+most|below)\b|[<>]=?)\s*(\d{1,6})\s+alerts?\b",
     re.IGNORECASE,
 )
 
@@ -140,8 +146,8 @@ def incidents_plan(reading: Reading) -> Decision:
     limits = _ALERT_LIMITS.search(reading.core)
     if limits is not None:
         call = PlannedCall("query_incidents", {**arguments, "limit": 100})
-        more = re.match(r"more|over|at\s+least|above", limits[1], re.IGNORECASE) is not None
-        exact = re.match(r"at", limits[1], re.IGNORECASE) is not None
+        more = re.match(r"more|over|at\s+least|above|>", limits[1], re.IGNORECASE) is not None
+        exact = re.match(r"at|.=", limits[1], re.IGNORECASE) is not None
         aspects = ("more" if more else "fewer", "or equal" if exact else "", limits[2])
         return Plan(view=View.INCIDENTS_BY_ALERTS, calls=(call,), reading=reading, aspects=aspects, opening=opening)
     if reading.has(r"(?:the\s+)?(?:most|highest\s+number\s+of|many)\s+alerts|biggest|largest"):
@@ -192,7 +198,7 @@ def top_plan(reading: Reading, kind: str) -> Decision:
     return Plan(view=View.TOP, calls=(PlannedCall("get_top_entities", arguments),), reading=reading, opening=opening)
 
 
-def summary_plan(reading: Reading) -> Decision:
+def summary_plan(reading: Reading) -> Plan:
     """get_threat_summary, of both windows where two are compared."""
     calls = [PlannedCall("get_threat_summary", window_arguments(reading))]
     if reading.other_window is not None:

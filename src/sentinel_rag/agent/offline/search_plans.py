@@ -41,10 +41,12 @@ def property_plan(reading: Reading) -> Plan | None:
 
 def keyword_plan(reading: Reading) -> Plan:
     """A word or two alone: in the titles of incidents and in the names of alerts."""
-    words = " ".join(reading.text.strip(" .?!\"'").split())
+    said = reading.rest if reading.filtered and not reading.names else reading.text
+    words = " ".join(said.strip(" .,;?!\"'").split())
+    narrow = {**window_arguments(reading), **reading.severity.arguments()}
     calls = (
-        PlannedCall("query_incidents", {"title_contains": words, **window_arguments(reading)}),
-        PlannedCall("query_alerts", {"name_contains": words, **window_arguments(reading)}),
+        PlannedCall("query_incidents", {"title_contains": words, **narrow}),
+        PlannedCall("query_alerts", {"name_contains": words, **narrow}),
     )
     return Plan(view=View.KEYWORD, calls=calls, reading=reading)
 

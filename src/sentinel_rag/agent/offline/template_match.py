@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -85,12 +86,23 @@ def _coverage(
     return 1.0 if not total or known >= _COVERED * total else _DISAGREES
 
 
+_HEAD = re.compile(
+    r"\W*(?:(?:which|what|show|list|give|me|the|top|all|any|\d+)\s+)*(?P<noun>[a-z]+)\s+"
+    r"(?:(?:with|having|(?:that\s+|who\s+)?(?:have|has|had|show(?:ed)?))\s+(?:the\s+)?(?:most|more|at\s+least|over)|by)\b",
+    re.IGNORECASE,
+)
+"""A kind of thing that a list is of: "ips with more than 5 failed sign-ins"."""
+
+
 def _grouping(reading: Reading, template: Template) -> float:
     """More than 1 for a query that counts by what the question groups by, less for one that wants one value of it."""
     if reading.names:
         return 1.0
     found = re.finditer(r"\b(?:by|per|each)\s+([a-z]+)(?:\s+and\s+([a-z]+))?\b", reading.core.lower())
     asked = {_singular(word) for match in found for word in match.groups() if word}
+    head = _HEAD.match(reading.core)
+    if head is not None and head["noun"].lower() in KIND_WORDS:
+        asked = {_singular(head["noun"])}  # "top users by failures": what stands behind "by" is no group
     if not asked:
         return 1.0
     name = str(template.get("name", "")).lower()
@@ -99,6 +111,8 @@ def _grouping(reading: Reading, template: Template) -> float:
         if "_by_" in name
         else set()
     )
+    if head is not None and counted and not counted & asked and asked <= {_singular(word) for word in KIND_WORDS}:
+        return 0.35
     if counted & asked:
         return 1.5 if counted == asked else 1.3
     return 0.5 if any(item.get("required") for item in specifications(template)) else 0.7
@@ -164,7 +178,7 @@ _STOP = frozenset(
         """
     a an the of in on for to and or by with is are was were be do does did has have what which who how show me list
     give all any from at this that it there their as per us our my please can you tell find get been between during
-    anyone anybody someone somebody doing done last past recent day days week weeks hour hours today yesterday kind
+    anyone anybody someone somebody doing done top last past recent day days week weeks hour hours today yesterday kind
     """
     )
 )
@@ -231,6 +245,11 @@ _SYNONYMS = {
     "server": "host",
     "user": "account",
     "mail": "email",
+    "noisy": "noisiest",
+    "loudest": "noisiest",
+    "ips": "ip",
+    "address": "ip",
+    "addres": "ip",
 }
 
 

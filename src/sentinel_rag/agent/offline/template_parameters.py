@@ -32,19 +32,36 @@ def fill(template: Template, reading: Reading) -> Filled:
     free = list(named(reading))
     parameters: dict[str, JsonValue] = {}
     missing: list[Mapping[str, JsonValue]] = []
+    bounded = False
     texts = [spec for spec in specs if str(spec.get("type", "string")).lower() not in _NUMBERS]
     for spec in specs:
         name = str(spec.get("name", ""))
         value = _allowed_value(spec, reading)
         if value is None and str(spec.get("type", "")).lower() in _NUMBERS:
-            value = _number(spec, reading)
+            value = _number(spec, reading) or _bound(spec, reading, bounded=bounded)
+            bounded = bounded or value is not None
         elif value is None and not spec.get("allowed"):
-            value = _text(spec, free, only=len(texts) == 1)
+            usable = [slot for slot in free if not _runs_the_other_way(spec, slot, reading)]
+            value = _text(spec, usable, only=len(texts) == 1)
+            free = [slot for slot in free if slot.value != value]
         if value is not None:
             parameters[name] = [value] if _is_array(spec) else value
         elif spec.get("required"):
             missing.append(spec)
     return Filled(parameters, tuple(missing), tuple(free))
+
+
+_OTHER_WAY = {"sender": "to", "recipient": "from", "destination": "from", "source": "to"}
+"""Parameters of one direction, and the word before a thing that stands at the other end."""
+
+
+def _runs_the_other_way(spec: Mapping[str, JsonValue], slot: NameSlot, reading: Reading) -> bool:
+    """True for the address of "mails to X" where a query asks for a sender."""
+    word = _OTHER_WAY.get(str(spec.get("name", "")).lower())
+    place = reading.text.lower().find(slot.value.lower())
+    if word is None or place < 0:
+        return False
+    return re.search(rf"\b{word}\s+(?:the\s+)?(?:\w+\s+)?$", reading.text[:place], re.IGNORECASE) is not None
 
 
 _NUMBERS = ("int", "long", "integer", "number", "real", "double")
@@ -80,10 +97,32 @@ def _allowed_value(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue
 def _number(spec: Mapping[str, JsonValue], reading: Reading) -> JsonValue:
     name = str(spec.get("name", "")).lower()
     words = [word for word in re.split(r"[_\W]+", name) if len(word) > 2]
-    for word in (*words, "least", "threshold", "over", "above"):
+    for word in words:
         if match := re.search(rf"\b{re.escape(word)}\w*\s+(?:of\s+|than\s+|=\s*)?(\d+)", reading.core, re.IGNORECASE):
             return int(match[1])
     return None
+
+
+_NO_TIME = r"\s*(?P<number>\d{1,6})\b(?!\s*(?:minutes?|mins?|hours?|hrs?|h|days?|d|weeks?)\b)"
+_LEAST = re.compile(
+    rf"(?:(?P<strict>\bmore\s+than|\bover|\babove|>(?!=))|>=|≥|\bat\s+least|\b(?:minimum|threshold)(?:\s+of)?){_NO_TIME}",
+    re.IGNORECASE,
+)
+_MOST = re.compile(
+    rf"(?:(?P<strict>\b(?:less|fewer)\s+than|\bunder|\bbelow|<(?!=))|<=|≤|\bat\s+most|\bmaximum(?:\s+of)?){_NO_TIME}",
+    re.IGNORECASE,
+)
+
+
+def _bound(spec: Mapping[str, JsonValue], reading: Reading, *, bounded: bool) -> JsonValue:
+    """The one bound that a question gives without its noun: "failed logins > 10"."""
+    side = str(spec.get("name", "")).lower().partition("_")[0]
+    pattern = {"min": _LEAST, "max": _MOST}.get(side)
+    match = None if pattern is None or bounded else pattern.search(reading.core)
+    if match is None:
+        return None
+    strict = 0 if match["strict"] is None else 1 if side == "min" else -1
+    return int(match["number"]) + strict
 
 
 def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) -> JsonValue:
@@ -102,6 +141,8 @@ def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) ->
                         return slot.value
             if source is name:
                 break
+        if kinds_asked:
+            break  # a parameter whose name says what it takes takes nothing else
     if only and len(free) == 1 and not kinds_asked:
         return free.pop().value
     return None

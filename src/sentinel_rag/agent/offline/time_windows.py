@@ -40,6 +40,7 @@ _AROUND_IT = re.compile(
 _NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$", re.IGNORECASE)
 _RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
 _ATTACH = re.compile(r"\s*,?\s*(?:\b(?:at|on|of|the|between|from)\b\s*)*", re.IGNORECASE)
+_BOUNDED = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
 """From a time onward; "alerts from last week" are those of last week."""
@@ -133,11 +134,24 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
     for found in moments[first:]:
         rest = blank(rest, found.begin, found.end)
     rest = blank(rest, begin, end)
+    if right is not None and _are_two_periods(text, moments[first], moments[last], window):
+        said = text[moments[last].begin : moments[last].end]
+        return TimeReading(
+            rest, WindowSlot(left.start, left.end), other=said, other_window=WindowSlot(right.start, right.end)
+        )
     if window.start is not None and window.end is not None and window.start >= window.end:
         said = text[begin:end].strip()
         return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
     said, other = ("", None) if bounded != window else _other_time(text, moments, first, last, window)
     return TimeReading(rest, bounded, other=said, other_window=other)
+
+
+def _are_two_periods(text: str, first: Found, last: Found, window: WindowSlot) -> bool:
+    """True for "this week and last week": no range, since the second lies before the first and no "between" stands."""
+    whole = isinstance(first.moment, Day) and isinstance(last.moment, Day)
+    backwards = window.start is not None and window.end is not None and window.start >= window.end
+    listed = text[first.end : last.begin].strip().lower() == "and"
+    return whole and backwards and listed and not _BOUNDED.search(text[: first.begin])
 
 
 def _with_other_bound(text: str, later: list[Found], window: WindowSlot) -> WindowSlot:

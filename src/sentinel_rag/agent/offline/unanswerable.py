@@ -41,10 +41,39 @@ _LEAVES_OUT = re.compile(
     r"leaving\s+out|outside|without)\b",
     re.IGNORECASE,
 )
+_HOURS_OF_EVERY_DAY = re.compile(
+    r"(?<!last )(?<!last)(?<!over )(?<!that )(?<!same )(?<!this )\bnights?\b"
+    r"|\b(?:business|office|working|work)\s+hours\b|\b(?:after|out\s+of|off)[\s-]+hours\b|\b(?:on|at|over|during)\s+weekends\b",
+    re.IGNORECASE,
+)
+_OF_NEWEST_INCIDENTS = re.compile(
+    rf"\b(?:{cues.ALERT}|{cues.ENTITIES}|hosts?|accounts?|users?|ips?)\b.*?\b(?:of|for|in|from|behind)\s+(?:all\s+)?"
+    rf"(?:the\s+|my\s+)?(?P<which>(?:last|latest|newest|oldest|top|first|most\s+recent)\s+(?:\d{{1,2}}|two|three|four|five|ten|few)\s+(?:\w+\s+)?"
+    r"(?:incidents|cases|tickets))\b",
+    re.IGNORECASE,
+)
+_BOUND = re.compile(
+    r"\b(?:between|from)\s+#?(?P<first>\d{1,6})\s*(?:and|to|-|–|—)\s*#?\d{1,6}\b"
+    r"|(?:\b(?:since|after|before|until|above|below)\s+|[<>]=?\s*)#?(?P<one>\d{1,6})\b(?!\s+alerts?\b)",
+    re.IGNORECASE,
+)
 _BELONGS_TO_WHICH = re.compile(
     rf"\b(?:which|what|whose)\s+(?:{cues.INCIDENT})\s+(?:is|was|are|were|does|do|did|has|holds?)\s+"
     r"(?:that|this|it|these|those|they)\b|\b(?:is|was|are|were)\s+(?:that|this|it|these|those|they)\s+"
     rf"(?:in|part\s+of)\s+(?:an?|any|some|which)\s+(?:{cues.INCIDENT})\b",
+    re.IGNORECASE,
+)
+_CLOSED_BY = re.compile(
+    r"\b(?:closed|resolved|dismissed)\s+(?:\w+\s+)?by\s+(?P<who>(?!who\b|whom\b|what\b)[\w.@-]+)", re.I
+)
+_WITH_A_FIELD = re.compile(
+    rf"\b(?:{cues.INCIDENT})\s+(?:with|having|that\s+have|which\s+have)\s+(?:an?\s+|any\s+)?"
+    r"(?P<field>comments?|notes?|bookmarks?|tags?|labels?|tasks?)\b",
+    re.IGNORECASE,
+)
+_BY_LENGTH = re.compile(
+    rf"\b(?:longest|shortest|fastest|slowest|quickest)\b.*\b(?:{cues.INCIDENT}|clos\w+|resolv\w+)\b"
+    rf"|\b(?:{cues.INCIDENT})\b.*\b(?:longest|shortest|fastest|slowest|quickest)\b",
     re.IGNORECASE,
 )
 _SOMEONE = re.compile(r"\b(?:she|he)\b", re.IGNORECASE)
@@ -77,6 +106,23 @@ def unanswerable(reading: Reading, conversation: Conversation) -> Ask | None:
             "Who closed an incident is not recorded in its row, so I cannot count by that. Its owner is recorded.",
             ("Incidents by owner", "Closed incidents, newest first"),
         )
+    if _HOURS_OF_EVERY_DAY.search(said):
+        return Ask(
+            "I filter by one stretch of time, not by hours of every day. Name the night or the hours, such as last "
+            "night, or between 22:00 and 06:00 on a date."
+        )
+    newest = _OF_NEWEST_INCIDENTS.search(said)
+    if newest is not None:
+        return Ask(
+            "That takes two questions: the incidents first, then what you want of them (“their alerts”, “[1]”).",
+            (f"List the {newest['which']}",),
+        )
+    bound = _BOUND.search(reading.core)
+    if bound is not None and (bound["first"] or bound["one"]) in reading.numbers and not _asks_rows(reading):
+        return Ask(
+            f"I do not know what “{bound[0].strip()}” counts. I can filter by times, such as since 06:00, and by how "
+            "many alerts an incident has, such as more than 3 alerts."
+        )
     belongs = _BELONGS_TO_WHICH.search(said)
     if belongs is not None and not (reading.things or reading.names or reading.incidents or reading.unclear):
         return Ask(
@@ -86,6 +132,26 @@ def unanswerable(reading: Reading, conversation: Conversation) -> Ask | None:
     left_out = _LEAVES_OUT.search(said)
     if left_out is not None and _asks_rows(reading):
         return _leaves_out(reading, left_out)
+    about_one = reading.incidents or reading.guids or reading.numbers or reading.things
+    closer = _CLOSED_BY.search(said)
+    if closer is not None:
+        one = (*reading.incidents, *reading.numbers)[:1]
+        options = (f"Who owns incident {one[0]}?",) if one else (f"Closed incidents assigned to {closer['who']}",)
+        return Ask(
+            "Who closed an incident is not recorded in its row, so I cannot tell by that. Its owner is recorded.",
+            options,
+        )
+    field = _WITH_A_FIELD.search(said)
+    if field is not None and not about_one:
+        return Ask(
+            f"Incidents cannot be filtered by their {field['field']}; those of one incident I can show.",
+            ("List the incidents, newest first",),
+        )
+    if _BY_LENGTH.search(said) and not about_one and not reading.has("open|oldest"):
+        return Ask(
+            "I cannot sort incidents by how long they took. Which of these do you want?",
+            ("What is our mean time to close?", "Closed incidents, newest first"),
+        )
     if conversation.last is None and conversation.references.screen is None:
         without_kind = _OF_NO_KIND.match(said)
         if without_kind is not None:

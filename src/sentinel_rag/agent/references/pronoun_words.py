@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from sentinel_rag.agent.references.mention_forms import Form, Mention
-from sentinel_rag.agent.references.wording import END, LINE, NOUN, NUMERAL, NUMERALS, START, is_plural, kind_of
+from sentinel_rag.agent.references.wording import ALONE, END, LINE, NOUN, NUMERAL, NUMERALS, START, is_plural, kind_of
 
 _THAT = re.compile(
     rf"\b(?P<word>that|this|the\s+same|the\s+said|same)\s+(?:very\s+|exact\s+)?(?P<noun>one|{LINE}|{NOUN})\b(?!\s+(?:of|number|id)\b\s*\d)(?P<genitive>['’]s)?",
@@ -33,7 +33,7 @@ _POINTING = re.compile(
     rf"(?P<that>that|this)(?P<genitive>['’]s)?(?={END}|\s+(?:still|open|closed|assigned|created|bad|serious|critical|severe|related|linked|about|detected|found|in|part|from|happen\w*|resolved|fixed)\b)",
     re.IGNORECASE,
 )
-_IT = re.compile(r"\b(?P<word>its|it['’]s|it|his|her|him)\b", re.IGNORECASE)
+_IT = re.compile(rf"{ALONE[0]}(?P<word>its|it['’]s|it|his|her|him){ALONE[1]}", re.IGNORECASE)
 _IDLE_IT = re.compile(
     r"how\s+(?:is|are|goes)\b|how['’]s\b|what\s+time\b|\bgoing\b|\b(?:does|did|will)\s+it\s+take\b|\bit\s+takes?\b|"
     r"\bis\s+it\s+(?:possible|true|ok|okay|safe\s+to|a\s+good\s+idea|raining|late)\b|\b(?:do|doing)\s+it\b|\bgot\s+it\b|"
@@ -43,11 +43,11 @@ _IDLE_IT = re.compile(
 _THEM = re.compile(
     r"(?:(?P<before>\b(?:of|for|on|about|in|from|involving|naming|compare|between|behind|owns?|link|does|do|did|are|were|"
     r"have|share|with|to|around|by|involves?|mentions?|names?|touch|affect|contain|hit|explain|describe|against|close|summari[sz]e|merge|is|connects?|relates?))\s+)"
-    rf"(?P<all>(?:(?:all|both|each|every\s+one|any)\s+of\s+)?(?P<word>them|these|those|they)(?:\s+(?P<count>{NUMERAL}|\d{{1,2}}))?"
+    rf"(?P<all>(?:(?:all|both|each|every\s+one|any)\s+of\s+)?(?P<word>them|these|those|they){ALONE[1]}(?:\s+(?P<count>{NUMERAL}|\d{{1,2}}))?"
     rf"(?:\s+(?P<noun>{NOUN}|{LINE}|ones))?)\b(?!\s+(?:days?|hours?|weeks?|minutes?|months?|times?|from|since|with|that|which|who|sorted|ordered|by)\b)",
     re.IGNORECASE,
 )
-_THEIR = re.compile(r"\b(?P<all>their)\b", re.IGNORECASE)
+_THEIR = re.compile(rf"{ALONE[0]}(?P<all>their){ALONE[1]}", re.IGNORECASE)
 _ALL_OF = re.compile(
     rf"(?:(?P<before>\b(?:of|for|on|about|in|involving|compare|between|owns?|explain|describe|summari[sz]e|merge))\s+)"
     rf"(?P<all>all\s+(?P<count>{NUMERAL}|\d{{1,2}})(?:\s+of\s+(?:them|these|those))?(?:\s+(?P<noun>{NOUN}|{LINE}))?|each\s+one|all\s+of\s+(?:it|the\s+above)|the\s+lot|everything\s+listed)(?=\W|$)",
@@ -66,6 +66,7 @@ _OTHER = re.compile(rf"\bthe\s+other(?:\s+(?P<noun>one|{NOUN}|{LINE}))?(?P<genit
 
 
 def read_that(masked: str) -> Iterator[Mention]:
+    """As in "that host", "this line", "the incident" with nothing behind it that says which."""
     for match in _THAT.finditer(masked):
         kind = kind_of(match["noun"])
         if is_plural(match["noun"]) or _NAMED_THERE.match(masked[match.end() :]):
@@ -87,6 +88,7 @@ def read_that(masked: str) -> Iterator[Mention]:
 
 
 def read_it(masked: str) -> Iterator[Mention]:
+    """As in "it", "its", "that" and "his" or "her", unless the "it" stands for nothing."""
     for match in _POINTING.finditer(masked):
         genitive = bool(match["genitive"])
         end = match.end("genitive" if genitive else "that")
@@ -117,6 +119,7 @@ def _both(masked: str) -> Iterator[re.Match[str]]:
 
 
 def read_them(masked: str) -> Iterator[Mention]:
+    """As in "them", "both", "all three of those", "their"."""
     for match in (*_both(masked), *_ALL_OF.finditer(masked), *_THEM.finditer(masked)):
         if _PARTITIVE.search(masked[: match.start("all")]):
             continue
@@ -134,6 +137,7 @@ def read_them(masked: str) -> Iterator[Mention]:
 
 
 def read_other(masked: str) -> Iterator[Mention]:
+    """As in "the other one", "the other incident's"."""
     for match in _OTHER.finditer(masked):
         noun = match["noun"] or "one"
         if is_plural(noun) or (re.match(r"\s+\w", masked[match.end() :]) and match["noun"] is None):

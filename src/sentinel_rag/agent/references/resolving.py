@@ -49,7 +49,7 @@ def resolve(question: str, references: References, *, now: datetime) -> Resoluti
     correction = corrected(masked)
     if correction is not None and references.asked is not None:
         said = question[correction[0] : correction[1]].strip()
-        target = _by_incident_number(said, references.asked) or _single(said, references.corrected_list(), now)
+        target = _by_incident_number(said, references.asked) or _instead(said, references, references.asked, now)
         if isinstance(target, Unclear):
             return _asked_back(question, target, references, references.asked)
         if target is not None:
@@ -144,6 +144,25 @@ def _single(words: str, references: References, now: datetime) -> Found | Unclea
     elif len(chosen) == 1 and not whole(chosen[0][0], masked):
         return None
     return chosen[0][1] if len(chosen) == 1 else None
+
+
+def _instead(words: str, references: References, asked: AskedQuestion, now: datetime) -> Found | Unclear | None:
+    """What `words` put in the place of the last question's thing. A question that pointed into an earlier list ("the
+    first one of the first list") is corrected in that list, unless only the list on the screen has a thing of its kind.
+    """
+    shown = references.corrected_list()
+    here = _single(words, shown, now)
+    if not asked.spans or not asked.screen or asked.screen == shown.screen_number:
+        return here
+    there = _single(words, references.as_of(asked.screen), now)
+    if not isinstance(there, Found) or not isinstance(here, Found):
+        return there if isinstance(there, Found) else here
+    if there.items[0].key == here.items[0].key:
+        return here
+    fitting = [found for found in (there, here) if found.items[0].of_kind == asked.kind]
+    if len(fitting) == 1:
+        return fitting[0]
+    return Unclear("Do you mean the line of the last list, or of the list before?", (here.items[0], there.items[0]))
 
 
 def _by_incident_number(words: str, asked: AskedQuestion) -> Found | None:

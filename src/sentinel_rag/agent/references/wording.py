@@ -65,6 +65,8 @@ INCIDENT_SAID = re.compile(
 )
 """An incident that a question names by its number."""
 
+ALONE = r"(?<![\w@\\/])(?<!\w[.-])", r"(?![\w@\\/]|[.-]\w)"
+"""Before and behind a word that is no part of a name, as "it" is of `wks-it-01` and `it@contoso.example`."""
 MASK = "\ufffc"
 START, END = r"^[^\w\ufffc]*", r"[^\w\ufffc]*$"
 """Where a question begins and ends but for punctuation; a masked value is a word of it."""

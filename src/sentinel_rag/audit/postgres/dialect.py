@@ -27,6 +27,9 @@ _LONG_KEYS = {
 """Tables with a key that can be longer than an index of PostgreSQL takes (about 2 700 bytes): what to leave out of
 them, and what is unique instead. Two texts would need the same two hashes to be taken for one."""
 
+_LONG_KEY_EQUALS = re.compile(r"(?<!\S)(\S{1,80}) = (\S{1,80}) /\* a long key \*/")
+"""A comparison that says so uses that index too."""
+
 _MARK = re.compile(r"\?(\d*)")
 _TABLE = re.compile(r"(CREATE TABLE (?:IF NOT EXISTS )?\w+ \()(.*)\)( STRICT)?(, WITHOUT ROWID)?", re.DOTALL)
 _TYPES = (
@@ -42,6 +45,7 @@ def statement(sql: str) -> str:
     """A statement of the stores as PostgreSQL takes it: `?` and `?1` become `$1`."""
     if sql.startswith(("CREATE TABLE", "ALTER TABLE")):
         return _definition(sql)
+    sql = _LONG_KEY_EQUALS.sub(lambda found: _same_long_key(found[1], found[2]), sql)
     count = 0
 
     def mark(found: re.Match[str]) -> str:
@@ -50,6 +54,10 @@ def statement(sql: str) -> str:
         return f"${found[1] or count}"
 
     return _MARK.sub(mark, sql)
+
+
+def _same_long_key(one: str, other: str) -> str:
+    return f"({_HASHED.format(one)}) = ({_HASHED.format(other)}) AND {one} = {other}"
 
 
 def _definition(sql: str) -> str:

@@ -32,6 +32,12 @@ def flow_record(
             {"parameter": entry.name, "kind": str(value.kind), "text": value.text, "by": by}
             for value, by in said.items()
         ]
+    named += [
+        {"parameter": entry.name, "kind": str(each.value.kind), "text": each.value.text, "by": each.by}
+        for entry in judgement.arguments
+        for each in entry.links
+        if each.value not in {known.value for known in entry.naming}
+    ]
     found: dict[str, JsonValue] = {}
     if facts.handles:
         found["handles"] = {

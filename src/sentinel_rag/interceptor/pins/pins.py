@@ -24,6 +24,9 @@ from sentinel_rag.interceptor.policy import Policies, ToolPolicy
 from sentinel_rag.interceptor.upstream import Upstream, UpstreamTool
 
 LIST_SECONDS = 5.0
+FIRST_LIST_SECONDS = 15.0
+"""For a server that was not listed yet: its program may have to start first."""
+
 RELIST_SECONDS = 60.0
 MIN_GAP_SECONDS = 1.0
 """Between two rounds, however often a server says that its tools have changed."""
@@ -104,7 +107,8 @@ class Pins:
             if self._finished[server] != before or self._is_fresh(server):
                 return server in self._listed
             try:
-                tools = await upstream.list_tools(timeout_s=LIST_SECONDS)
+                patience = LIST_SECONDS if server in self._listed else FIRST_LIST_SECONDS
+                tools = await upstream.list_tools(timeout_s=patience)
             except UnavailableError as error:
                 _log.info("the tools of %s are not known: %s", server, error)
                 return server in self._listed

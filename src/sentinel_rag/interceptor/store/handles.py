@@ -4,7 +4,8 @@ has used it for a month: the session's row counts them, so that no call is the s
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -30,6 +31,16 @@ MAX_FORGOTTEN = 100
 """Sessions whose values are forgotten at a time."""
 
 
+MAX_PLACES = 2_000
+"""Places that one statement asks for."""
+
+_Place = tuple[int, str]
+"""A result of a session, and a pointer into it."""
+
+_Kept = tuple[Any, Label]
+"""A hidden value and its label."""
+
+
 @dataclass(frozen=True, slots=True)
 class Found:
     """A stored value and its label. `inside`: it is a part of what was hidden, so that it was found at all tells
@@ -49,7 +60,37 @@ class HandleStore:
     async def resolve(self, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
         """What each stands for. Raises NoSuchHandle if the session has not all of them, with the label of what the
         refusal tells."""
-        return await self._database.run(lambda connection: _find_all(connection, session_id, references))
+        stored = await self._stored(session_id, references)
+        found: dict[Reference, Found] = {}
+        told = BOTTOM
+        missing: NoSuchHandle | None = None
+        for reference in references:
+            try:
+                found[reference] = _find(stored, reference)
+            except NoSuchHandle as fault:
+                missing = fault
+                told = told.join(fault.told)
+        if missing is not None:
+            missing.told = join_all([told, *(each.label for each in found.values() if each.inside)])
+            raise missing
+        return found
+
+    async def known(self, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
+        """What each stands for of which the session has something; the others are left out."""
+        stored = await self._stored(session_id, references)
+        found: dict[Reference, Found] = {}
+        for reference in references:
+            with suppress(NoSuchHandle):
+                found[reference] = _find(stored, reference)
+        return found
+
+    async def _stored(self, session_id: str, references: Collection[Reference]) -> Mapping[_Place, _Kept]:
+        """The hidden values that the references name, or into which they lead. One statement for many, and beside the
+        writers: how many handles a call has must cost nobody else anything."""
+        places = list(dict.fromkeys(place for reference in references for place in _places(reference)))
+        if not places:
+            return {}
+        return await self._database.look(lambda connection: dict(_read(connection, session_id, places)))
 
     def keep(self, session_id: str, hidden: Collection[Hidden]) -> Work[object]:
         """The write that stores the hidden parts of a result; of one that comes when its session is closed, nothing."""
@@ -91,31 +132,31 @@ def next_result(connection: Connection, session_id: str) -> int:
     return int(row[0])
 
 
-def _find_all(connection: Connection, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
-    found: dict[Reference, Found] = {}
-    told = BOTTOM
-    missing: NoSuchHandle | None = None
-    for reference in references:
-        try:
-            found[reference] = _find(connection, session_id, reference)
-        except NoSuchHandle as fault:
-            missing = fault
-            told = told.join(fault.told)
-    if missing is not None:
-        missing.told = join_all([told, *(each.label for each in found.values() if each.inside)])
-        raise missing
-    return found
-
-
-def _find(connection: Connection, session_id: str, reference: Reference) -> Found:
+def _places(reference: Reference) -> Iterator[_Place]:
+    """Where the value may be stored, or what it is a part of; the longest path first."""
     for length in range(len(reference.path), -1, -1):
-        row: tuple[bytes, int, int] | None = connection.execute(
-            "SELECT value, sensitivity, integrity FROM handle WHERE session_id = ? AND result = ? AND pointer = ?",
-            [session_id, reference.result, pointer_text(reference.path[:length])],
-        ).fetchone()
-        if row is not None:
-            label = Label(Sensitivity(row[1]), Integrity(row[2]))
-            hidden: Any = msgspec.json.decode(row[0])
+        yield reference.result, pointer_text(reference.path[:length])
+
+
+def _read(connection: Connection, session_id: str, places: Sequence[_Place]) -> Iterator[tuple[_Place, _Kept]]:
+    for start in range(0, len(places), MAX_PLACES):
+        asked = places[start : start + MAX_PLACES]
+        marks = ", ".join(["(?, ?)"] * len(asked))
+        rows = connection.execute(
+            "SELECT handle.result, handle.pointer, value, sensitivity, integrity "  # noqa: S608  # marks of values
+            f"FROM (VALUES {marks}) AS place JOIN handle ON handle.session_id = ? AND handle.result = place.column1 "
+            "AND handle.pointer = place.column2 /* a long key */",
+            [*(each for place in asked for each in place), session_id],
+        )
+        for result, pointer, value, sensitivity, integrity in rows.fetchall():
+            label = Label(Sensitivity(sensitivity), Integrity(integrity))
+            yield (result, pointer), (msgspec.json.decode(value), label)
+
+
+def _find(stored: Mapping[_Place, _Kept], reference: Reference) -> Found:
+    for length, place in zip(range(len(reference.path), -1, -1), _places(reference), strict=True):
+        if place in stored:
+            hidden, label = stored[place]
             try:
                 return Found(step_into(hidden, reference.path[length:]), label, length < len(reference.path))
             except NoSuchHandle as fault:

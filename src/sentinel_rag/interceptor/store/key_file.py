@@ -16,6 +16,7 @@ from pathlib import Path
 from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.store.key_secrets import Pepper, make_pepper, read_pepper
+from sentinel_rag.records import begin_write_ahead
 
 PEPPER_SUFFIX = ".pepper"
 BUSY_SECONDS = 5.0
@@ -32,7 +33,7 @@ def open_key_file(path: Path) -> tuple[sqlite3.Connection, Pepper]:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
         with ExitStack() as opened:
             opened.enter_context(closing(connection))
-            connection.execute("PRAGMA journal_mode = WAL")
+            begin_write_ahead(connection)
             connection.execute("PRAGMA synchronous = FULL")
             with transaction(connection):  # of two processes that open a new file, one makes the pepper
                 pepper = _prepare(connection, path)

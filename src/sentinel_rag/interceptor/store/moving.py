@@ -53,6 +53,8 @@ _OF_STATE = (
     "key_journal",
 )
 _OF_KEYS = ("key_store", "api_key", "secret", "key_change")
+_NOT_MOVED = {"journal", "checkpoint", "segment", "open_call", "schema_version"}
+"""What goes its own way, or is made anew there."""
 _ROWS = 500
 
 
@@ -134,6 +136,12 @@ def _copy_all(target: Connection, folder: Path, lock: int) -> dict[str, int]:
     for file, tables in ((JOURNAL_FILE, _OF_STATE), (KEYS_FILE, _OF_KEYS)):
         with closing(sqlite3.connect(f"{(folder / file).absolute().as_uri()}?mode=ro", uri=True)) as source:
             there = {name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
+            unknown = sorted(name for name in there - _NOT_MOVED - {*tables} if not name.startswith("sqlite_"))
+            if unknown:
+                raise UnavailableError(
+                    f"{file} holds a table that this version does not move: {unknown[0]}. Nothing was moved.",
+                    next_step="Install the version that wrote it, and move with that.",
+                )
             counts |= {table: _copy_table(target, source, table) for table in tables if table in there}
     target.execute("SELECT setval(pg_get_serial_sequence('key_change', 'seq'), max(seq)) FROM key_change")
     return counts

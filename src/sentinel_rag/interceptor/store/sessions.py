@@ -95,7 +95,7 @@ class Session:
         self.key_id = key_id
         self.user_key_id = user_key_id
         self._of_key = of_key or _OfKey()
-        (self._of_key.opened_by_agent if user_key_id is None else self._of_key.opened_by_person).add(self)
+        self._of_key.add(self)
         self.context = BOTTOM
         self.closed = False
         self.named: dict[NamedValue, str] = {}
@@ -110,9 +110,8 @@ class Session:
             for other in self._of_key.opened_by_agent:
                 other.context = other.context.join(raised)
         by_agent = self.user_key_id is None and label != BOTTOM
-        if by_agent and self._of_key.opened_by_person:
-            for other in self._of_key.opened_by_person:
-                other.context = other.context.join(label)
+        if by_agent:
+            self._of_key.raise_persons(label)
         session_id, key_id = self.session_id, self.key_id
 
         def write(connection: Connection) -> None:
@@ -218,11 +217,26 @@ class _ClosedAlready(Exception):
 class _OfKey:
     """The sessions of one key in this process, by who opened them."""
 
-    __slots__ = ("__weakref__", "opened_by_agent", "opened_by_person")
+    __slots__ = ("__weakref__", "_persons_have", "opened_by_agent", "opened_by_person")
 
     def __init__(self) -> None:
         self.opened_by_agent: weakref.WeakSet[Session] = weakref.WeakSet()
         self.opened_by_person: weakref.WeakSet[Session] = weakref.WeakSet()
+        self._persons_have = BOTTOM
+
+    def add(self, session: Session) -> None:
+        if session.user_key_id is None:
+            self.opened_by_agent.add(session)
+        else:
+            self.opened_by_person.add(session)
+            self._persons_have = BOTTOM
+
+    def raise_persons(self, label: Label) -> None:
+        """Raise the sessions that persons opened; where all have that label already, none is looked at."""
+        if not label.flows_to(self._persons_have):
+            for each in self.opened_by_person:
+                each.context = each.context.join(label)
+            self._persons_have = self._persons_have.join(label)
 
 
 class SessionStore:
@@ -410,8 +424,13 @@ def _read(
     row = connection.execute(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
     ).fetchone()
+    return row, named_in_file(connection, session_id)
+
+
+def named_in_file(connection: Connection, session_id: str) -> Mapping[NamedValue, str]:
+    """What is named in a session, and who says so, as every process sees it."""
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
-    return row, {NamedValue(kind, text): source for kind, text, source in named}
+    return {NamedValue(kind, text): source for kind, text, source in named}
 
 
 def _seen(label: Label) -> str:

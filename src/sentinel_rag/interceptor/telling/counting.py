@@ -133,14 +133,14 @@ class RecordCounts:
                 self._open[event.audit_id] = (event.tool, event.server)
                 if event.context_before != event.context_after:
                     self._raised.add(event.context_after.sensitivity.name, event.context_after.integrity.name)
-            case CallRefused():
-                decision = "denied" if event.http_status == 403 else "refused"
-                self._calls.add(event.tool or UNKNOWN, decision, event.reason.value)
             case CallOutcome():
                 tool, server = self._open.pop(event.audit_id, (UNKNOWN, UNKNOWN))
                 self._results.add(tool, event.status.value, "" if event.reason is None else event.reason.value)
                 if event.duration_ms is not None:
                     self._upstream.observe(event.duration_ms / 1e3, server)
+            case CallRefused():
+                decision = "denied" if event.http_status == 403 else "refused"
+                self._calls.add(event.tool or UNKNOWN, decision, event.reason.value)
             case ContextRaised():
                 if event.context_before != event.context_after:
                     self._raised.add(event.context_after.sensitivity.name, event.context_after.integrity.name)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from functools import lru_cache
 from typing import assert_never
 
 from starlette.requests import Request
@@ -16,9 +17,21 @@ from sentinel_rag.audit import AuditEvent, CallIntended, CallOutcome, CallRefuse
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, Upstream, UpstreamReply, UpstreamTool
-from sentinel_rag.telemetry import AnySpan, Kind, Span, continuing, current_span, start_span, tracing
+from sentinel_rag.telemetry import (
+    NO_SPAN,
+    AnySpan,
+    Kind,
+    Span,
+    Told,
+    continuing,
+    current_span,
+    start_span,
+    tracing,
+)
 
 CALL = "tools/call"
+_Judged = tuple[str, str, Label, Label, str | None]
+"""Rule, server, label, context afterwards, approval."""
 
 
 class RecordSpans:
@@ -31,7 +44,7 @@ class RecordSpans:
         match event:
             case CallIntended():
                 call = (event.audit_id, event.tool, event.session_id)
-                judged = (event.rule_id, event.server, event.approval_id, event.label, event.context_after)
+                judged = (event.rule_id, event.server, event.label, event.context_after, event.approval_id)
                 span.defer(_tell_intended, call, judged)
             case CallRefused():
                 _tell_call(span, event.audit_id, event.tool, event.session_id)
@@ -39,7 +52,7 @@ class RecordSpans:
                 span.set("sentinel.reason", event.reason.value)
                 span.set("sentinel.rule.id", event.rule_id)
                 span.set("sentinel.approval.id", event.approval_id)
-                _tell_status(span, event.http_status)
+                span.update(_status(event.http_status))
                 if event.label is not None:
                     span.update(_LABEL[event.label])
                 if event.context is not None:
@@ -127,15 +140,23 @@ def _tell_call(span: AnySpan, audit_id: str, tool: str | None, session_id: str |
     span.set("session.id", session_id)
 
 
-def _tell_intended(span: Span, call: tuple[str, str, str], judged: tuple[str, str, str | None, Label, Label]) -> None:
-    _tell_call(span, *call)
-    rule_id, server, approval_id, label, context = judged
-    span.set("sentinel.outcome", "allowed")
-    span.set("sentinel.rule.id", rule_id)
-    span.set("sentinel.server", server)
-    span.set("sentinel.approval.id", approval_id)
-    span.update(_LABEL[label])
-    span.update(_CONTEXT[context])
+def _tell_intended(span: Span, call: tuple[str, str, str], judged: _Judged) -> None:
+    audit_id, tool, session_id = call
+    if span.name == CALL:
+        span.name = f"{CALL} {tool}"
+    approval_id = judged[4]
+    span.attributes["sentinel.audit.id"] = audit_id
+    span.attributes["session.id"] = session_id
+    if approval_id is not None:
+        span.attributes["sentinel.approval.id"] = approval_id
+    span.share(_allowed(tool, *judged[:4]))
+
+
+@lru_cache(maxsize=512)
+def _allowed(tool: str, rule_id: str, server: str, label: Label, context: Label) -> Told:
+    """What all calls of a tool tell that one rule let pass at the same labels."""
+    about = {"tool.name": tool, "gen_ai.tool.name": tool, "sentinel.outcome": "allowed", "sentinel.rule.id": rule_id}
+    return Told({**about, "sentinel.server": server, **_LABEL[label], **_CONTEXT[context]})
 
 
 def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, duration_ms: float | None) -> None:
@@ -145,8 +166,8 @@ def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, durati
 
 
 def request_span(request: Request) -> AnySpan:
-    """The span of a request that a key was admitted with: whoever has none costs nothing here."""
-    return start_span(f"{request.method} {request.url.path}", Kind.SERVER)
+    """The span of a POST that a key was admitted with: whoever has none costs nothing here."""
+    return start_span(f"POST {request.scope['route'].path}", Kind.SERVER) if tracing() else NO_SPAN
 
 
 @contextmanager
@@ -165,12 +186,16 @@ def message_span(place: object) -> Iterator[None]:
 def tell_status(span: AnySpan, route: str, status: int) -> None:
     """What a POST to `route` was answered with."""
     if span.recording:
-        span.update({"http.request.method": "POST", "http.route": route})
-        _tell_status(span, status)
+        span.share(_answered(route, status))
 
 
-def _tell_status(span: AnySpan, status: int) -> None:
-    span.set("http.response.status_code", status)
+@lru_cache(maxsize=128)
+def _answered(route: str, status: int) -> Told:
+    return Told({"http.request.method": "POST", "http.route": route, **_status(status)})
+
+
+def _status(status: int) -> Mapping[str, int]:
+    return {"http.response.status_code": status}
 
 
 def _levels(of: str) -> Mapping[Label, Mapping[str, str]]:

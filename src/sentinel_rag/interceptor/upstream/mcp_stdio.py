@@ -11,6 +11,7 @@ import itertools
 import logging
 from collections import OrderedDict
 from collections.abc import Callable, Iterable
+from dataclasses import dataclass
 from typing import Any
 from weakref import WeakValueDictionary
 
@@ -29,7 +30,7 @@ from sentinel_rag.interceptor.upstream.mcp_messages import (
     speaks_stateless,
 )
 from sentinel_rag.interceptor.upstream.port import Owner, Unanswered, UpstreamReply, UpstreamTool
-from sentinel_rag.interceptor.upstream.stdio_child import KILL_AFTER_S, Child, Launch
+from sentinel_rag.interceptor.upstream.stdio_child import KILL_AFTER_S, Answer, Child, Launch
 from sentinel_rag.interceptor.upstream.tool_list import NoList, all_pages
 from sentinel_rag.interceptor.upstream.tool_result import reply_of
 from sentinel_rag.interceptor.upstream.unanswered import away, busy, timed_out, unusable
@@ -37,6 +38,9 @@ from sentinel_rag.telemetry import traceparent
 
 PROBE_S = 5.0
 """How long a server may think about `server/discover`; older ones may not answer what they do not know."""
+
+START_S = 60.0
+"""How long a process may take until it serves. Who waited less leaves, and the next one waits for the same process."""
 
 UNSUPPORTED_VERSION = -32022
 LOG_BYTES, LOG_WINDOW_S = 256_000, 3_600.0
@@ -48,6 +52,16 @@ _NOBODY: Owner = ("", "")
 _NOT_READY = away("The tool server ended before it was ready.", may_have_run=False)
 
 _log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class _Start:
+    """A process that has not agreed on the protocol yet, and what it was asked so far; `began` is the loop's time."""
+
+    child: Child
+    began: float
+    discover: tuple[int, Answer] | None = None
+    initialize: Answer | None = None
 
 
 class McpStdioUpstream:
@@ -79,6 +93,7 @@ class McpStdioUpstream:
         self._idle_s = idle_s
         self._ids = itertools.count(1)
         self._children: OrderedDict[Owner, Child] = OrderedDict()
+        self._begun: dict[Owner, _Start] = {}
         self._ending: set[Child] = set()
         self._starting = 0
         self._opening: WeakValueDictionary[Owner, asyncio.Lock] = WeakValueDictionary()
@@ -142,14 +157,17 @@ class McpStdioUpstream:
 
     async def end_session(self, *, principal: str, session_id: str) -> None:
         """See `Upstream.end_session`. Calls of that session that still run keep their process until they end."""
-        child = self._children.get((principal, session_id))
+        owner = (principal, session_id)
+        child = self._children.get(owner)
         if child is not None:
-            self._retire((principal, session_id), child)
+            self._retire(owner, child)
+        self._abandon(owner)
 
     async def aclose(self) -> None:
         """End every process, for certain."""
-        children = [*self._children.values(), *self._ending]
+        children = [*self._children.values(), *(start.child for start in self._begun.values()), *self._ending]
         self._children.clear()
+        self._begun.clear()
         for child in children:
             child.end()
         try:
@@ -189,37 +207,63 @@ class McpStdioUpstream:
                 return child
             if child is not None:
                 self._retire(owner, child)
-            if not self._room():
+            begun = self._begun.pop(owner, None)
+            if begun is None and not self._room():
                 return busy()
             self._starting += 1
             try:
-                opened = await self._open()
+                opened = await self._open(owner, begun)
             finally:
                 self._starting -= 1
             if isinstance(opened, Child):
                 self._children[owner] = opened
             return opened
 
-    async def _open(self) -> Child | Unanswered:
-        """A new process that has agreed on the protocol."""
+    async def _open(self, owner: Owner, begun: _Start | None) -> Child | Unanswered:
+        """A process that has agreed on the protocol: the one that was `begun`, or a new one."""
         while True:
-            child = self._new_child()
             try:
-                await child.start(self._launch)
+                start = begun or await self._start()
             except OSError as error:
                 _log.warning("tool server %s: cannot be started: %s", self._name, error.strerror)
                 return away("The tool server cannot be started.", may_have_run=False)
-            fault: Unanswered | None = _NOT_READY
+            begun = None
+            if start.child.idle_timer is not None:
+                start.child.idle_timer.cancel()
             asked = self._era
             try:
-                fault = await self._agree(child)
-            finally:
-                if fault is not None:
-                    self._end(child)
+                fault = await self._agree(start)
+            except asyncio.CancelledError:  # whoever waited has left
+                self._keep_starting(owner, start)
+                raise
+            except BaseException:
+                self._end(start.child)
+                raise
             if fault is None:
-                return child
+                return start.child
+            self._end(start.child)
             if asked is self._era:
                 return fault
+
+    async def _start(self) -> _Start:
+        child = self._new_child()
+        await child.start(self._launch)
+        return _Start(child, asyncio.get_running_loop().time())
+
+    def _keep_starting(self, owner: Owner, start: _Start) -> None:
+        """Leave a slow process its time: one that was begun anew for each caller would never serve."""
+        loop = asyncio.get_running_loop()
+        left = start.began + START_S - loop.time()
+        if start.child.usable and left > 0:
+            self._begun[owner] = start
+            start.child.idle_timer = loop.call_later(left, self._abandon, owner)
+        else:
+            self._end(start.child)
+
+    def _abandon(self, owner: Owner) -> None:
+        start = self._begun.pop(owner, None)
+        if start is not None:
+            self._end(start.child)
 
     def _new_child(self) -> Child:
         return Child(
@@ -230,24 +274,21 @@ class McpStdioUpstream:
             guard=self._guard,
         )
 
-    async def _agree(self, child: Child) -> Unanswered | None:
-        era = self._era
+    async def _agree(self, start: _Start) -> Unanswered | None:
+        """None once the process serves. Goes on where it was left, so nothing is asked twice."""
+        child, era = start.child, self._era
         if era is None:
-            discover = request(Era.STATELESS, next(self._ids), "server/discover", {})
-            try:
-                async with asyncio.timeout(PROBE_S):
-                    found = await child.ask(discover)
-                era = Era.STATELESS if speaks_stateless(found) else Era.SESSIONS
-            except TimeoutError:
-                era = Era.SESSIONS
-            finally:
-                assert discover.request_id is not None
-                child.forget(discover.request_id)
-            if not child.usable:
+            era = await self._era_of(start)
+        if start.discover is not None:
+            child.forget(start.discover[0])
+        if not child.usable:
+            if self._era is None:
                 self._era = Era.SESSIONS  # it may have died of the question: a fresh one is not asked
-                return _NOT_READY
+            return _NOT_READY
         if era is Era.SESSIONS:
-            answer = await child.ask(initialize(next(self._ids)))
+            if start.initialize is None:
+                start.initialize = child.ask(initialize(next(self._ids)))
+            answer = await asyncio.shield(start.initialize)
             if isinstance(answer, Unanswered):
                 return _NOT_READY
             if "error" in answer:
@@ -260,14 +301,27 @@ class McpStdioUpstream:
         self._era = child.era = era
         return None
 
+    async def _era_of(self, start: _Start) -> Era:
+        if start.discover is None:
+            request_id = next(self._ids)
+            start.discover = request_id, start.child.ask(request(Era.STATELESS, request_id, "server/discover", {}))
+        try:
+            async with asyncio.timeout_at(start.began + PROBE_S):
+                return Era.STATELESS if speaks_stateless(await asyncio.shield(start.discover[1])) else Era.SESSIONS
+        except TimeoutError:
+            return Era.SESSIONS
+
     def _room(self) -> bool:
         """Whether a further process may start; the one that was idle longest gives way."""
-        if len(self._children) + self._starting < self._max_children:
+        if len(self._children) + len(self._begun) + self._starting < self._max_children:
             return True
         for owner, child in self._children.items():
             if not child.busy:
                 self._retire(owner, child)
                 return True
+        for owner in self._begun:  # nobody waits for it
+            self._abandon(owner)
+            return True
         return False
 
     def _retire(self, owner: Owner, child: Child) -> None:

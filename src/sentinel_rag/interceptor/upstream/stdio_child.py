@@ -41,6 +41,9 @@ CLOSE_AFTER_S = 1.0
 SIGN_OF_LIFE_S = 1.0
 """How long a process that did not answer a call may take to answer a ping before the next call gets a fresh one."""
 
+Answer = asyncio.Future[dict[str, Any] | Unanswered]
+"""What a request gets: the server's message, or why there is none. It never fails."""
+
 
 @dataclass(frozen=True, slots=True)
 class Launch:
@@ -73,7 +76,7 @@ class Child(asyncio.SubprocessProtocol):
         self._tools_changed = tools_changed
         self._guard = guard
         self._loop = asyncio.get_running_loop()
-        self._pending: dict[int, asyncio.Future[dict[str, Any] | Unanswered]] = {}
+        self._pending: dict[int, Answer] = {}
         self._received = bytearray()
         self._scanned = 0
         self._noise = 0
@@ -105,10 +108,10 @@ class Child(asyncio.SubprocessProtocol):
                 await self._spoke.wait()
         return self.usable and self._spoke.is_set()
 
-    def ask(self, message: Message) -> asyncio.Future[dict[str, Any] | Unanswered]:
-        """Send a request, once; the future gets its answer, or why there is none. It never fails."""
+    def ask(self, message: Message) -> Answer:
+        """Send a request, once."""
         assert message.request_id is not None
-        waiting: asyncio.Future[dict[str, Any] | Unanswered] = self._loop.create_future()
+        waiting: Answer = self._loop.create_future()
         if self._write(message.body):
             self._pending[message.request_id] = waiting
         else:

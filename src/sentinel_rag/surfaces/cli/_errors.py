@@ -14,6 +14,7 @@ from sentinel_rag.surfaces.cli._examples import EXAMPLES
 from sentinel_rag.surfaces.cli._safe_text import safe
 
 _RIGHTS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
+_ROOM = "Free some disk space, or set SENTINEL_HOME to a folder on another disk, and repeat the command."
 _ERRNO = re.compile(r"\[Errno \d+\] ")
 _NAMES_A_COMMAND = re.compile(r"\b(?:sentinel|pip|make|az) [a-z-]")
 
@@ -22,15 +23,17 @@ def report(error: SentinelError, *, as_json: bool, command: str = "") -> None:
     """Write `error` to standard error, or as an object with `error` to standard output for `--json`. It ends with what
     to type: the next step, or where that names no command, an example of `command` that is right."""
     problems = error.problems if isinstance(error, ConfigurationError) else ()
+    # Whoever met the full disk may have taken it for a matter of rights.
+    next_step = _ROOM if _is_of_full_disk(error) else error.next_step
     if as_json:
-        print(json.dumps({"error": {**error.to_dict(), "problems": list(problems)}}))
+        print(json.dumps({"error": {**error.to_dict(), "next_step": next_step, "problems": list(problems)}}))
         return
     print(f"sentinel: {_said(str(error))}", file=sys.stderr)
     for problem in problems:
         print(f"  - {_said(problem)}", file=sys.stderr)
-    if error.next_step:
-        print(f"  Next: {_said(error.next_step)}", file=sys.stderr)
-    if command and not _NAMES_A_COMMAND.search(error.next_step):
+    if next_step:
+        print(f"  Next: {_said(next_step)}", file=sys.stderr)
+    if command and not _NAMES_A_COMMAND.search(next_step):
         print(f"  {_to_type(error, command)}", file=sys.stderr)
 
 
@@ -58,12 +61,13 @@ def of_the_system(error: Exception) -> SentinelError | None:
             f"{error.filename} cannot be used: {error.strerror}.",
             next_step="Give this account the rights to it, or name another place; sentinel doctor looks at each.",
         )
-    if not (isinstance(error, OSError) and error.errno == errno.ENOSPC) and "No space left on device" not in str(error):
+    if not _is_of_full_disk(error):
         return None
-    return UnavailableError(
-        "There is no space left on the device, so nothing more could be written.",
-        next_step="Free some disk space, or set SENTINEL_HOME to a folder on another disk, and repeat the command.",
-    )
+    return UnavailableError("There is no space left on the device, so nothing more could be written.", next_step=_ROOM)
+
+
+def _is_of_full_disk(error: Exception) -> bool:
+    return (isinstance(error, OSError) and error.errno == errno.ENOSPC) or "No space left on device" in str(error)
 
 
 def report_fault(error: Exception) -> None:

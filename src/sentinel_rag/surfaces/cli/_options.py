@@ -19,8 +19,19 @@ OTHER_WORDS = {
     "help": "sentinel --help",
     "version": "sentinel --version",
     "start": "sentinel up",
+    "incidents": 'sentinel ask "which incidents are open?"',
+    "alerts": 'sentinel ask "which alerts came in the last 24 hours?"',
+    "init": "sentinel demo",
+    "web": "sentinel up --web",
 }
 """What people type who know other programs."""
+_SAME_DEED = (
+    ("add", "create", "new", "make", "generate"),
+    ("list", "ls", "show", "status", "tables", "templates"),
+    ("revoke", "remove", "delete", "rm", "disable"),
+)
+"""Words for what is done to the things of a group, of which each group knows its own."""
+_UNKNOWN = re.compile(r"unrecognized arguments: (--[\w-]+)")
 
 
 def command(
@@ -99,8 +110,15 @@ class Parser(argparse.ArgumentParser):
             known = next((each.choices for each in self._actions if isinstance(each, argparse._SubParsersAction)), {})
             if meant := _meant(self.prog, found[2], list(known)):
                 return meant if meant.endswith("--help") else f"{meant} (or {self.prog} --help)"
+        if (found := _UNKNOWN.match(message)) and (near := self._option_like(found[1])):
+            return f"{near} instead of {found[1]} ({self.prog} --help tells the rest)"
         example = EXAMPLES.get(self.prog)
         return f"{self.prog} --help" if example is None else f"{example} ({self.prog} --help tells the rest)"
+
+    def _option_like(self, typed: str) -> str:
+        import difflib
+
+        return next(iter(difflib.get_close_matches(typed, self._option_string_actions, n=1)), "")
 
 
 def _meant(prog: str, typed: str, known: list[str]) -> str:
@@ -110,9 +128,12 @@ def _meant(prog: str, typed: str, known: list[str]) -> str:
 
     from sentinel_rag.surfaces.cli._safe_text import safe
 
-    if typed in OTHER_WORDS:
+    alike = {word for deed in _SAME_DEED if typed in deed for word in deed}
+    if own := [name for name in known if name in alike and prog != "sentinel"]:
+        return f"{prog} {own[0]}"
+    if prog == "sentinel" and typed in OTHER_WORDS:
         return OTHER_WORDS[typed]
-    if within := [name for name in EXAMPLES if name.endswith(f" {typed}")]:
+    if prog == "sentinel" and (within := [name for name in EXAMPLES if name.endswith(f" {typed}")]):
         return within[0]
     if near := difflib.get_close_matches(typed.casefold(), known, n=1):
         return f"{prog} {near[0]}"

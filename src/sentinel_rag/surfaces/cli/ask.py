@@ -8,14 +8,15 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
+from sentinel_rag.assembly.home_folders import workspace_folder
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
-from sentinel_rag.settings import load_settings
+from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import user_session
-from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones
 
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
@@ -42,17 +43,21 @@ def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: boo
             client.workspace = workspace
             answer = client.ask(question, keep(progress))
         print_result(answer, as_json=as_json, evidence=evidence)
-        hint_at_empty_workspace(answer)
+        hint_at_empty_workspace(answer, settings)
         sys.stdout.flush()  # the person reads while private zones are stopped
     return EXIT_CODES[answer.outcome]
 
 
-def hint_at_empty_workspace(answer: Answer) -> None:
-    """Tell on standard error how to fill a workspace that holds nothing of what was asked about."""
+def hint_at_empty_workspace(answer: Answer, settings: Settings) -> None:
+    """Tell on standard error how to fill a workspace that holds nothing of what was asked about, and that the sample
+    estate is still there: the first import, of whatever, has the questions go elsewhere."""
     if answer.coverage and all(coverage["table_rows"] == 0 for coverage in answer.coverage):
+        asked = answer.coverage[0]["workspace"]
+        sample = asked != SAMPLE_WORKSPACE and workspace_folder(settings.home, SAMPLE_WORKSPACE).exists()
         print(
-            f"The workspace {answer.coverage[0]['workspace']!r} has no such rows yet. Fill it: "
-            "sentinel workspace import FILE, or sentinel workspace generate",
+            f"The workspace {asked!r} has no such rows yet. Fill it: "
+            "sentinel workspace import FILE, or sentinel workspace generate"
+            f"{'; or ask the sample estate: --workspace sample' if sample else ''}",
             file=sys.stderr,
         )
 

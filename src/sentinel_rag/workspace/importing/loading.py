@@ -30,6 +30,7 @@ from sentinel_rag.workspace.importing.raw_rows import (
     without_open_quotes,
 )
 from sentinel_rag.workspace.importing.reports import ImportReport, Misfit, Reject
+from sentinel_rag.workspace.importing.table_choice import NO_KNOWN_TABLE
 from sentinel_rag.workspace.kql_types import quote_name, quote_text
 from sentinel_rag.workspace.migrations import column_definition, create_table_sql
 from sentinel_rag.workspace.store import read_schema
@@ -78,7 +79,7 @@ def load(
         loaded = _fill(cursor, destination.table, known, plan)
     if destination.assumed:
         require_type(cursor, destination.table)
-    notes = [*rows.notes, *headers.notes, f"Table chosen by {destination.reason}."]
+    notes = [*rows.notes, *headers.notes, _choice(destination)]
     if time_note:
         notes.append(time_note)
     return ImportReport(
@@ -94,6 +95,12 @@ def load(
         new_columns=loaded.added,
         notes=tuple(notes),
     )
+
+
+def _choice(destination: Destination) -> str:
+    if destination.reason == NO_KNOWN_TABLE:
+        return f"{NO_KNOWN_TABLE}, so {destination.table} was made; to choose another: --table NAME"
+    return f"Table chosen by {destination.reason}."
 
 
 @dataclass(frozen=True, slots=True)

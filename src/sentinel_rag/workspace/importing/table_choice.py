@@ -17,6 +17,8 @@ Schema = Mapping[str, Mapping[str, str]]
 
 _EVERYWHERE = frozenset({"TenantId", "TimeGenerated", "Type", "SourceSystem", "Computer", "_ResourceId", "Timestamp"})
 _LEAST_OVERLAP = 0.6
+NO_KNOWN_TABLE = "No known table has its columns"
+"""Why a new table is made for a file."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
 
@@ -71,7 +73,7 @@ def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple
             f"{path} has one column and fits no known table, so it is probably not an export.",
             next_step=f"If it is one, say where it belongs: --table {custom}",
         )
-    return custom, "no known table has its columns"
+    return custom, NO_KNOWN_TABLE
 
 
 def _table_in_name(stem: str, schema: Schema) -> str:

@@ -31,6 +31,10 @@ def test_an_approval_that_appears_is_told_in_every_view_and_tab_and_goes_when_it
     web.person("dana-waiting").ask(ISOLATE)
     expect(page.get_by_text("A call waits for your decision: isolate")).to_be_visible()
     expect(page).to_have_title("(1) Ask - Sentinel RAG")
+    # It stays in sight of whoever asks far down a long conversation.
+    page.locator("main").evaluate("main => { main.style.minHeight = '5000px'; scrollTo(0, 3000); }")
+    expect(page.get_by_text("A call waits for your decision: isolate")).to_be_in_viewport()
+    page.locator("main").evaluate("main => { main.style.minHeight = ''; }")
     link = page.get_by_role("navigation", name="Views").get_by_role("link", name="Approvals 1 waiting")
     expect(link).to_be_visible()
     expect(other.get_by_role("region", name="Waiting").get_by_role("link", name="isolate")).to_be_visible()

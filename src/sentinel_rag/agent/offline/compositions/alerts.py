@@ -52,7 +52,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         incident = alert.incident
     suggestions: tuple[str, ...] = ()
     if len(items) > 1:
-        suggestions = ("Details of [1]", "+-10 minutes around alert [1]", "Top accounts by distinct alerts")
+        suggestions = ("Details of [1]", "10 minutes before and after alert [1]", "Top accounts by distinct alerts")
     return Composed(
         items=items,
         first=plan.first,

@@ -135,7 +135,9 @@ def _say_totals(writer: AnswerWriter, run: ToolRun) -> None:
 def _values(run: ToolRun) -> list[Echo]:
     """The values with which a template was run, which tell the runs of one answer apart."""
     given = run.call.arguments.get("parameters")
-    return [Echo(str(value)) for value in given.values()] if isinstance(given, Mapping) else []
+    if not isinstance(given, Mapping):
+        return []
+    return [Echo(f"{name} {value}" if isinstance(value, int) else str(value)) for name, value in given.items()]
 
 
 def _for_values(run: ToolRun) -> str:

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
+from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.classified import classifications_said, negates
 from sentinel_rag.agent.offline.plan import Plan, View
@@ -67,6 +68,8 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
     if reading.has(r"all|every|each") and reading.status:
         writer.lines.insert(place, Line("These are those of which it is true; ask for the others too.", fixed=True))
         return
+    if reading.has(cues.LOGS) and not reading.has(f"{cues.ALERT}|{cues.INCIDENT}"):
+        return  # no alert does not mean that nobody signed in
     decided = reading.has(_EXISTS) and not reading.has(f"{_NOT_EXISTS}|{_OPEN_ENDED}")
     if not decided or unused_words(reading, str(dict(run.call.arguments))) or run.at("/coverage/partial"):
         return

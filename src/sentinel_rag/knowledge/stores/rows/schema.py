@@ -14,6 +14,7 @@ from pathlib import Path
 
 from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.records import begin_write_ahead
 
 VERSION = 1
 BUSY_MILLISECONDS = 30_000
@@ -70,7 +71,7 @@ def open_file(path: Path) -> sqlite3.Connection:
         )
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
-            connection.execute("PRAGMA journal_mode = WAL")
+            begin_write_ahead(connection)
             _make(connection)
         elif version > VERSION:
             raise UnavailableError(

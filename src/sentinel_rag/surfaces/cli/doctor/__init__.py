@@ -10,10 +10,10 @@ import json
 from collections.abc import Callable, Iterator
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings import load_settings
+from sentinel_rag.settings import load_settings, misspelt_settings
 from sentinel_rag.surfaces.cli._safe_text import safe
 from sentinel_rag.surfaces.cli.doctor import _machine, _services, _sources, _telemetry
-from sentinel_rag.surfaces.cli.doctor._finding import Check, Finding, Level, fine, guarded, told
+from sentinel_rag.surfaces.cli.doctor._finding import Check, Finding, Level, fine, guarded, told, warning
 
 MARKS = {Level.OK: "ok  ", Level.WARN: "warn", Level.FAIL: "FAIL"}
 
@@ -52,7 +52,12 @@ def _examine() -> Iterator[Finding]:
     except ConfigurationError as error:
         yield told("settings", error)
         return
-    yield fine("settings", f"model {settings.model}, time zone {settings.timezone}")
+    told_of = f"model {settings.model}, time zone {settings.timezone}"
+    misspelt = "; ".join(f"{name} is no setting, {near} is" for name, near in misspelt_settings().items())
+    if misspelt:
+        yield warning("settings", f"{told_of}; in the environment {misspelt}", "Rename it if it is meant for this.")
+    else:
+        yield fine("settings", told_of)
     checks: tuple[tuple[str, Check], ...] = (
         ("home folder", _machine.home),
         ("disk", _machine.disk),

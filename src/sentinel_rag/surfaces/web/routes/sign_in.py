@@ -38,7 +38,12 @@ async def once(token: LinkToken, web: Parts) -> Response:
         raise _no_link()
     # Opening the page spends nothing: what looks at links ahead of people does not sign in.
     return HTMLResponse(
-        page("Sign in", '<form method="post"><button autofocus>Sign in as the owner of this machine</button></form>')
+        page(
+            "Sign in",
+            "<h1>Sentinel RAG</h1>"
+            "<p>This link signs in whoever runs it, once. Everybody else has a name and a password.</p>"
+            '<form method="post"><button autofocus>Sign in as the owner of this machine</button></form>',
+        )
     )
 
 
@@ -57,13 +62,13 @@ async def session(sign_in: SignedIn, web: Parts) -> dict[str, Any]:
 
 @router.delete("/session", status_code=204, summary="Sign out")
 async def sign_out(sign_in: SignedIn, web: Parts) -> Response:
-    await anyio.to_thread.run_sync(partial(web.people.end, sign_in.account.user_id, sign_in.sign_in_id))
+    await anyio.to_thread.run_sync(partial(web.people.sign_ins.end, sign_in.account.user_id, sign_in.sign_in_id))
     return Response(status_code=204) if sign_in.program else _without_cookie(web)
 
 
 @router.delete("/sessions", status_code=204, summary="Sign out everywhere: every browser of yours, this one too")
 async def sign_out_everywhere(sign_in: Browser, web: Parts) -> Response:
-    await anyio.to_thread.run_sync(web.people.end_browsers, sign_in.account.user_id)
+    await anyio.to_thread.run_sync(web.people.sign_ins.end_browsers, sign_in.account.user_id)
     return _without_cookie(web)
 
 
@@ -80,7 +85,7 @@ async def signed(web: Web, account: Account, respond: Callable[[Opened], Respons
     """The response to a person who has just signed in, with the cookie."""
     terms = web.terms
     opened = await anyio.to_thread.run_sync(
-        partial(web.people.begin, account.user_id, lasts=terms.lasts, idle=terms.idle)
+        partial(web.people.sign_ins.begin, account.user_id, lasts=terms.lasts, idle=terms.idle)
     )
     log.info("signed in: %s", account.name)
     response = respond(opened)
@@ -100,7 +105,8 @@ def page(title: str, body: str) -> str:
     """A page of this surface's own, which loads nothing. `body` is HTML that is safe already."""
     return (
         f'<!doctype html><html lang="en"><meta charset="utf-8"><title>{html.escape(title)}</title>'
-        f'<meta name="viewport" content="width=device-width"><body>{body}</body></html>'
+        f'<meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark">'
+        f"<body>{body}</body></html>"
     )
 
 
@@ -143,7 +149,9 @@ def _without_cookie(web: Web) -> Response:
 
 
 def _no_link() -> Problem:
-    return Problem(404, "not_found", "There is no such link, or it was used or is over.", "sentinel users link")
+    return Problem(
+        404, "not_found", "There is no such link, or it was used or is over.", "For a new one run: sentinel users link"
+    )
 
 
 def _session(web: Web, account: Account, csrf: str | None, ends_at: str) -> dict[str, Any]:
