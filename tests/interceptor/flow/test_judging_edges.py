@@ -34,6 +34,16 @@ tools:
       - {rule_id: to_the_world, condition: "text == 'world'", taint_level: LOW,
          accepts: {indicator: {sensitivity: LOW, integrity: UNTRUSTED}}}
       - {rule_id: to_us, condition: "true", taint_level: LOW}
+  - name: post
+    effect: external
+    named_limit: 1
+    parameters:
+      - {name: host, type: string, attest: host, accepts: {sensitivity: HIGH, integrity: UNTRUSTED}}
+      - {name: to, type: string, accepts: {sensitivity: HIGH, integrity: UNTRUSTED}}
+    taint_rules:
+      - {rule_id: post_to_the_world, condition: "to == 'world'", taint_level: LOW,
+         accepts: {host: {sensitivity: LOW, integrity: TRUSTED}}}
+      - {rule_id: post_to_us, condition: "true", taint_level: LOW}
 declassification:
   - {name: hashes, tool: send, parameter: indicator, form: hash, to: {sensitivity: LOW, integrity: UNTRUSTED}}
 """)
@@ -53,6 +63,21 @@ def test_a_declassification_is_taken_where_the_rule_that_decides_accepts_less() 
     assert public.decision == Allow("to_the_world", BOTTOM)
     ours = judged("send", {"indicator": MD5, "text": "us"}, handles={"indicator": SECRET})
     assert ours.arguments[0] == LabelledArgument("indicator", SECRET, Source.HANDLE)
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_a_named_value_is_counted_where_the_rule_that_decides_accepts_less() -> None:
+    ours = judged("post", {"host": "ws-1", "to": "us"}, context=TOP, named=BOTH)
+    assert (isinstance(ours.decision, Allow), ours.passes) == (True, ())
+    clean = judged("post", {"host": "ws-1", "to": "world"}, named=BOTH)
+    assert (isinstance(clean.decision, Allow), clean.passes) == (True, ()), "what needs no name uses none up"
+    first = judged("post", {"host": "ws-1", "to": "world"}, context=TOP, named=BOTH)
+    assert (isinstance(first.decision, Allow), len(first.passes)) == (True, 1)
+    spent = {**BOTH, **dict.fromkeys(first.passes, "passed")}
+    second = judged("post", {"host": "ws-1", "to": "world"}, context=TOP, named=spent)
+    assert [violation.parameter for violation in second.violations] == ["host"]
+    again = judged("post", {"host": "ws-1", "to": "us"}, context=TOP, named=spent)
+    assert isinstance(again.decision, Allow)
 
 
 @pytest.mark.requirement("TAINT-5")
@@ -82,6 +107,14 @@ def test_what_stands_in_a_plan_is_the_persons_before_it_is_an_endorsements() -> 
     plan = dict.fromkeys(read_plan([{"tool": "send", "args": {"host": "ws-2"}}], POLICY), PLAN)
     [argument] = judged("send", {"host": "ws-2"}, context=TOP, named={**BOTH, **plan}).arguments
     assert (argument.label, argument.by) == (BOTTOM, PLAN)
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_a_step_of_a_plan_passes_once_as_a_step_and_counts_for_no_named_value() -> None:
+    arguments = {"host": "ws-3", "to": "world"}
+    plan = dict.fromkeys(read_plan([{"tool": "post", "args": arguments}], POLICY), PLAN)
+    found = judged("post", arguments, context=TOP, named=plan)
+    assert (isinstance(found.decision, Allow), found.arguments[0].by, found.passes) == (True, PLAN, ())
 
 
 def test_what_a_slot_chose_is_more_open_where_an_endorsement_names_it_too() -> None:

@@ -30,6 +30,8 @@ tools:
       - {name: query, type: string, attest: sought}
       - {name: url, type: string, attest: url}
       - {name: ticket, type: string, attest: ticket}
+      - {name: machine, type: string, attest: [ip, host]}
+      - {name: remark, type: string, attest: quoted, together: machine}
       - {name: title, type: string, attest: quoted, together: ticket}
       - {name: comment, type: string, attest: quoted, together: incident}
     taint_rules: [{rule_id: send_any, condition: "true", taint_level: LOW}]
@@ -78,6 +80,9 @@ LONG_QUOTE = "the host was rebuilt " * 40 + "today"
         ("ticket T-5: 'all is well'", {"ticket": "T-5", "title": "all is well"}, BOTTOM),
         ("ticket T-5: 'all is well'", {"ticket": "T-6", "title": "all is well"}, TOP),
         ("ticket T-5: 'all is well'", {"title": "all is well"}, TOP),
+        ("Say 'all is well' of host ws-1.", {"machine": "ws-1", "remark": "all is well"}, BOTTOM),
+        ("Say 'all is well' of 10.0.0.1.", {"machine": "10.0.0.1", "remark": "all is well"}, BOTTOM),
+        ("Say 'all is well' of host ws-1.", {"machine": "ws-2", "remark": "all is well"}, TOP),
         ("Say 'all is well' on incident 8.", {"incident": "8", "comment": "all is well"}, BOTTOM),
         ("Say 'all is well' on incident 8.", {"incident": "8", "comment": "all  is well"}, IN_SECRET),
         (f"Say '{LONG_QUOTE}' on incident 8.", {"incident": "8", "comment": LONG_QUOTE}, BOTTOM),

@@ -54,6 +54,7 @@ def passes(words: str, **arguments: str) -> bool:
         ('Comment on incident 8: "The host was rebuilt."', {"comment": "The host was rebuilt."}, True),
         ('Comment on incident 8: "The host was rebuilt".', {"comment": "The host was rebuilt"}, True),
         ('Comment on incident 8: "The host was rebuilt"!', {"comment": "The host was"}, False),
+        ('Comment on incident 8: "The host was rebuilt" X', {"comment": "The host was rebuilt"}, False),
         ('Comment on incident 8: he said "The host was rebuilt"', {"comment": "The host was rebuilt"}, False),
         ('Write "The host was rebuilt." on incident 7, then show 8.', {"comment": "The host was rebuilt."}, False),
         ('Write "The host was rebuilt." on incident 8.', {"comment": "The host was"}, False),

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import count
 from typing import Any
 
 from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
@@ -208,8 +209,8 @@ def _has_passed(tool: ToolPolicy, parameter: str, naming: Iterable[Naming], fact
     counts = Counter(_counted(each) for each in naming)
     # Passes are noted in order, so there is room for so many if the first that would be one too many is not noted.
     return any(
-        count > tool.named_limit or _pass(tool, parameter, form, tool.named_limit + 1 - count) in facts.named
-        for form, count in counts.items()
+        often > tool.named_limit or _pass(tool, parameter, form, tool.named_limit + 1 - often) in facts.named
+        for form, often in counts.items()
     )
 
 
@@ -228,9 +229,9 @@ def _passes(
         ):
             for each in entry.naming:
                 form = _counted(each)
-                ways = (_pass(tool, entry.name, form, number) for number in range(1, tool.named_limit + 1))
-                free = (way for way in ways if way not in facts.named and way not in found)
-                found.update(dict.fromkeys(next(([way] for way in free), [])))
+                ways = (_pass(tool, entry.name, form, number) for number in count(1))
+                # One is free within the limit, or `_has_passed` would have left the argument a literal.
+                found[next(way for way in ways if way not in facts.named and way not in found)] = None
     return tuple(found)
 
 
