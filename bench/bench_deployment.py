@@ -85,7 +85,7 @@ def accounts(home: Path, count: int) -> list[str]:
         for number in range(count):
             key, info = keys.create([Scope.USER], name=f"person-{number}", for_key="agent")
             account = people.add(f"person-{number}", [Role.ANALYST], password=None, key=key, key_id=info.key_id)
-            tokens.append(people.begin(account.user_id, lasts=timedelta(hours=9), program=True).token)
+            tokens.append(people.sign_ins.begin(account.user_id, lasts=timedelta(hours=9), program=True).token)
     return tokens
 
 

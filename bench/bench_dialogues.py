@@ -34,7 +34,8 @@ from sentinel_rag.testing.dialogues.running import (
     run_generated,
     run_written,
 )
-from sentinel_rag.testing.small_estate import NOW, alert_id, small_estate
+from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag.testing.small_estate_rows import alert_id
 from sentinel_rag.workspace.workspace import Workspace
 
 SEED = 2024

@@ -21,12 +21,13 @@ import uvloop
 
 from bench.gateway_processes import LEAN_EXECUTOR, Call, executor, http_client, interceptor, p50_ms, through, timed
 from bench.harness import write
-from bench.session_rises import rises
+from bench.session_rises import SESSIONS, rises
 from sentinel_rag.audit import JournalReader, PostgresPlace
 from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.testing.postgres_server import running_postgres
 
 ROUNDS, CALLS, WARM_UP = 10, 150, 300
+NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "postgresql_two_gateways": "two gateways on PostgreSQL"}
 
 
 def in_turn(calls: list[Call]) -> Call:
@@ -74,6 +75,22 @@ async def measure(gateways: dict[str, list[Any]]) -> dict[str, Any]:
         return found
 
 
+def shown(measured: dict[str, Any]) -> dict[str, object]:
+    """What the page of the benchmarks shows."""
+    found: dict[str, object] = {}
+    for concurrency in (1, 16):
+        for name, way in measured[f"concurrency_{concurrency}"].items():
+            place = f"{concurrency} at once, {NAMES[name]}"
+            found[f"{place}: p50 ms"] = way["p50_ms"]
+            if name != "sqlite":
+                found[f"{place}: throughput to that of SQLite"] = way["throughput_ratio_to_sqlite"]
+    for name, by_many in measured["rise_of_all_sessions_of_a_key"].items():
+        most = by_many[f"sessions_{SESSIONS[-1]}"]
+        found[f"a call that raises {SESSIONS[-1]:,} sessions, {NAMES[name]}: ms"] = most["rise_ms"]
+        found[f"the same to one session after another, {NAMES[name]}"] = most["ratio_to_one_by_one"]
+    return found
+
+
 def main() -> None:
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
@@ -108,6 +125,8 @@ def main() -> None:
         "happens in the gateway's own process; two gateways share one state without a fork of its chain. A call that "
         "raises all sessions of its key does so with a handful of statements, however many they are. Reported as "
         "measured.",
+        figures=shown(measured),
+        group="speed",
     )
 
 

@@ -73,7 +73,7 @@ def accounts(settings: Settings, count: int) -> list[str]:
             name = f"person-{number}"
             key, info = keys.create([Scope.USER], name=name, for_key="agent")
             account = people.add(name, [Role.ANALYST], password=None, key=key, key_id=info.key_id)
-            tokens.append(people.begin(account.user_id, lasts=timedelta(hours=9), program=True).token)
+            tokens.append(people.sign_ins.begin(account.user_id, lasts=timedelta(hours=9), program=True).token)
     return tokens
 
 

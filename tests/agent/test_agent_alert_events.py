@@ -9,7 +9,8 @@ import pytest
 from sentinel_rag.agent.grounding import broken_evidence
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial
-from sentinel_rag.testing.small_estate import NOW, alert_id, small_estate
+from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag.testing.small_estate_rows import alert_id
 
 pytestmark = pytest.mark.anyio
 

@@ -9,7 +9,8 @@ import pytest
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW, alert_id
+from sentinel_rag.testing.small_estate import NOW
+from sentinel_rag.testing.small_estate_rows import alert_id
 
 pytestmark = pytest.mark.anyio
 

@@ -14,7 +14,8 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW, alert_id
+from sentinel_rag.testing.small_estate import NOW
+from sentinel_rag.testing.small_estate_rows import alert_id
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

@@ -294,6 +294,7 @@ async def test_a_bound_goes_to_the_one_parameter_of_its_side(
         ("users with the most failed sign-ins", "failed_signins_by_user"),
         ("hosts with the most processes", "processes_by_host"),
         ("top 3 noisy rules", "alert_count_by_name"),
+        ("which of our rules fire the most often", "alert_count_by_name"),
     ],
 )
 async def test_the_kind_that_a_list_is_of_decides_between_queries(question: str, query: str) -> None:

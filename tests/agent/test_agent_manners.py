@@ -13,7 +13,7 @@ from sentinel_rag.agent.offline.compositions.incident_detail import ANALYSIS_OFF
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate import alert_id
+from sentinel_rag.testing.small_estate_rows import alert_id
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

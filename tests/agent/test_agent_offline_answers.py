@@ -13,7 +13,8 @@ from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
-from sentinel_rag.testing.small_estate import NOW, alert_id, small_estate
+from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag.testing.small_estate_rows import alert_id
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

@@ -59,6 +59,16 @@ tools:
     effect: write
     parameters: [{name: host, type: string, required: true, attest: host}]
     taint_rules: [{rule_id: isolate_any, condition: "true", taint_level: LOW, offers_approval: true}]
+  - name: find
+    effect: read
+    parameters: [{name: query, type: string, required: true, attest: quoted}]
+    taint_rules: [{rule_id: find_any, condition: "true", taint_level: LOW}]
+  - name: mail
+    effect: external
+    parameters: [{name: to, type: string, required: true, attest: email}]
+    taint_rules: [{rule_id: mail_any, condition: "true", taint_level: LOW}]
+endorsement:
+  - {name: guests, tool: find, rows: /rows, match: /title, match_kind: quoted, path: /mail, kind: email, most: 1}
 """
 
 ROWS = {

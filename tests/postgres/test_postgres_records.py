@@ -160,13 +160,13 @@ def test_an_account_that_one_surface_ends_is_ended_at_the_other(
     people: PeopleStore, opened: Open, hand: Hand, tmp_path: Path
 ) -> None:
     user_id = add(people, "dana")
-    token = people.begin(user_id, lasts=hand.now - hand.now.replace(hour=0)).token
+    token = people.sign_ins.begin(user_id, lasts=hand.now - hand.now.replace(hour=0)).token
     other = PeopleStore(tmp_path, clock=hand, records=opened("people"))
-    assert other.check(token, program=False) is not None
-    assert other.check(token, program=True) is None
+    assert other.sign_ins.check(token, program=False) is not None
+    assert other.sign_ins.check(token, program=True) is None
     assert other.gateway_key(user_id) == people.gateway_key(user_id)
     other.disable(user_id)
-    assert people.check(token, program=False) is None
+    assert people.sign_ins.check(token, program=False) is None
 
 
 def test_one_request_that_comes_to_two_surfaces_begins_one_turn(opened: Open) -> None:
@@ -306,7 +306,7 @@ def test_what_lay_in_files_is_moved_once_with_its_order(opened: Open, tmp_path: 
     folder = tmp_path / "home"
     with closing(PeopleStore(folder, clock=hand)) as before:
         user_id = add(before, "dana")
-        token = before.begin(user_id, lasts=timedelta(hours=1)).token
+        token = before.sign_ins.begin(user_id, lasts=timedelta(hours=1)).token
     with closing(ConversationRecord(folder / "turns.sqlite", clock=lambda: NOW)) as before_turns:
         for number in range(3):
             before_turns.open(f"conversation-{number}", "dana", f"question {number}")
@@ -324,7 +324,7 @@ def test_what_lay_in_files_is_moved_once_with_its_order(opened: Open, tmp_path: 
             with pytest.raises(UsageError, match="holds records already"):
                 move_records(source, opened(component), tables)
     people = PeopleStore(folder, clock=hand, records=opened("people"))
-    assert people.check(token, program=False) is not None
+    assert people.sign_ins.check(token, program=False) is not None
     assert people.gateway_key(user_id) is not None
     turns = record(opened)
     assert turns.list("dana", 10) == listed

@@ -113,9 +113,9 @@ RESOURCE = "/subscriptions/s/resourceGroups/soc/providers/Microsoft.OperationalI
 
 def test_resource_ids_go_by_the_names_of_the_workspaces(tmp_path: Path) -> None:
     both = {"SENTINEL_WORKSPACE_ID": f"prod={GUID}", "SENTINEL_WORKSPACE_RESOURCE_ID": f"prod={RESOURCE}"}
-    assert load(tmp_path, both).workspace_resources == {"prod": RESOURCE}  # type: ignore[attr-defined]
+    assert [(each.name, each.resource_id) for each in load(tmp_path, both).workspaces] == [("prod", RESOURCE)]
     one = {"SENTINEL_WORKSPACE_ID": GUID, "SENTINEL_WORKSPACE_RESOURCE_ID": RESOURCE}
-    assert load(tmp_path, one).workspace_resources == {"azure": RESOURCE}  # type: ignore[attr-defined]
+    assert [(each.name, each.resource_id) for each in load(tmp_path, one).workspaces] == [("azure", RESOURCE)]
     for value, words in (
         (f"dev={RESOURCE}", "no workspace 'dev'"),
         ("prod=/subscriptions/s", "Resource ID"),

@@ -8,6 +8,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from starlette.requests import Request
+from starlette.responses import Response
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.limits import Limits
@@ -45,8 +46,8 @@ class Doorkeeper:
         """The principal of a request that has one live key with one of the scopes and room in its rate. Raises Refusal.
 
         With `counts=False` the request is only let through where there is room, and the gate counts it, or `count`, or
-        `count_unread` where neither comes to see it. With `bearer`
-        the key may come as a bearer token instead, as clients of MCP send it; two keys are none.
+        `answer` where neither comes to see it. With `bearer` the key may come as a bearer token instead, as clients of
+        MCP send it; two keys are none.
         """
         headers = request.headers.getlist(KEY_HEADER)
         if bearer:
@@ -70,12 +71,20 @@ class Doorkeeper:
         request.scope.pop(UNCOUNTED, None)
         self._within_rate(self.rates.take, principal)
 
-    def count_unread(self, request: Request) -> None:
+    def _count_unread(self, request: Request) -> None:
         """Count a request that ends before anybody has counted it; one that has no room in its rate counts for
         nothing, as everywhere."""
         principal = request.scope.pop(UNCOUNTED, None)
         if principal is not None:
             self.rates.take(principal.key_id, principal.rate)
+
+    async def answer(self, request: Request, refusal: Exception) -> Response:
+        """The answer to a refusal. One of a request that was not read is on record only now, and counts for its key."""
+        assert isinstance(refusal, Refusal)
+        if not isinstance(refusal, Unread):
+            return refusal.response
+        self._count_unread(request)
+        return await self.refusals.unread(request, refusal)
 
     def _within_rate(self, ask: Callable[[str, Rate | None], float | None], principal: Principal) -> None:
         wait = ask(principal.key_id, principal.rate)

@@ -1,4 +1,4 @@
-"""The HTTP face of the Interceptor put together: its parts, its routes, and what answers when a route does not.
+"""The HTTP face of the Interceptor put together: its parts, its routes, and what runs beside them.
 
 It decides nothing. Each route admits a key with one scope, reads what it needs, and turns a value into a response; the
 routes of one thing stand in a module of their own (`call_routes`, `session_routes`, `audit_routes`, ...).
@@ -14,13 +14,9 @@ from typing import TYPE_CHECKING
 import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.requests import Request
-from starlette.responses import Response
-from starlette.routing import Match, Route
+from starlette.routing import Route
 
-from sentinel_rag.audit import StateAway
-from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor import openapi
@@ -30,11 +26,11 @@ from sentinel_rag.interceptor.audit_routes import AuditRoutes
 from sentinel_rag.interceptor.call_routes import CallRoutes
 from sentinel_rag.interceptor.catalogue import Catalogue, survey
 from sentinel_rag.interceptor.downstream import ClientSessions, McpEndpoint, SessionDoor, ToolCalls, metadata_routes
+from sentinel_rag.interceptor.error_answers import broken, no_method, no_route, not_possible
 from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Stores
 from sentinel_rag.interceptor.host_guard import HostGuard
 from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import OutcomeLost
 from sentinel_rag.interceptor.pin_routes import PinRoutes
 from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import Policies
@@ -42,8 +38,7 @@ from sentinel_rag.interceptor.policy.book import watching
 from sentinel_rag.interceptor.policy_routes import policy_routes
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.readiness import ReadinessRoutes
-from sentinel_rag.interceptor.refusals import Refusal, Refusals, Unread
-from sentinel_rag.interceptor.responses import away_response, problem
+from sentinel_rag.interceptor.refusals import Refusal, Refusals
 from sentinel_rag.interceptor.session_routes import SessionRoutes
 from sentinel_rag.interceptor.session_upkeep import SessionUpkeep
 from sentinel_rag.interceptor.store import KeyRing, State, new_audit_id
@@ -112,15 +107,9 @@ def create_app(
 
     execute = calls.execute_route()
 
-    async def refused(request: Request, refusal: Exception) -> Response:
-        assert isinstance(refusal, Refusal)
-        if not isinstance(refusal, Unread):
-            return refusal.response
-        doorkeeper.count_unread(request)
-        return await refusals.unread(request, refusal)
-
     @contextlib.asynccontextmanager
     async def lifespan(_: Starlette) -> AsyncIterator[None]:
+        upkeep = SessionUpkeep(mcp.sessions.end_unused, state.handles, clock=utc_now)
         await state.key_journal.catch_up()
         try:
             async with (
@@ -129,7 +118,7 @@ def create_app(
                 anyio.create_task_group() as background,
             ):
                 background.start_soon(pins.watch)
-                background.start_soon(SessionUpkeep(mcp.sessions.end_unused, state.handles, clock=utc_now).watch)
+                background.start_soon(upkeep.watch)
                 yield
                 background.cancel_scope.cancel()
         finally:
@@ -154,39 +143,16 @@ def create_app(
         ],
         middleware=[
             Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
-            Middleware(ExpressWay, route=execute, refused=refused, not_possible=_not_possible),
+            Middleware(ExpressWay, route=execute, refused=doorkeeper.answer, not_possible=not_possible),
         ],
         exception_handlers={
-            404: _no_route,
-            405: _no_method,
-            Refusal: refused,
-            SentinelError: _not_possible,
-            Exception: _broken,
+            404: no_route,
+            405: no_method,
+            Refusal: doorkeeper.answer,
+            SentinelError: not_possible,
+            Exception: broken,
         },
         lifespan=lifespan,
     )
     app.router.redirect_slashes = False
     return app
-
-
-async def _not_possible(_: Request, error: Exception) -> Response:
-    # The sentence of such an error may name files; callers learn only that nothing is pretended.
-    if isinstance(error, UnavailableError):
-        return away_response(may_have_run=isinstance(error, OutcomeLost), is_database=isinstance(error, StateAway))
-    return problem(Reason.INTERNAL, "The Interceptor could not record this call, so there is no result.")
-
-
-async def _no_route(_: Request, __: Exception) -> Response:
-    return problem(Reason.NOT_FOUND, "There is no such route.")
-
-
-async def _no_method(request: Request, _: Exception) -> Response:
-    response = problem(Reason.METHOD_NOT_ALLOWED, "This route does not take that method.")
-    # Starlette names the methods of the first route with this path, and some paths have several.
-    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
-    response.headers["Allow"] = ", ".join(sorted({method for route in at_path for method in route.methods}))
-    return response
-
-
-async def _broken(_: Request, __: Exception) -> Response:
-    return problem(Reason.INTERNAL, "The Interceptor failed; the call may have no result.")

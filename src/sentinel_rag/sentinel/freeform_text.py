@@ -21,11 +21,6 @@ _BLANKS = " \t\r\n"
 _RENDER = re.compile(r"\|\s*render\b[^|]*\Z")
 
 
-def code_of(kql: str) -> str:
-    """The query with its comments and quoted texts blanked out, each place where it was."""
-    return _NOT_CODE.sub(lambda match: re.sub(r"[^\n]", " ", match[0]), kql)
-
-
 def _kept_place(match: re.Match[str]) -> str:
     """A comment as blanks, which may be cut off; a quoted text as dots, which end a query as any value does."""
     return re.sub(r"[^\n]", " " if match[0].startswith("//") else ".", match[0])

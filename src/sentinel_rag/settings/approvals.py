@@ -9,6 +9,7 @@ from sentinel_rag.settings.workspace_file import http_url
 
 
 def approval_ttl(text: str) -> float:
+    """60 to 86,400 whole seconds."""
     if not text.isascii() or not text.isdecimal() or not 60 <= int(text[:9]) <= 86_400:
         raise ValueError(f"{text!r} is not a whole number of seconds from 60 to 86400")
     return float(text)
@@ -23,12 +24,14 @@ def webhook_address(text: str) -> str:
 
 
 def webhook_signing_secret(text: str) -> Secret:
+    """A secret of at least 32 characters."""
     if len(text) < 32:
         raise ValueError("is shorter than 32 characters, so it could be guessed")
     return Secret(text)
 
 
 def webhook_form_name(text: str) -> str:
+    """`json` or `teams`."""
     if text not in ("json", "teams"):
         raise ValueError(f"{text!r} is not one of json, teams")
     return text

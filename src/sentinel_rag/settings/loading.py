@@ -82,46 +82,30 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         environment = os.environ  # noqa: TID251  # this package is the one reader
     env_file = env_file if env_file is not None else Path(".env")
     from_file = read_env_file(env_file)
-    values = {**from_file, **environment}
-    reader = Reader(values)
-    gateway_url = reader.read("SENTINEL_URL", http_url, None)
-    gateway_key = values.get("SENTINEL_API_KEY", "").strip()
-    approver_key = reader.read("SENTINEL_APPROVER_KEY", key_text, None)
-    # A web surface that is served by itself speaks with its people's keys.
-    is_for_people = approver_key or values.get("SENTINEL_AGENT_URL", "").strip()
-    if gateway_url and not gateway_key and not is_for_people:
-        reader.problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
-    webhook_url = reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", webhook_address, None)
-    webhook_secret = reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", webhook_signing_secret, None)
-    if webhook_url and not values.get("SENTINEL_APPROVAL_WEBHOOK_SECRET", "").strip():
-        reader.problems.append(
-            "SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice"
+    reader = Reader({**from_file, **environment})
+    settings = _read(reader)
+    problems = [*reader.problems, *_contradictions(settings, reader.values), *_misspelt(from_file, env_file)]
+    if problems:
+        raise ConfigurationError(
+            "One setting is wrong." if len(problems) == 1 else f"{len(problems)} settings are wrong.",
+            problems=tuple(problems),
+            next_step="Correct them in the environment or in .env; docs/settings.md explains each.",
         )
-    webhook_form = reader.read("SENTINEL_APPROVAL_WEBHOOK_FORM", webhook_form_name, "json")
-    reader.problems += card_problems(webhook_form, values)
-    if gateway_key and len(gateway_key) < 16:
-        reader.problems.append("SENTINEL_API_KEY: is shorter than 16 characters, so it could be guessed")
-    known = {variable.name for variable in VARIABLES}
-    # Only our own file is checked for misspelt names: the environment may hold SENTINEL_ names of other products.
-    for name in sorted(from_file):
-        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known:
-            reader.problems.append(f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})")
+    return settings
+
+
+def _read(reader: Reader) -> Settings:
+    """Each setting by itself; what cannot be read is a problem of the reader, and its default stands there."""
+    home = default_home(reader.values)
     model = reader.read("SENTINEL_MODEL", one_of(MODELS), "offline")
-    home = default_home(values)
-    provider = reader.read("SENTINEL_SEARCH_PROVIDER", one_of(SEARCH_PROVIDERS), "bundled")
-    search_url = reader.read("SENTINEL_SEARCH_URL", search_address, None)
-    search_key = values.get("SENTINEL_SEARCH_API_KEY", "").strip()
-    reader.problems += search_problems(provider, search_url, search_key)
-    if search_key and search_url is not None and not protects_keys(search_url):
-        reader.problems.append("SENTINEL_SEARCH_URL: plain http would send the key unprotected: use https")
     workspace, workspaces = read_workspaces(reader, home)
-    settings = Settings(
+    return Settings(
         home=home,
         policy_file=reader.read("SENTINEL_CONFIG", lambda t: Path(t).expanduser().absolute(), installed_policy_file()),
         workspace=workspace,
         workspaces=workspaces,
-        gateway_url=gateway_url,
-        gateway_key=Secret(gateway_key) if gateway_key else None,
+        gateway_url=reader.read("SENTINEL_URL", http_url, None),
+        gateway_key=reader.read("SENTINEL_API_KEY", key_text, None),
         model=model,
         model_settings=read_model(model, reader),
         embeddings=read_embeddings(reader),
@@ -140,36 +124,62 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         freeform_kql=reader.read("SENTINEL_FREEFORM_KQL", on_or_off, False),
         freeform_tables=reader.read("SENTINEL_FREEFORM_TABLES", table_names, ()),
         files_root=reader.read("SENTINEL_FILES_ROOT", files_root(home), None),
-        search_provider=provider,
-        search_url=search_url,
-        search_key=Secret(search_key) if search_key else None,
+        search_provider=reader.read("SENTINEL_SEARCH_PROVIDER", one_of(SEARCH_PROVIDERS), "bundled"),
+        search_url=reader.read("SENTINEL_SEARCH_URL", search_address, None),
+        search_key=reader.read("SENTINEL_SEARCH_API_KEY", Secret, None),
         web_allowed_hosts=reader.read("SENTINEL_WEB_ALLOWED_HOSTS", host_names, ()),
         upstream_credentials={
             name: Secret(value.strip())
-            for name, value in values.items()
+            for name, value in reader.values.items()
             if name.startswith(UPSTREAM_PREFIX) and value.strip()
         },
         readers=reader.read("SENTINEL_READERS", reader_names, ()),
         user_key=reader.read("SENTINEL_USER_KEY", key_text, None),
-        approver_key=approver_key,
+        approver_key=reader.read("SENTINEL_APPROVER_KEY", key_text, None),
         approval_ttl_s=reader.read("SENTINEL_APPROVAL_TTL_S", approval_ttl, 900.0),
-        approval_webhook_url=webhook_url,
-        approval_webhook_secret=webhook_secret,
+        approval_webhook_url=reader.read("SENTINEL_APPROVAL_WEBHOOK_URL", webhook_address, None),
+        approval_webhook_secret=reader.read("SENTINEL_APPROVAL_WEBHOOK_SECRET", webhook_signing_secret, None),
         approval_webhook_arguments=reader.read("SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS", yes_or_no, False),
         approval_webhook_decides=reader.read("SENTINEL_APPROVAL_WEBHOOK_DECIDES", yes_or_no, False),
-        approval_webhook_form=webhook_form,
+        approval_webhook_form=reader.read("SENTINEL_APPROVAL_WEBHOOK_FORM", webhook_form_name, "json"),
         web_url=reader.read("SENTINEL_WEB_URL", public_url, None),
         oidc=read_oidc(reader),
         telemetry=read_telemetry(reader),
         deployment=read_deployment(reader),
     )
-    if reader.problems:
-        raise ConfigurationError(
-            "One setting is wrong." if len(reader.problems) == 1 else f"{len(reader.problems)} settings are wrong.",
-            problems=tuple(reader.problems),
-            next_step="Correct them in the environment or in .env; docs/settings.md explains each.",
-        )
-    return settings
+
+
+def _contradictions(settings: Settings, values: Mapping[str, str]) -> list[str]:
+    """Settings that are right by themselves and do not go together, or that lack another. A text that is set and could
+    not be read is told of already, so it is not missing."""
+
+    def is_set(name: str) -> bool:
+        return bool(values.get(name, "").strip())
+
+    problems: list[str] = []
+    # A web surface that is served by itself speaks with its people's keys.
+    is_for_people = settings.approver_key or is_set("SENTINEL_AGENT_URL")
+    if settings.gateway_url and not is_set("SENTINEL_API_KEY") and not is_for_people:
+        problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
+    if settings.approval_webhook_url and not is_set("SENTINEL_APPROVAL_WEBHOOK_SECRET"):
+        problems.append("SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice")
+    problems += card_problems(settings.approval_webhook_form, values)
+    search_url, has_key = settings.search_url, settings.search_key is not None
+    problems += search_problems(settings.search_provider, search_url, has_key=has_key)
+    if has_key and search_url is not None and not protects_keys(search_url):
+        problems.append("SENTINEL_SEARCH_URL: plain http would send the key unprotected: use https")
+    return problems
+
+
+def _misspelt(from_file: Mapping[str, str], env_file: Path) -> list[str]:
+    """Names of the file that no setting has. Only our own file is checked: the environment may hold SENTINEL_ names of
+    other products."""
+    known = {variable.name for variable in VARIABLES}
+    return [
+        f"{name}: there is no such setting{_nearest(name, known)} (in {env_file})"
+        for name in sorted(from_file)
+        if name.startswith("SENTINEL_") and not name.startswith(UPSTREAM_PREFIX) and name not in known
+    ]
 
 
 def misspelt_settings(environment: Mapping[str, str] | None = None) -> dict[str, str]:

@@ -215,11 +215,6 @@ class Settings:
         """Name -> Log Analytics workspace id of those on Azure."""
         return {each.name: each.workspace_id for each in self.workspaces if each.workspace_id is not None}
 
-    @property
-    def workspace_resources(self) -> Mapping[str, str]:
-        """Name -> Azure Resource ID of those on Azure that can be changed."""
-        return {each.name: each.resource_id for each in self.workspaces if each.resource_id is not None}
-
     def named(self, name: str) -> NamedWorkspace | None:
         """The listed workspace of that name."""
         return next((each for each in self.workspaces if each.name == name), None)

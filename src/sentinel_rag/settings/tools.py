@@ -15,6 +15,7 @@ SEARCH_PROVIDERS = ("bundled", "searxng", "brave", "tavily")
 
 
 def table_names(text: str) -> tuple[str, ...]:
+    """Names by comma, each once."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if not _TABLE.fullmatch(name):
@@ -23,6 +24,7 @@ def table_names(text: str) -> tuple[str, ...]:
 
 
 def reader_names(text: str) -> tuple[str, ...]:
+    """Names by comma, each once, of people or groups."""
     names = tuple(dict.fromkeys(part.strip() for part in text.split(",") if part.strip()))
     for name in names:
         if not is_reader_name(name):
@@ -31,6 +33,7 @@ def reader_names(text: str) -> tuple[str, ...]:
 
 
 def host_names(text: str) -> tuple[str, ...]:
+    """Host names by comma, in lower case, each once."""
     names = tuple(dict.fromkeys(part.strip().lower() for part in text.split(",") if part.strip()))
     for name in names:
         if not _HOST.fullmatch(name):
@@ -39,6 +42,8 @@ def host_names(text: str) -> tuple[str, ...]:
 
 
 def files_root(home: Path) -> Callable[[str], Path]:
+    """A converter to a folder that neither holds `home` nor lies in one of its private folders."""
+
     def convert(text: str) -> Path:
         root = Path(text).expanduser().absolute()
         if not root.is_dir():
@@ -53,13 +58,13 @@ def files_root(home: Path) -> Callable[[str], Path]:
     return convert
 
 
-def search_problems(provider: str, url: str | None, key: str) -> list[str]:
+def search_problems(provider: str, url: str | None, *, has_key: bool) -> list[str]:
     """What a search provider lacks."""
     if provider == "searxng" and url is None:
         return ["SENTINEL_SEARCH_URL: is missing; searxng needs the address of your instance"]
-    if provider in ("brave", "tavily") and not key:
+    if provider in ("brave", "tavily") and not has_key:
         return [f"SENTINEL_SEARCH_API_KEY: is missing; {provider} needs a key"]
-    if provider == "bundled" and (url is not None or key):
+    if provider == "bundled" and (url is not None or has_key):
         return ["SENTINEL_SEARCH_PROVIDER: is missing; an address or a key is set, but not whose they are"]
     return []
 

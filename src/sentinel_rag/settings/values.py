@@ -32,6 +32,8 @@ class Reader:
 
 
 def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
+    """One of `allowed`, in their spelling whatever its case."""
+
     def convert(text: str) -> str:
         for value in allowed:
             if value.casefold() == text.casefold():
@@ -42,6 +44,7 @@ def one_of(allowed: tuple[str, ...]) -> Callable[[str], str]:
 
 
 def seconds(text: str) -> float:
+    """1 to 3600 seconds, with fractions."""
     try:
         value = float(text)
     except ValueError:
@@ -52,6 +55,8 @@ def seconds(text: str) -> float:
 
 
 def between(least: int, most: int) -> Callable[[str], int]:
+    """A whole number from `least` to `most`."""
+
     def convert(text: str) -> int:
         if not (text.isascii() and text.isdigit() and len(text) < 10 and least <= int(text) <= most):
             raise ValueError(f"{text!r} is no whole number from {least} to {most}")
@@ -61,14 +66,17 @@ def between(least: int, most: int) -> Callable[[str], int]:
 
 
 def yes_or_no(text: str) -> bool:
+    """`true` or `false`."""
     return one_of(("true", "false"))(text) == "true"
 
 
 def on_or_off(text: str) -> bool:
+    """`on` or `off`; `true` and `false` mean the same."""
     return one_of(("on", "off"))({"true": "on", "false": "off"}.get(text.lower(), text)) == "on"
 
 
 def folder(text: str) -> Path:
+    """The absolute path of a folder that is there."""
     found = Path(text).expanduser().absolute()
     if not found.is_dir():
         raise ValueError(f"{text!r} is not a folder")
@@ -76,12 +84,14 @@ def folder(text: str) -> Path:
 
 
 def key_text(text: str) -> Secret:
+    """A secret of at least 16 characters."""
     if len(text) < 16:
         raise ValueError("is shorter than 16 characters, so it could be guessed")
     return Secret(text)
 
 
 def timezone(text: str) -> str:
+    """An IANA name that this machine knows."""
     from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
     try:

@@ -1,7 +1,6 @@
-"""A handful of made-up incidents and alerts behind a `ScriptedGateway`, in the shapes of `contracts.tool_schemas`.
+"""A handful of made-up incidents and alerts (`small_estate_rows`) behind a `ScriptedGateway`.
 
-It filters by what an analyst's questions filter by, so that a test can compare answers with what the estate holds. All
-names and addresses are reserved for documentation; nothing in it comes from a real workspace.
+It filters by what an analyst's questions filter by, so that a test can compare answers with what the estate holds.
 """
 
 from __future__ import annotations
@@ -12,283 +11,15 @@ from datetime import UTC, datetime, timedelta
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
-from sentinel_rag.contracts.query_results import QueryResult, TimeWindow, format_time, parse_time
+from sentinel_rag.contracts.query_results import QueryResult, TimeWindow, parse_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, SEVERITIES, TIME_WINDOWS
 from sentinel_rag.testing.estate_events import alert_events
 from sentinel_rag.testing.scripted_gateway import Scripted, ScriptedGateway, rows_result
+from sentinel_rag.testing.small_estate_rows import ALERTS, INCIDENTS
+from sentinel_rag.testing.small_estate_templates import TEMPLATES
 
 NOW = datetime(2024, 7, 23, 12, tzinfo=UTC)
 """The estate's "now"; its newest rows are some days old, as in an export."""
-
-_INCIDENTS = (
-    # number, Defender id, title, severity, status, created, owner
-    (40, 655, "Suspicious inbox rule after phishing click", "High", "New", "2024-07-20T06:12:00Z", None),
-    (31, 640, "Password spray against several accounts", "Medium", "Active", "2024-07-18T21:40:00Z", "Ines Duarte"),
-    (23, 31, "Phishing mail delivered and removed", "Low", "Closed", "2024-07-12T09:00:00Z", "m.keller"),
-    (18, 612, "Credential theft on a file server", "High", "Active", "2024-07-09T13:30:00Z", "Ines Duarte"),
-    (
-        12,
-        598,
-        "Lateral movement from fin-ws-014 with ransomware tools",
-        "High",
-        "Active",
-        "2024-07-02T09:51:00Z",
-        "m.keller",
-    ),
-    (7, 581, "Unfamiliar sign-in properties", "Informational", "Closed", "2024-06-25T07:15:00Z", None),
-)
-_Alert = tuple[
-    str,
-    str,
-    str,
-    str,
-    str,
-    str,
-    int,
-    str,
-    str,
-    tuple[tuple[str, str, dict[str, str]], ...],
-    tuple[str, ...],
-    tuple[str, ...],
-]
-_ALERTS: tuple[_Alert, ...] = (
-    # id, name, severity, status, time, product, incident, host, account, entities, tactics, techniques
-    (
-        "a1",
-        "Inbox rule forwards mail outside",
-        "High",
-        "New",
-        "2024-07-20T06:10:00Z",
-        "Microsoft Defender for Office 365",
-        40,
-        "",
-        "ines.duarte@contoso.example",
-        (("mailbox", "ines.duarte@contoso.example", {}),),
-        ("Collection",),
-        ("T1114.003",),
-    ),
-    (
-        "a2",
-        "Password spray",
-        "Medium",
-        "InProgress",
-        "2024-07-19T08:00:00Z",
-        "Azure Active Directory Identity Protection",
-        31,
-        "",
-        "m.keller",
-        (("ip", "203.0.113.77", {}),),
-        ("CredentialAccess",),
-        ("T1110.003",),
-    ),
-    (
-        "a3",
-        "Suspicious PowerShell command line",
-        "Medium",
-        "New",
-        "2024-07-17T14:05:00Z",
-        "Microsoft Defender Advanced Threat Protection",
-        31,
-        "web-03.contoso.example",
-        "svc-backup",
-        (("process", "powershell.exe -enc AAAA", {"command_line": "powershell.exe -enc AAAA", "process_id": "4711"}),),
-        ("Execution",),
-        ("T1059.001",),
-    ),
-    (
-        "a4",
-        "Phishing mail removed after delivery",
-        "Low",
-        "Resolved",
-        "2024-07-12T08:55:00Z",
-        "Microsoft Defender for Office 365",
-        23,
-        "",
-        "ines.duarte@contoso.example",
-        (("url", "https://login-update.example/reset", {}),),
-        ("InitialAccess",),
-        ("T1566.002",),
-    ),
-    (
-        "a5",
-        "Mimikatz credential theft tool",
-        "High",
-        "New",
-        "2024-07-09T13:20:00Z",
-        "Microsoft Defender Advanced Threat Protection",
-        18,
-        "dc-01.contoso.example",
-        "m.keller",
-        (("file", "C:\\tools\\mimi.exe", {"sha1": "da39a3ee5e6b4b0d3255bfef95601890afd80709"}),),
-        ("CredentialAccess",),
-        ("T1003.001",),
-    ),
-    (
-        "a6",
-        "Malicious file was dropped",
-        "High",
-        "InProgress",
-        "2024-07-02T09:47:00Z",
-        "Microsoft Defender Advanced Threat Protection",
-        12,
-        "fin-ws-014.contoso.example",
-        "m.keller",
-        (
-            (
-                "file",
-                "C:\\Users\\Public\\dropper.exe",
-                {"sha256": "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b2b0b822cd15d6c15b0f00a08"},
-            ),
-            ("url", "https://files.example/dropper", {}),
-        ),
-        ("Execution",),
-        ("T1204.002",),
-    ),
-    (
-        "a7",
-        "Suspicious remote activity",
-        "Medium",
-        "New",
-        "2024-07-02T09:50:00Z",
-        "Microsoft Defender Advanced Threat Protection",
-        12,
-        "dc-01.contoso.example",
-        "m.keller",
-        (("ip", "198.51.100.23", {}),),
-        ("LateralMovement",),
-        ("T1021.002",),
-    ),
-    (
-        "a8",
-        "Unfamiliar sign-in properties",
-        "Informational",
-        "Dismissed",
-        "2024-06-25T07:10:00Z",
-        "Azure Active Directory Identity Protection",
-        7,
-        "",
-        "svc-backup",
-        (("ip", "203.0.113.9", {}),),
-        ("InitialAccess",),
-        ("T1078",),
-    ),
-)
-_TEMPLATES: tuple[JsonObject, ...] = (
-    {
-        "name": "failed_sign_ins",
-        "description": "Failed sign-ins of one account, by application, address and reason.",
-        "tables": ["SigninLogs"],
-        "parameters": [
-            {
-                "name": "account",
-                "type": "string",
-                "required": True,
-                "default": None,
-                "description": "UPN of the account.",
-                "allowed": None,
-            }
-        ],
-        "questions": ["Failed sign-ins of a.user@example.org", "Which sign-ins of user a.user failed"],
-        "tactics": ["CredentialAccess"],
-        "techniques": ["T1110"],
-    },
-    {
-        "name": "processes_on_host",
-        "description": "Processes that ran on one host, newest first.",
-        "tables": ["DeviceProcessEvents"],
-        "parameters": [
-            {
-                "name": "host",
-                "type": "string",
-                "required": True,
-                "default": None,
-                "description": "Name of the host.",
-                "allowed": None,
-            }
-        ],
-        "questions": ["Which processes ran on host srv-9", "Process creation on machine srv-9"],
-        "tactics": ["Execution"],
-        "techniques": ["T1059"],
-    },
-    {
-        "name": "rare_processes",
-        "description": "Processes that ran on few hosts only.",
-        "tables": ["DeviceProcessEvents"],
-        "parameters": [
-            {
-                "name": "max_hosts",
-                "type": "int",
-                "required": False,
-                "default": 2,
-                "description": "Most hosts.",
-                "allowed": None,
-            }
-        ],
-        "questions": ["Which rare processes ran", "Uncommon executables"],
-        "tactics": ["Execution"],
-        "techniques": [],
-    },
-    {
-        "name": "sign_ins_from_ip",
-        "description": "Sign-ins from one address, successful or not.",
-        "tables": ["SigninLogs"],
-        "parameters": [
-            {
-                "name": "ip",
-                "type": "string",
-                "required": True,
-                "default": None,
-                "description": "IP address.",
-                "allowed": None,
-            }
-        ],
-        "questions": ["Sign-ins from ip 192.0.2.1", "Who signed in from 192.0.2.1"],
-        "tactics": ["InitialAccess"],
-        "techniques": ["T1078"],
-    },
-    {
-        "name": "azure_changes",
-        "description": "Changes of Azure resources with caller and address.",
-        "tables": ["AzureActivity"],
-        "parameters": [],
-        "questions": ["Who changed Azure resources", "Azure operations by caller"],
-        "tactics": ["Impact"],
-        "techniques": [],
-    },
-    *(
-        {
-            "name": name,
-            "description": description,
-            "tables": ["SecurityAlert"],
-            "parameters": [],
-            "questions": questions,
-            "tactics": [],
-            "techniques": [],
-        }
-        for name, description, questions in (
-            (
-                "alert_count_by_name",
-                "How often each alert name fired, with the severity and the time of its newest alert.",
-                ["Which alert names are most frequent", "Most common alerts"],
-            ),
-            (
-                "alerts_by_technique",
-                "Distinct alerts for each MITRE ATT&CK technique.",
-                ["Which techniques do the alerts show most often", "Alerts per technique"],
-            ),
-            (
-                "alerts_by_tactic",
-                "Distinct alerts for each MITRE ATT&CK tactic.",
-                ["Which tactics do the alerts show most often", "Alerts per tactic"],
-            ),
-        )
-    ),
-)
-
-
-def alert_id(short: str) -> str:
-    """The GUID of the estate's alert `a1` ... `a8`."""
-    return f"3f1c2b6a-0d7e-4c55-9b1f-6f0f2a9d1e{int(short[1:]):02d}"
 
 
 def small_estate(
@@ -305,7 +36,7 @@ def small_estate(
         "get_top_entities": estate.get_top_entities,
         "get_threat_summary": estate.get_threat_summary,
         "run_kql_query": estate.run_kql_query,
-        "list_kql_templates": lambda _: rows_result(_TEMPLATES, table="", time_column=""),
+        "list_kql_templates": lambda _: rows_result(TEMPLATES, table="", time_column=""),
         "list_tables": estate.list_tables,
     }
     return ScriptedGateway({**answers, **replaced})
@@ -314,8 +45,8 @@ def small_estate(
 class _Estate:
     def __init__(self, now: Callable[[], datetime]) -> None:
         self._now = now
-        self._alerts = [_alert_row(*alert) for alert in _ALERTS]
-        self._incidents = [_incident_row(*incident) for incident in _INCIDENTS]
+        self._alerts = [alert.row() for alert in ALERTS]
+        self._incidents = [incident.row() for incident in INCIDENTS]
 
     def query_incidents(self, arguments: JsonObject) -> QueryResult:
         window = self._window(arguments)
@@ -561,67 +292,6 @@ class _Estate:
             oldest=min(times),
             newest=max(times),
         )
-
-
-def _incident_row(
-    number: int, defender: int, title: str, severity: str, status: str, created: str, owner: str | None
-) -> dict[str, Any]:
-    created_at = parse_time(created)
-    return {
-        "number": number,
-        "title": title,
-        "severity": severity,
-        "status": status,
-        "created_time": created,
-        "updated_time": format_time(created_at + timedelta(hours=5)),
-        "closed_time": format_time(created_at + timedelta(hours=5)) if status == "Closed" else None,
-        "owner": owner,
-        "classification": "BenignPositive" if status == "Closed" else None,
-        "alert_count": sum(alert[6] == number for alert in _ALERTS),
-        "provider_incident_id": str(defender),
-        "incident_name": f"9a8b7c6d-1111-4222-8333-4444555566{number:02d}",
-        "provider": "Microsoft XDR",
-        "url": f"https://portal.azure.com/#asset/incidents/{number}",
-        "description": None,
-    }
-
-
-def _alert_row(
-    short: str,
-    name: str,
-    severity: str,
-    status: str,
-    time: str,
-    product: str,
-    incident: int,
-    host: str,
-    account: str,
-    entities: tuple[tuple[str, str, dict[str, str]], ...],
-    tactics: tuple[str, ...],
-    techniques: tuple[str, ...],
-) -> dict[str, Any]:
-    listed: list[dict[str, Any]] = [{"kind": kind, "name": value, **more} for kind, value, more in entities]
-    if host:
-        listed.append({"kind": "host", "name": host, "host_name": host.partition(".")[0]})
-    if account:
-        listed.append({"kind": "account", "name": account})
-    return {
-        "alert_id": alert_id(short),
-        "name": name,
-        "severity": severity,
-        "status": status,
-        "time": time,
-        "start_time": format_time(parse_time(time) - timedelta(minutes=5)),
-        "end_time": time,
-        "product": product,
-        "provider": "MDATP",
-        "tactics": list(tactics),
-        "techniques": list(techniques),
-        "compromised_entity": host or account,
-        "incident_number": incident,
-        "description": f"{name} was seen.",
-        "entities": listed,
-    }
 
 
 def _in(window: TimeWindow, moment: Any) -> bool:

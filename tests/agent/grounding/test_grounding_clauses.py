@@ -44,6 +44,20 @@ BEHIND_A_GUESS = [
     "The unknown attacker was stopped before any harm was done.",
     "The assessment is final: false positive.",
 ]
+NUMBERS_OF_OTHER_THINGS = [
+    # 12 and 31 are arguments of calls, and incidents.
+    "12 hosts are affected.",
+    "m.keller had 31 failed sign-ins.",
+    "High: 12",
+    "High: 12, 18, 31",
+    "**Owner of 31:** m.keller",
+]
+SCOPES = [
+    "m.keller is in every incident.",
+    "m.keller appears in incidents 12, 18 and 40.",
+    "svc-backup is the only account in incident 31.",
+    "fin-ws-014 is the only host in incident 12.",
+]
 BEHIND_A_QUESTION = [
     "Did you know that all incidents are closed?",
     "Since the attack was contained, would you like a report?",
@@ -67,6 +81,8 @@ COMPARISONS = [
     "There are more Low than High incidents.",
     "Low incidents outnumber High ones.",
     "There are as many Medium as High incidents.",
+    "m.keller had more failed sign-ins than svc-backup.",
+    "203.0.113.77 attacked dc-01.contoso.example.",
     "svc-backup had the fewest failed sign-ins, and m.keller had the most failed sign-ins.",
 ]
 DENIALS = [
@@ -88,6 +104,8 @@ DAYS = [
     "Incident 12 was created on a weekend.",
     "Incident 12 was created at night.",
     "Incident 12 was created at midnight.",
+    "All incidents were created in July.",
+    "Most incidents were created in June.",
     "Incident 12 was created yesterday.",
     "Incident 12 was created last week.",
 ]
@@ -117,14 +135,31 @@ TRUE = [
     "m.keller does not own incident 31.",
     "Incident 40 has no owner; nobody works on it yet.",
     "Incident 31 has been picked up by Ines Duarte.",
+    "svc-backup had more failed sign-ins than m.keller.",
+    "Most incidents were created in July.",
     "Incident 12 was created on a Tuesday.",
+    "m.keller appears in incidents 12 and 18.",
+    "m.keller is the only account in incident 12.",
+    "**Owner of 31:** Ines Duarte",
+    "High: 12, 18, 40",
     "Incident 12 was created around noon.",
 ]
 
 
 @pytest.mark.requirement("GRND-1")
 @pytest.mark.parametrize(
-    "text", [*BEHIND_ADVICE, *BEHIND_A_GUESS, *BEHIND_A_QUESTION, *COMPARISONS, *DENIALS, *DAYS], ids=str
+    "text",
+    [
+        *BEHIND_ADVICE,
+        *BEHIND_A_GUESS,
+        *BEHIND_A_QUESTION,
+        *COMPARISONS,
+        *DENIALS,
+        *DAYS,
+        *NUMBERS_OF_OTHER_THINGS,
+        *SCOPES,
+    ],
+    ids=str,
 )
 def test_a_false_statement_is_left_out_whatever_stands_beside_it(check, text: str) -> None:
     grounded = check(f"Incident 40 is High. {text}")

@@ -22,7 +22,8 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
 from sentinel_rag.testing.scripted_gateway import rows_result
-from sentinel_rag.testing.small_estate import NOW, alert_id, small_estate
+from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag.testing.small_estate_rows import alert_id
 
 _KNOWN = (
     incident_item({"number": 40, "title": "Suspicious inbox rule after phishing click"}),

@@ -14,7 +14,7 @@ from sentinel_rag.audit import Database, Journal, JournalPlace, JournalReader, S
 from sentinel_rag.audit.postgres import PostgresDatabase
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.approvals import ApprovalStore, Binding, Bounds, Question, Violation
+from sentinel_rag.interceptor.approvals import ApprovalStore, Binding, Bounds, Question, Violation, Waiting
 from sentinel_rag.interceptor.store import new_audit_id
 
 SECRET = Label(Sensitivity.HIGH, Integrity.UNTRUSTED)
@@ -42,6 +42,11 @@ class Desk:
     journal: Journal
     database: StateDatabase
     clock: Clock
+
+    async def ask(self, binding: Binding, question: Question) -> str | None:
+        """The id of the approval that waits for a person; None if nobody was asked."""
+        answer = await self.store.request(binding, question)
+        return answer.approval_id if isinstance(answer, Waiting) else None
 
     def records(self) -> list[dict[str, Any]]:
         return [entry.record for entry in JournalReader(self.database.place).read(0, 1_000)]

@@ -39,7 +39,7 @@ async def test_a_key_has_a_few_questions_open_and_no_more(place: JournalPlace) -
         answer = await desk.store.request(*the_call({"incident": "3"}))
         assert isinstance(answer, TurnedAway)
         assert 1 <= answer.retry_after_s <= 60
-        assert await desk.store.ask(*the_call({"incident": "3"})) is None
+        assert await desk.ask(*the_call({"incident": "3"})) is None
         assert desk.records() == records
         assert await waiting(desk, 0) == first
         assert await waiting(desk, 3, key_id="another")
@@ -129,7 +129,7 @@ async def test_what_waits_survives_a_restart(place: JournalPlace) -> None:
     clock = Clock()
     binding, question = the_call()
     with open_desk(place, clock) as desk:
-        approval_id = await desk.store.ask(binding, question)
+        approval_id = await desk.ask(binding, question)
         assert approval_id is not None
     with open_desk(place, clock) as desk:
         found = await desk.store.find(approval_id)

@@ -23,7 +23,7 @@ RACERS = 20
 
 def approved(desk: Desk) -> str:
     async def run() -> str:
-        approval_id = await desk.store.ask(*the_call())
+        approval_id = await desk.ask(*the_call())
         assert approval_id is not None
         await desk.store.decide(approval_id, Verdict.APPROVE, Decider("k-ana"))
         return approval_id
@@ -76,7 +76,7 @@ def test_of_three_processes_one_is_let_through(tmp_path: Path) -> None:
 
 def test_of_twenty_verdicts_one_counts_and_each_other_is_told_so(desk: Desk) -> None:
     async def run() -> tuple[list[object], str]:
-        approval_id = await desk.store.ask(*the_call())
+        approval_id = await desk.ask(*the_call())
         assert approval_id is not None
         verdicts = [Verdict.APPROVE, Verdict.DENY] * (RACERS // 2)
         return await asyncio.gather(
@@ -101,7 +101,7 @@ def test_of_twenty_equal_questions_one_is_asked(place: JournalPlace) -> None:
     with open_desk(place, clock) as one, open_desk(place, clock) as other:
 
         async def run() -> set[str | None]:
-            asked = [desk.store.ask(*the_call()) for desk in (one, other) for _ in range(RACERS // 2)]
+            asked = [desk.ask(*the_call()) for desk in (one, other) for _ in range(RACERS // 2)]
             return set(await asyncio.gather(*asked))
 
         ids = asyncio.run(run())

@@ -26,9 +26,9 @@ pytestmark = pytest.mark.anyio
 async def test_a_call_is_asked_about_once_approved_by_another_and_used_once(desk: Desk) -> None:
     binding, question = the_call()
     assert await desk.store.approved(binding) is None
-    approval_id = await desk.store.ask(binding, question)
+    approval_id = await desk.ask(binding, question)
     assert approval_id is not None
-    assert await desk.store.ask(binding, question) == approval_id
+    assert await desk.ask(binding, question) == approval_id
     assert await desk.store.approved(binding) is None
 
     decided = await desk.store.decide(approval_id, Verdict.APPROVE, ANA, comment="checked with the owner")
@@ -57,33 +57,33 @@ async def test_a_call_is_asked_about_once_approved_by_another_and_used_once(desk
 
 async def test_the_next_use_needs_a_new_approval(desk: Desk) -> None:
     binding, question = the_call()
-    first = await desk.store.ask(binding, question)
+    first = await desk.ask(binding, question)
     assert first is not None
     await desk.store.decide(first, Verdict.APPROVE, ANA)
     await desk.database.run(desk.store.consume(first, binding))
-    second = await desk.store.ask(binding, question)
+    second = await desk.ask(binding, question)
     assert second not in (None, first)
 
 
 async def test_an_approval_that_was_just_given_is_not_asked_about_again(desk: Desk) -> None:
     binding, question = the_call()
-    approval_id = await desk.store.ask(binding, question)
+    approval_id = await desk.ask(binding, question)
     assert approval_id is not None
     await desk.store.decide(approval_id, Verdict.APPROVE, ANA)
-    assert await desk.store.ask(binding, question) == approval_id
+    assert await desk.ask(binding, question) == approval_id
 
 
 @pytest.mark.requirement("APPR-2")
 async def test_a_question_shows_exactly_the_arguments_that_are_approved(desk: Desk) -> None:
     binding, question = the_call()
     with pytest.raises(ValueError, match="other arguments"):
-        await desk.store.ask(binding, replace(question, arguments={"incident": "4512", "comment": "harmless"}))
+        await desk.ask(binding, replace(question, arguments={"incident": "4512", "comment": "harmless"}))
     assert desk.records() == []
 
 
 async def test_three_wait_at_once_and_each_is_decided_for_itself(desk: Desk) -> None:
     calls = [the_call({"incident": str(number), "comment": "x"}) for number in range(3)]
-    ids = [await desk.store.ask(*call) for call in calls]
+    ids = [await desk.ask(*call) for call in calls]
     assert None not in ids
     assert len(set(ids)) == 3
     verdicts = [Verdict.APPROVE, Verdict.DENY, Verdict.APPROVE]
@@ -97,7 +97,7 @@ async def test_three_wait_at_once_and_each_is_decided_for_itself(desk: Desk) -> 
 
 async def test_deciding_twice_is_refused_and_on_record(desk: Desk) -> None:
     binding, question = the_call()
-    approval_id = await desk.store.ask(binding, question)
+    approval_id = await desk.ask(binding, question)
     assert approval_id is not None
     await desk.store.decide(approval_id, Verdict.DENY, ANA)
     with pytest.raises(DecisionRefused) as refused:

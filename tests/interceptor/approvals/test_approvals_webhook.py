@@ -153,7 +153,7 @@ async def test_a_failing_receiver_is_tried_again_and_given_up_in_the_end(tmp_pat
     """Redirects are not followed; the same question keeps its id; the attempts are bounded and their end recorded."""
     receiver.statuses = [500, 307, 404]
     with open_desk(tmp_path / "journal.sqlite", Clock()) as desk:
-        approval_id = await desk.store.ask(*the_call())
+        approval_id = await desk.ask(*the_call())
         notifier = Notifier(desk.store, Webhook(receiver.url, SECRET), waits_s=(0, 0, 0), poll_s=0.01)
         async with anyio.create_task_group() as group:
             group.start_soon(notifier.run)
@@ -178,8 +178,8 @@ async def test_a_notice_survives_the_process_and_one_of_two_processes_sends_it(
 ) -> None:
     clock, path = Clock(), tmp_path / "journal.sqlite"
     with open_desk(path, clock) as desk:
-        approval_id = await desk.store.ask(*the_call())
-        decided = await desk.store.ask(*the_call({"incident": "decided before anybody was told"}))
+        approval_id = await desk.ask(*the_call())
+        decided = await desk.ask(*the_call({"incident": "decided before anybody was told"}))
         assert decided is not None
         await desk.store.decide(decided, Verdict.DENY, Decider("k-ana"))
     with open_desk(path, clock) as one, open_desk(path, clock) as other:

@@ -149,7 +149,8 @@ def test_a_place_is_filled_with_no_address_that_somebody_else_wrote() -> None:
     for title in ("Dinner at http://evil.test/x", "Dinner at evil.test/x", "Dinner at [Ritz](//evil.test)"):
         found = judged(words, "announce", context=untrusted, title=title)
         assert [(each.parameter, each.link) for each in found.violations] == [("title", True)]
-    assert passes(words, "announce", context=untrusted, title="Dinner at https://ritz.example/menu")
+    assert passes(words, "announce", context=untrusted, title="Dinner at https://ritz.example/")
+    assert not passes(words, "announce", context=untrusted, title="Dinner at https://ritz.example/?what=was-read")
 
 
 def test_passages_and_days() -> None:

@@ -66,13 +66,13 @@ def test_a_key_is_opened_for_its_account_alone_and_not_without_the_sealing_key(
 
 def test_what_another_process_changes_is_seen_at_once(people: PeopleStore, tmp_path: Path, hand: Hand) -> None:
     user_id = add(people, "dana")
-    token = people.begin(user_id, lasts=HOUR).token
+    token = people.sign_ins.begin(user_id, lasts=HOUR).token
     with closing(PeopleStore(tmp_path, clock=hand)) as command:
-        found = people.check(token, program=False)
+        found = people.sign_ins.check(token, program=False)
         assert found is not None
         assert command.find("Dana ").user_id == user_id
         command.disable(user_id)
-        assert people.check(token, program=False) is None
+        assert people.sign_ins.check(token, program=False) is None
         assert people.password_of("dana") is None
 
 
@@ -80,18 +80,18 @@ def test_a_token_is_of_one_kind_ends_and_is_nowhere_in_the_file(
     people: PeopleStore, tmp_path: Path, hand: Hand
 ) -> None:
     user_id = add(people, "dana")
-    browser = people.begin(user_id, lasts=HOUR, idle=HOUR / 2)
-    program = people.begin(user_id, lasts=HOUR, program=True, name="p")
-    assert people.check(browser.token, program=True) is None
-    assert people.check(program.token, program=False) is None
-    assert people.check("", program=False) is None
+    browser = people.sign_ins.begin(user_id, lasts=HOUR, idle=HOUR / 2)
+    program = people.sign_ins.begin(user_id, lasts=HOUR, program=True, name="p")
+    assert people.sign_ins.check(browser.token, program=True) is None
+    assert people.sign_ins.check(program.token, program=False) is None
+    assert people.sign_ins.check("", program=False) is None
     hand.now = NOW + HOUR / 3
-    assert people.check(browser.token, program=False) is not None
+    assert people.sign_ins.check(browser.token, program=False) is not None
     hand.now = NOW + HOUR * 0.7  # used within the half hour before
-    assert people.check(browser.token, program=False) is not None
+    assert people.sign_ins.check(browser.token, program=False) is not None
     hand.now = NOW + HOUR
-    assert people.check(browser.token, program=False) is None
-    assert people.check(program.token, program=True) is None
+    assert people.sign_ins.check(browser.token, program=False) is None
+    assert people.sign_ins.check(program.token, program=True) is None
     written = b"".join(path.read_bytes() for path in tmp_path.iterdir())
     assert browser.token.encode() not in written
     assert program.token.encode() not in written
@@ -102,8 +102,8 @@ def test_sign_ins_of_a_person_are_bounded_and_the_oldest_go(people: PeopleStore,
     tokens = []
     for number in range(60):
         hand.now = NOW + timedelta(seconds=number)
-        tokens.append(people.begin(user_id, lasts=HOUR).token)
-    alive = [people.check(token, program=False) is not None for token in tokens]
+        tokens.append(people.sign_ins.begin(user_id, lasts=HOUR).token)
+    alive = [people.sign_ins.check(token, program=False) is not None for token in tokens]
     assert alive == [False] * 10 + [True] * 50
 
 

@@ -170,7 +170,7 @@ def test_an_admin_sees_the_policy_and_why_a_call_would_be_decided_so(web: Runnin
 def test_the_owner_decides_as_at_the_terminal(web: RunningWeb) -> None:
     """Whoever started this alone has nobody to ask, and owns the approver's key of the run anyway."""
     account = web.web.people.add_owner()
-    opened = web.web.people.begin(account.user_id, lasts=web.web.terms.lasts)
+    opened = web.web.people.sign_ins.begin(account.user_id, lasts=web.web.terms.lasts)
     owner = Client(web.url, cookie=f"sentinel={opened.token}", csrf=opened.csrf)
     assert owner.get("/session").body["name"] == OWNER
     approval_id = waiting_id(owner, "ws-5")

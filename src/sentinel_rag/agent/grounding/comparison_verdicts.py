@@ -9,9 +9,12 @@ import re
 from collections.abc import Iterator, Sequence
 from itertools import pairwise
 
-from sentinel_rag.agent.grounding.atoms import Kind
+from sentinel_rag.agent.grounding.atoms import IDENTIFIERS, Atom, Kind
 from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of
+from sentinel_rag.agent.grounding.evidence_index import folded
+from sentinel_rag.agent.grounding.name_verdicts import leaves_of
 from sentinel_rag.agent.grounding.number_atoms import noun_of
+from sentinel_rag.agent.grounding.order_verdicts import counts
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf, Record
 from sentinel_rag.agent.grounding.row_sets import has_states, row_sets
@@ -59,6 +62,7 @@ _COMPARED = re.compile(
 _OUTNUMBERS = re.compile(
     r"(?P<first>[^.;:?!,]{1,40}?)\s+(?P<how>outnumber(?:s|ed)?)\s+(?P<second>[^.;:?!,]{1,40})", re.IGNORECASE
 )
+_MORE_THAN = re.compile(r"\b(?P<how>more|fewer|less)\s+(?P<what>[A-Za-z][\w\s-]{2,40}?)\s+than\b", re.IGNORECASE)
 _STATES = (Kind.SEVERITY, Kind.STATUS, Kind.CLASSIFICATION, Kind.OWNERSHIP)
 
 States = tuple[tuple[Kind, State], ...]
@@ -70,6 +74,7 @@ def judge_comparisons(reading: Reading) -> Iterator[tuple[int, int, Verdict]]:
     yield from _extremes(reading)
     yield from _exclusive(reading)
     yield from _outnumbered(reading)
+    yield from _amounts(reading)
 
 
 def _incidents(reading: Reading) -> list[Subject]:
@@ -199,6 +204,44 @@ def _outnumbered(reading: Reading) -> Iterator[tuple[int, int, Verdict]]:
                 verdict = unsupported("the results count otherwise") if rows else verdict
             if verdict is not None:
                 yield match.start(), match.end(), verdict
+
+
+def _amounts(reading: Reading) -> Iterator[tuple[int, int, Verdict]]:
+    """ "A had more failed sign-ins than B": by the numbers of that name in rows of one list."""
+    named = [atom for atom in reading.atoms if atom.kind in (IDENTIFIERS | {Kind.NAME})]
+    for match in _MORE_THAN.finditer(reading.text):
+        before = [atom for atom in named if match.start() - 40 <= atom.end <= match.start()]
+        behind = [atom for atom in named if match.end() <= atom.start <= match.end() + 10]
+        if not before or not behind or _DENIED.search(reading.text[before[-1].end : match.start()]):
+            continue
+        pairs = list(_beside(before[-1], behind[0], match["what"], reading))
+        larger = match["how"].lower() == "more"
+        if pairs:
+            right = next((leaf for leaf, mine, theirs in pairs if (mine > theirs if larger else mine < theirs)), None)
+            verdict = unsupported("the numbers say otherwise") if right is None else derived(right, "two numbers")
+            yield match.start(), match.end(), verdict
+
+
+def _beside(one: Atom, other: Atom, what: str, reading: Reading) -> Iterator[tuple[Leaf, float, float]]:
+    """The numbers called `what` of two things in rows of one list, each pair with the first one's leaf."""
+    for mine in _exactly(one, reading):
+        for theirs in _exactly(other, reading):
+            if mine.record.parent is None or mine.record.parent is not theirs.record.parent:
+                continue
+            for key, leaves in mine.record.leaves.items():
+                against = theirs.record.first(key)
+                if (
+                    counts(key, what)
+                    and against is not None
+                    and isinstance(leaves[0].value, int | float)
+                    and isinstance(against.value, int | float)
+                ):
+                    yield leaves[0], leaves[0].value, against.value
+
+
+def _exactly(atom: Atom, reading: Reading) -> list[Leaf]:
+    text = folded(str(atom.value))
+    return [leaf for leaf in leaves_of(atom, reading.index) if folded(str(leaf.value)) == text]
 
 
 def _holds(how: str, first: int, second: int) -> bool:

@@ -256,16 +256,19 @@ def _of_lists(counted: Counted, index: EvidenceIndex) -> Iterator[Candidate]:
             yield from _of_run(run, counted.states)
         yield from _of_summary(run, counted, noun)
         if counted.noun == "row":
-            for record in run.records:
-                for key in ("rows_total", "rows_returned", "table_rows", "rows"):
-                    for leaf in record.leaves.get(key, ()):
-                        if _is_number(leaf.value):
-                            yield Candidate(float(str(leaf.value)), leaf)
+            yield from _row_numbers(run)
         if not counted.noun or counted.noun == "row":
             yield from _named_numbers(run, counted.words)
         if counted.noun == "incident" and run.hits:
             yield from _past_incidents(run, counted.states)
     yield from _across(counted, index)
+
+
+def _row_numbers(run: RunEvidence) -> Iterator[Candidate]:
+    """What a result says of its own rows and of those of its tables."""
+    keys = ("rows_total", "rows_returned", "table_rows", "rows")
+    leaves = (leaf for record in run.records for key in keys for leaf in record.leaves.get(key, ()))
+    return (Candidate(float(str(leaf.value)), leaf) for leaf in leaves if _is_number(leaf.value))
 
 
 def _past_incidents(run: RunEvidence, states: States) -> Iterator[Candidate]:

@@ -12,7 +12,7 @@ from sentinel_rag.agent.grounding.counted_things import Counted, counted_by
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words
 from sentinel_rag.agent.grounding.frequency_verdicts import named_counts
 from sentinel_rag.agent.grounding.markdown_text import Layout
-from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity
+from sentinel_rag.agent.grounding.number_atoms import NOUNS, Amount, Quantity, nouns_in
 from sentinel_rag.agent.grounding.owned_counts import owned_counts
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
@@ -238,10 +238,40 @@ def _distinct(atoms: object) -> int:
     return len({str(atom.value).lower() for atom in atoms})  # type: ignore[attr-defined]  # an iterable of atoms
 
 
+_BOUNDS_A_LIST = re.compile(
+    r"\b(?:first|last|top|newest|latest|oldest|next|limit(?:ed)?(?:\s+(?:to|of|is))?|up to|threshold(?:\s+(?:of|is))?|"
+    r"minimum(?:\s+of)?|maximum(?:\s+of)?|port|code|id|event|number|page|asked for|window of)\s*[:=#*_`]*\s*$",
+    re.IGNORECASE,
+)
+_COUNTED_LABEL = re.compile(
+    r"\b(?:high|medium|low|informational|critical|open|closed|new|active|resolved|dismissed|assigned|unassigned|total|count|"
+    r"positives?)\b",
+    re.IGNORECASE,
+)
+
+
+_LONGEST_LABEL = 3
+"""Words; what is longer is a sentence that ends in a colon and a list of what it speaks of."""
+
+
+def _is_person_s(reading: Reading, atom: Atom, quantity: Quantity, before: str) -> bool:
+    """Whether a number is one that the person or a call named, and named of this: who asks about incident 12 has not
+    said that there are 12 hosts."""
+    index, question = reading.index, reading.question
+    if quantity.noun in ("incident", "alert") or not index.said(atom.text, question):
+        return False
+    label = quantity.label if len(quantity.label.split()) <= _LONGEST_LABEL else ""
+    if _COUNTED_LABEL.search(label) or nouns_in(label):
+        return False
+    if not quantity.phrase or quantity.amount is not Amount.EXACT or _BOUNDS_A_LIST.search(before):
+        return True
+    return index.said(f"{atom.text} {quantity.phrase.split()[0]}", question)
+
+
 def _elsewhere(reading: Reading, atom: Atom, quantity: Quantity, before: str) -> Verdict | None:
     """Numbers that count nothing: identifiers, years, words of the person, words of a result."""
     index = reading.index
-    if index.said(atom.text, reading.question) and quantity.noun not in ("incident", "alert"):
+    if _is_person_s(reading, atom, quantity, before):
         return FROM_PERSON
     if _YEAR.search(before) and atom.text.isdigit() and len(atom.text) == 4:
         leaf = next(

@@ -14,7 +14,9 @@ from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of
 from sentinel_rag.agent.grounding.evidence_index import folded, moment_of
 from sentinel_rag.agent.grounding.reading import Reading
 from sentinel_rag.agent.grounding.records import Leaf
+from sentinel_rag.agent.grounding.row_sets import row_sets
 from sentinel_rag.agent.grounding.subjects import STRONG, Subject
+from sentinel_rag.agent.grounding.time_atoms import Moment
 from sentinel_rag.agent.grounding.verdicts import FROM_PERSON, Verdict, derived, unsupported
 
 _DAYS = ("monday", "tuesday", "wednesday", "thursday", "friday", "saturday", "sunday")
@@ -64,6 +66,45 @@ def judge_day_parts(reading: Reading) -> Iterator[tuple[int, int, Verdict]]:
         right = [leaf for moment, leaf in times if _fits(kind, match["day"], moment, reading)]
         start = match.start(kind)
         yield start, match.end(), derived(right[0], "a time in it") if right else unsupported("its times are others")
+
+
+_SHARES = {
+    "all": (0.999, 1.0), "every": (0.999, 1.0), "each": (0.999, 1.0), "most": (0.5, 1.0), "half": (0.39, 0.6)
+}  # fmt: skip
+"""Above the first and at most the second."""
+_OF_THEM = re.compile(
+    r"\b(?P<share>all|every|each|most|half)\b(?:\s+of)?(?:\s+(?:the|these|those|our))?\s+(?P<noun>incident|alert)s?\b"
+    r"[^.;:?!]{0,20}?\b(?:created|opened|raised|occurred|happened|date|from)\b[^.;:?!\d]{0,12}?$",
+    re.IGNORECASE,
+)
+_NOT_BEFORE = re.compile(r"\b(?:not|nearly|almost|at least|more than|less than|over)\s+$", re.IGNORECASE)
+
+
+def judge_shares_of_time(reading: Reading) -> Iterator[tuple[int, int, Verdict]]:
+    """A verdict, with its place, for "all incidents were created in July" and the like."""
+    for atom in reading.atoms:
+        named = atom.value
+        match = _OF_THEM.search(reading.text[: atom.start])
+        if match is None or not isinstance(named, Moment) or _NOT_BEFORE.search(reading.text[: match.start()]):
+            continue
+        low, high = _SHARES[match["share"].lower()]
+        noun = match["noun"].lower()
+        verdict: Verdict | None = None
+        for rows in row_sets(noun, reading.index):
+            moments = [moment_of(leaf.value) for row in rows if (leaf := row.first(_TIME_OF[noun])) is not None]
+            known = [moment for moment in moments if moment is not None]
+            if len(known) < 2:
+                continue
+            fitting = sum(named.fits(moment, reading.index.zone) for moment in known)
+            if low < fitting / len(known) <= high:
+                verdict = derived(None, f"{fitting} of {len(known)}")
+                break
+            verdict = unsupported("the times of the others say otherwise")
+        if verdict is not None:
+            yield match.start(), atom.end, verdict
+
+
+_TIME_OF = {"incident": "created_time", "alert": "time"}
 
 
 def _times(subject: Subject) -> Iterator[tuple[datetime, Leaf]]:

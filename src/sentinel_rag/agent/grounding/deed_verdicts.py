@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of
 from sentinel_rag.agent.grounding.evidence_index import EvidenceIndex, folded
 from sentinel_rag.agent.grounding.subjects import Subject, Topic
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 
 _CHANGED = (
     r"(?:closed|re-?opened|assigned|reassigned|resolved|updated|changed|set|marked|classified|commented|tagged|"
@@ -92,7 +93,6 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 _CONDITION = re.compile(r"\b(?:if|whether|once|unless|until|when|not|no|can|could|should|must|let)\b", re.IGNORECASE)
-_WRITING_TOOLS = frozenset({"update_incident", "add_incident_comment"})
 _CONTENT = re.compile(r"[a-z]{4,}")
 _FILLING_WORDS = """
 that this have been were they them with from their already just only also successfully since immediately
@@ -163,7 +163,7 @@ def _clause(text: str, match: re.Match[str]) -> str:
 
 def _changed(subjects: Sequence[Subject], index: EvidenceIndex) -> bool:
     """True if a tool changed something in this conversation, and at the incident that the sentence names."""
-    runs = [run for run in index.results if run.tool in _WRITING_TOOLS and run.run.worked]
+    runs = [run for run in index.results if run.tool in WRITING_TOOLS and run.run.worked]
     numbers = {number for subject in subjects if subject.topic is Topic.INCIDENT for number in subject.numbers}
     return any(not numbers or numbers & set(run.argument_text.split()) for run in runs)
 

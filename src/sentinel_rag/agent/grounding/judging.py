@@ -17,9 +17,10 @@ from sentinel_rag.agent.grounding.clauses import clause_at, clauses_of
 from sentinel_rag.agent.grounding.code_records import wrong_pairs
 from sentinel_rag.agent.grounding.comparison_verdicts import judge_comparisons
 from sentinel_rag.agent.grounding.count_verdicts import judge_count, judge_percent
-from sentinel_rag.agent.grounding.day_parts import judge_day_parts
+from sentinel_rag.agent.grounding.day_parts import judge_day_parts, judge_shares_of_time
 from sentinel_rag.agent.grounding.deed_verdicts import claims_own_deed, unfounded_deeds
 from sentinel_rag.agent.grounding.denial_verdicts import judge_denials, truly_denied
+from sentinel_rag.agent.grounding.entity_scope import judge_scopes
 from sentinel_rag.agent.grounding.event_words import event_before, judge_events
 from sentinel_rag.agent.grounding.evidence_index import folded, has_words, moment_of
 from sentinel_rag.agent.grounding.frequency_verdicts import judge_frequencies
@@ -151,7 +152,17 @@ def judge(reading: Reading, *, anything_known: bool) -> Iterator[Judged]:
     for share, verdict in judge_shares(reading):
         if not asks(share.start):
             yield Judged(Atom(Kind.NAME, text[share.start : share.end], share.start, share.end), verdict)
-    compared = (*judge_comparisons(reading), *judge_denials(reading), *judge_day_parts(reading)) if prose else ()
+    compared = (
+        (
+            *judge_comparisons(reading),
+            *judge_denials(reading),
+            *judge_scopes(reading),
+            *judge_day_parts(reading),
+            *judge_shares_of_time(reading),
+        )
+        if prose
+        else ()
+    )
     for start, end, verdict in (*judge_sequences(reading), *judge_frequencies(reading), *compared):
         if not asks(start):
             yield Judged(Atom(Kind.NAME, text[start:end].strip(), start, end), verdict)

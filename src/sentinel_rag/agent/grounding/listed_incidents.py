@@ -13,6 +13,8 @@ from sentinel_rag.agent.grounding.number_atoms import nouns_in
 
 _ANNOUNCED = re.compile(
     r"\b(?:incidents|cases|ones|them|those|these)\b[^.;:|?!\d]{0,60}(?::|[–—-]\s)\s*|"
+    r"(?:^|[;|\n])[\s*_`-]*(?:high|medium|low|informational|open|closed|new|active|resolved|in progress|"
+    r"unassigned|assigned)(?:\s+(?:severity|priority))?[*_`]*\s*(?::|[–—-]\s)[*_`]*\s*|"
     r"\b(?:incidents|cases)\b[^.;:|?!\d]{0,40}\b(?:are|include|includes|were|namely|like|such as)\s+(?=[*_`#]*\d)",
     re.IGNORECASE,
 )

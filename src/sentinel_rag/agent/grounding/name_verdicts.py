@@ -37,7 +37,9 @@ _ACTORS = frozenset({Kind.ACCOUNT, Kind.TITLE})
 _PLACES = frozenset({Kind.ADDRESS, Kind.DOMAIN, Kind.TITLE})
 _CUT = re.compile(r"(?:…|\.\.\.)$")
 _OWNER = re.compile(
-    r"\b(?:owned by|assigned to|owner(?:\s+is|:)?|assignee(?:\s+is|:)?|belongs to)[\s*_`“\"]*$", re.IGNORECASE
+    r"\b(?:owned by|assigned to|(?:owner|assignee)(?:\s+(?:of\s+)?\(?(?:incident\s*)?#?\d+\)?)?(?:\s+is|\s*[*_`]*:)?|"
+    r"belongs to)[\s*_`“\"]*$",
+    re.IGNORECASE,
 )
 _OWNS = re.compile(
     r"^[\s*_`”\"]*(?:(?:is|was)\s+(?:the\s+|its\s+)?(?:current\s+|assigned\s+)?(?:owner|"
@@ -62,6 +64,8 @@ _RELATION = re.compile(
     r"found|signed|logged|logon|login|"
     r"connected|connecting|contacted|dropped|executed|started|launched|detected|triggered|"
     r"created|downloaded|sent|received|"
+    r"attacked|targeted|scanned|hit|reached|compromised|infected|beaconed|communicated|talked|uploaded|exfiltrated|"
+    r"brute-?forced|sprayed|phished|e-?mailed|messaged|spread|jumped|pivoted|propagated|exploited|encrypted|queried|"
     r"hash|sha256|sha-256|sha1|md5|has|named|having|workstation|server|machine)\b\s*[:(]?\s*)+[*_`“\"(:]*$",
     re.IGNORECASE,
 )

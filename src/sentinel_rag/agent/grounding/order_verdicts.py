@@ -186,19 +186,19 @@ def _metrics(claim: Claim, reading: Reading) -> Callable[[Record], Sequence[Metr
     if claim.by_time:
         keys = ("updated_time",) if _UPDATED.search(around) else _TIME_KEYS[claim.subject.topic]
         return lambda _: [_time_metric(key) for key in keys]
-    words = _squeezed(reading.text[claim.end : claim.end + 60])
-    named = any(_counts(key, words) for record in claim.subject.records for key in record.leaves)
-    return lambda record: [_number_metric(key) for key in _compared(record) if not named or _counts(key, words)]
+    words = reading.text[claim.end : claim.end + 60]
+    named = any(counts(key, words) for record in claim.subject.records for key in record.leaves)
+    return lambda record: [_number_metric(key) for key in _compared(record) if not named or counts(key, words)]
 
 
 def _squeezed(text: str) -> str:
     return re.sub(r"[^a-z]+", "", text.lower())
 
 
-def _counts(key: str, words: str) -> bool:
-    """Whether the words behind "the most" are the name of a number, such as FailedSignIns."""
+def counts(key: str, words: str) -> bool:
+    """Whether the words behind "the most" or "more" begin with the name of a number, such as FailedSignIns."""
     name = _squeezed(key)
-    return len(name) > _SHORTEST_KEY and words.startswith(name)
+    return len(name) >= _SHORTEST_KEY and _squeezed(words).startswith(name)
 
 
 _SHORTEST_KEY = 5

@@ -273,7 +273,7 @@ def _with_listed(first: Subject, subjects: Sequence[Subject], text: str, start: 
 
 _PLURAL = re.compile(
     r"^[*_`”\"]*[\s-]+(?:(?:severity|status|priority|owns|handles|has)\s+)?(?:incidents|"
-    r"alerts|ones|cases)\b",
+    r"alerts|ones|cases)\b|^[*_`\s]*(?:severity|priority)?[*_`]*\s*[:–—-][*_`]*\s*$",
     re.IGNORECASE,
 )
 _IS = re.compile(r"^[\s*_`”\")]*(?:is|was|are|were|remains?|stays?|has been|has)\b", re.IGNORECASE)

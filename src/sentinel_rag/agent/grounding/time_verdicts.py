@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.grounding.atoms import Atom
@@ -202,8 +202,7 @@ def _around(record: Record) -> Iterator[Leaf]:
                 return
 
 
-def _anywhere(moment: Moment, index: EvidenceIndex, right: object) -> Leaf | None:
-    assert callable(right)
+def _anywhere(moment: Moment, index: EvidenceIndex, right: Callable[[Leaf], bool]) -> Leaf | None:
     if moment.year is not None and moment.month is not None and moment.day is not None:
         try:
             day = datetime(moment.year, moment.month, moment.day).astimezone(index.zone)
@@ -216,16 +215,11 @@ def _anywhere(moment: Moment, index: EvidenceIndex, right: object) -> Leaf | Non
     return next((leaf for run in index.results for leaf in run.times[1] if right(leaf)), None)
 
 
-def _window_bound(index: EvidenceIndex, right: object) -> Leaf | None:
-    assert callable(right)
-    for run in index.results:
-        for record in run.records:
-            if record.speaks is Speaks.COVERAGE:
-                for inner in record.inside():
-                    for leaves in inner.leaves.values():
-                        if found := next(filter(right, leaves), None):
-                            return found
-    return None
+def _window_bound(index: EvidenceIndex, right: Callable[[Leaf], bool]) -> Leaf | None:
+    covered = (record for run in index.results for record in run.records if record.speaks is Speaks.COVERAGE)
+    inner = (each for record in covered for each in record.inside())
+    leaves = (leaf for each in inner for of_key in each.leaves.values() for leaf in of_key)
+    return next(filter(right, leaves), None)
 
 
 def judge_duration(

@@ -8,6 +8,7 @@ from __future__ import annotations
 import re
 
 from sentinel_rag.agent.offline.action_guard import guard_reply, wants_action
+from sentinel_rag.agent.offline.denial_questions import denial_reply
 from sentinel_rag.agent.offline.plan import Reply
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.sample_wishes import wants_sample
@@ -82,6 +83,8 @@ _JOKES = (
 def outside_reply(reading: Reading, *, turn: int) -> Reply | None:
     """A fixed reply, or None if the question is about data. `turn` only rotates the jokes."""
     text = reading.text
+    if denied := denial_reply(text):
+        return denied
     if wants_action(text):
         return guard_reply(reading)
     if _HELP.match(text):

@@ -55,14 +55,17 @@ class Context:
 
 
 def unique(items: Iterable[ListItem]) -> tuple[ListItem, ...]:
+    """Each thing once, in their order; questions to pick from are no things."""
     return tuple({item.key: item for item in items if item.kind != QUESTION}.values())
 
 
 def of_kinds(items: Iterable[ListItem], kinds: Sequence[str]) -> tuple[ListItem, ...]:
+    """`unique`, of these kinds alone; of every kind where none is named."""
     return unique(item for item in items if not kinds or item.of_kind in kinds)
 
 
 def which(noun: str, pool: Sequence[ListItem]) -> Unclear:
+    """The question back, with the things of `pool` as choices where they are few."""
     if len(pool) > MOST_CHOICES:
         return Unclear(
             f"Which {noun} do you mean? {len(pool)} fit. Answer with the number of its line, or with its name."
@@ -88,4 +91,5 @@ def wanted_kinds(mention: Mention, context: Context) -> tuple[str, ...]:
 
 
 def kinds_for(mention: Mention, context: Context) -> tuple[str, ...]:
+    """The kind that the mention says, or else `wanted_kinds`."""
     return (mention.kind,) if mention.kind else wanted_kinds(mention, context)

@@ -43,6 +43,7 @@ _NOBODY = frozenset({"it", "that", "this", "which", "who", "what", "he", "she", 
 
 
 def read_described(masked: str) -> Iterator[Mention]:
+    """As in "the one about phishing", "the worst incident", "Mia's incident": a thing by what is said of it."""
     for match in _RANKED.finditer(masked):
         yield Mention(
             form=Form.DESCRIBED, in_words=True, start=match.start("all"), end=match.end("all"), words=match["words"],
@@ -76,6 +77,7 @@ def read_described(masked: str) -> Iterator[Mention]:
 
 
 def read_earlier(masked: str) -> Iterator[Mention]:
+    """As in "the earlier incidents", "the alerts from before": a list that was shown."""
     for match in _EARLIER.finditer(masked):
         if not (match["adjective"] or match["tail"]) or not is_plural(match["noun"]):
             continue

@@ -56,6 +56,7 @@ def _named_list(chosen: ListChoice, references: References) -> ShownList | None:
 
 
 def by_places(mention: Mention, context: Context) -> Choice:
+    """Lines by their numbers or places; asked back where one stands for several things, or for none."""
     shown = _list_for(mention, context)
     told = _told_in_a_row(mention, shown, context.references)
     if told is not None:
@@ -153,6 +154,7 @@ def by_numbers(mention: Mention, context: Context) -> Choice:
 
 
 def by_beside(mention: Mention, context: Context) -> Choice:
+    """The line before or after the thing that was talked about, if both are on the screen."""
     screen = context.references.screen
     focus = context.references.focus()
     if screen is None or focus is None:
@@ -169,6 +171,7 @@ _COUNTS = re.compile(r"\b(?:most|fewest|many|more|fewer|least)\b", re.IGNORECASE
 
 
 def by_described(mention: Mention, context: Context) -> Choice:
+    """The one line that the description fits; asked back where several do, or only lines of earlier lists."""
     shown = _list_for(mention, context)
     if shown is None or mention.words.lower().strip() in ORDINALS:
         return None
@@ -191,6 +194,7 @@ def by_described(mention: Mention, context: Context) -> Choice:
 
 
 def by_earlier(mention: Mention, context: Context) -> Choice:
+    """All lines of the newest list that has things of that kind."""
     lists = [of_kinds(each.items, (mention.kind,)) for each in context.references.lists]
     known = [each for each in lists if each]
     if not known:

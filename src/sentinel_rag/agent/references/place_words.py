@@ -67,6 +67,7 @@ _BESIDE = re.compile(
 
 
 def read_brackets(masked: str) -> Iterator[Mention]:
+    """As in "[3]", "[2] and [4]", "[1-3]": lines of the list that stands on the screen."""
     for match in _BRACKETS.finditer(masked):
         places = _range(int(match["from"]), int(match["to"])) if match["from"] else _numbers(match["in"])
         alone = is_plural(match["noun"] or "") and len(places) == 1  # "incidents [3] is involved in"
@@ -90,6 +91,7 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def read_line_numbers(masked: str) -> Iterator[Mention]:
+    """As in "line 3", "incidents number 2 and 5"; a number without a noun of a line may be an incident's too."""
     for match in _LINE_NUMBER.finditer(masked):
         places = _numbers(match["number"] + " , " + (match["more"] or ""))
         noun = match["noun"].lower()
@@ -102,11 +104,13 @@ def read_line_numbers(masked: str) -> Iterator[Mention]:
 
 
 def read_hashed(masked: str) -> Iterator[Mention]:
+    """As in "#3": a line, or an incident of that number."""
     for match in _HASHED.finditer(masked):
         yield Mention(form=Form.HASHED, start=match.start(), end=match.end(), places=(int(match["number"]),), soft=True)
 
 
 def read_bare(masked: str) -> Iterator[Mention]:
+    """A number that is the whole message, or ends it: "3", "tell me about 2 and 4"."""
     if match := _ALONE.match(masked):
         yield Mention(
             form=Form.NUMBERS, start=match.start("number"), end=match.end("number"), places=(int(match["number"]),),
@@ -121,6 +125,7 @@ def read_bare(masked: str) -> Iterator[Mention]:
 
 
 def read_ordinals(masked: str) -> Iterator[Mention]:
+    """As in "the first two", "the third alert", "first and last": places of a list, negative from its end."""
     for match in _SLICE.finditer(masked):
         noun = match["noun"] or ""
         kind = kind_of(noun)
@@ -160,6 +165,7 @@ def read_ordinals(masked: str) -> Iterator[Mention]:
 
 
 def read_beside(masked: str) -> Iterator[Mention]:
+    """As in "the next one", "the one before that": a line beside the one that was talked about."""
     for match in _BESIDE.finditer(masked):
         word = (match["word"] or match["side"]).lower()
         step = 1 if word in ("next", "following", "after", "below", "under") else -1

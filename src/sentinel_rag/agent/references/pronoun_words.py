@@ -66,6 +66,7 @@ _OTHER = re.compile(rf"\bthe\s+other(?:\s+(?P<noun>one|{NOUN}|{LINE}))?(?P<genit
 
 
 def read_that(masked: str) -> Iterator[Mention]:
+    """As in "that host", "this line", "the incident" with nothing behind it that says which."""
     for match in _THAT.finditer(masked):
         kind = kind_of(match["noun"])
         if is_plural(match["noun"]) or _NAMED_THERE.match(masked[match.end() :]):
@@ -87,6 +88,7 @@ def read_that(masked: str) -> Iterator[Mention]:
 
 
 def read_it(masked: str) -> Iterator[Mention]:
+    """As in "it", "its", "that" and "his" or "her", unless the "it" stands for nothing."""
     for match in _POINTING.finditer(masked):
         genitive = bool(match["genitive"])
         end = match.end("genitive" if genitive else "that")
@@ -117,6 +119,7 @@ def _both(masked: str) -> Iterator[re.Match[str]]:
 
 
 def read_them(masked: str) -> Iterator[Mention]:
+    """As in "them", "both", "all three of those", "their"."""
     for match in (*_both(masked), *_ALL_OF.finditer(masked), *_THEM.finditer(masked)):
         if _PARTITIVE.search(masked[: match.start("all")]):
             continue
@@ -134,6 +137,7 @@ def read_them(masked: str) -> Iterator[Mention]:
 
 
 def read_other(masked: str) -> Iterator[Mention]:
+    """As in "the other one", "the other incident's"."""
     for match in _OTHER.finditer(masked):
         noun = match["noun"] or "one"
         if is_plural(noun) or (re.match(r"\s+\w", masked[match.end() :]) and match["noun"] is None):

@@ -47,6 +47,7 @@ def _newest(references: References, kinds: Sequence[str], noun: str) -> Choice:
 
 
 def by_that(mention: Mention, context: Context) -> Choice:
+    """For "that incident": the one of its kind that was talked about last, or the only one that was shown since."""
     return _newest(context.references, (mention.kind,), mention.kind)
 
 
@@ -55,6 +56,8 @@ _NAMED_BEFORE = re.compile(r"[\ufffc@\\]|\b[\w$-]*\d[\w$-]*\b(?=.*\b\w)|\w\.\w{2
 
 
 def by_it(mention: Mention, context: Context) -> Choice:
+    """For "it", "its", "her": what the sentence names before it, and then there is nothing to look up; else what was
+    talked about last and can be asked so."""
     references = context.references
     before = context.masked[: mention.start]
     if said := INCIDENT_SAID.findall(before):
@@ -88,6 +91,7 @@ def _either(noun: str, first: Sequence[ListItem], second: Sequence[ListItem]) ->
 
 
 def by_them(mention: Mention, context: Context) -> Choice:
+    """For "them", "both", "those three": what was spoken of or listed together, asked back of two such sets."""
     references = context.references
     kinds = kinds_for(mention, context)
     together, rival = _sets(references, kinds)
@@ -142,6 +146,7 @@ def _spoken_of(references: References, kinds: Sequence[str]) -> Choice:
 
 
 def by_other(mention: Mention, context: Context) -> Choice:
+    """For "the other one": the one beside what was talked about last, of the same kind."""
     references = context.references
     kinds = (mention.kind,) if mention.kind else ()
     focus = references.focus(*kinds)

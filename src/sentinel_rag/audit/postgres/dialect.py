@@ -27,7 +27,7 @@ _LONG_KEYS = {
 """Tables with a key that can be longer than an index of PostgreSQL takes (about 2 700 bytes): what to leave out of
 them, and what is unique instead. Two texts would need the same two hashes to be taken for one."""
 
-_LONG_KEY_EQUALS = re.compile(r"(\S+) = (\S+) /\* a long key \*/")
+_LONG_KEY_EQUALS = re.compile(r"(?<!\S)(\S{1,80}) = (\S{1,80}) /\* a long key \*/")
 """A comparison that says so uses that index too."""
 
 _MARK = re.compile(r"\?(\d*)")

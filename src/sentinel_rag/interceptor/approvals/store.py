@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
-import hmac
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -33,7 +32,6 @@ from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.approvals import table
 from sentinel_rag.interceptor.approvals.approval import (
-    WEBHOOK,
     Approval,
     ApprovalSpent,
     ApprovalState,
@@ -44,6 +42,7 @@ from sentinel_rag.interceptor.approvals.approval import (
 )
 from sentinel_rag.interceptor.approvals.binding import Binding, Question
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway, turned_away
+from sentinel_rag.interceptor.approvals.deciders import check_decider, too_late
 
 T = TypeVar("T")
 PersonOf = Callable[[Connection, str], str | None]
@@ -106,12 +105,6 @@ class ApprovalStore:
         return await self._database.run(
             lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
         )
-
-    async def ask(self, binding: Binding, question: Question) -> str | None:
-        """The id of the approval that waits for a person; None if nobody was asked, for a reason that `request` tells.
-        See there."""
-        answer = await self.request(binding, question)
-        return answer.approval_id if isinstance(answer, Waiting) else None
 
     async def request(self, binding: Binding, question: Question) -> Waiting | TurnedAway:
         """Ask a person about a call, once: while a question about the same binding is open, that one is meant.
@@ -185,9 +178,9 @@ class ApprovalStore:
         def rule(connection: Connection) -> None:
             stands = table.standing(connection, approval_id, now)
             assert stands is not None  # an approval is forgotten long after it ended, and this one was there just now
-            _check_decider(stands, decider, token, person=self._person_of(connection, shown.binding.session_id))
+            check_decider(stands, decider, token, person=self._person_of(connection, shown.binding.session_id))
             if not table.rule(connection, approval_id, ApprovalState(verdict), ruling, now + self._life):
-                raise _too_late(stands.state)
+                raise too_late(stands.state)
 
         event = ApprovalDecided(
             audit_id=approval_id,
@@ -318,37 +311,3 @@ class _Done(Exception):
 
 def _nobody(_: Connection, __: str) -> None:
     """No session is a person's."""
-
-
-def _check_decider(stands: table.Standing, decider: Decider, token: str | None, *, person: str | None) -> None:
-    """Raise DecisionRefused unless `decider` may decide this one at all."""
-    if decider.via == WEBHOOK and stands.state is ApprovalState.PENDING:
-        given = (token or "").encode("utf-8", "surrogateescape")
-        if not stands.token or not hmac.compare_digest(stands.token.encode(), given):
-            raise DecisionRefused(Reason.UNAUTHENTICATED, "This is not the token of that approval.")
-    if decider.key_id == stands.key_id:
-        raise DecisionRefused(
-            Reason.OWN_APPROVAL,
-            "The key that asked cannot decide, whatever its scopes.",
-            next_step="Let another key with the scope approve decide.",
-        )
-    if person is not None and decider.key_id == person:
-        raise DecisionRefused(
-            Reason.OWN_APPROVAL,
-            "The agent asked this for you, so another person decides it.",
-            next_step="Let another key with the scope approve decide.",
-        )
-    if not decider.is_one_of(stands.approvers):
-        raise DecisionRefused(
-            Reason.NOT_AN_APPROVER,
-            "The policy names who may decide this call, and this key is not among them.",
-            next_step=f"It may be decided by: {', '.join(stands.approvers)}.",
-        )
-
-
-def _too_late(state: ApprovalState) -> DecisionRefused:
-    if state is ApprovalState.EXPIRED:
-        return DecisionRefused(
-            Reason.APPROVAL_EXPIRED, "This approval has expired.", next_step="If the call comes again, it asks anew."
-        )
-    return DecisionRefused(Reason.APPROVAL_DECIDED, f"This approval is decided already: it is {state.value}.")

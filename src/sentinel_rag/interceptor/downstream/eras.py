@@ -23,8 +23,6 @@ WITH_SESSIONS = ("2025-03-26", "2025-06-18", "2025-11-25")
 """Oldest first."""
 
 SERVED = (*WITH_SESSIONS, STATELESS)
-UNSAID = "2025-03-26"
-"""What a request of a session means that names no version."""
 
 VERSION_KEY = "io.modelcontextprotocol/protocolVersion"
 CAPABILITIES_KEY = "io.modelcontextprotocol/clientCapabilities"

@@ -14,12 +14,13 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
+from itertools import count
 from typing import Any
 
 from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
-from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
+from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts, texts_in, without
 from sentinel_rag.interceptor.flow.named_values import NamedValue, Naming, naming_of, naming_together
 from sentinel_rag.interceptor.flow.plans import PLAN, Planned, Step, planned
 from sentinel_rag.interceptor.flow.public_forms import FORMS
@@ -78,7 +79,8 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class LabelledArgument:
-    """`by` names the declassification, or who named the value (`user`, or an endorsement); `naming` tells of each named
+    """`links` are the addresses of the user's own words that links in it lead to, each an exception like a named value.
+    `by` names the declassification, or who named the value (`user`, or an endorsement); `naming` tells of each named
     value, one for each element of a list, what named it."""
 
     name: str
@@ -86,6 +88,7 @@ class LabelledArgument:
     source: Source
     by: str = ""
     naming: tuple[Naming, ...] = field(default=(), compare=False)
+    links: tuple[Naming, ...] = field(default=(), compare=False)
 
     @property
     def is_whole(self) -> bool:
@@ -132,10 +135,15 @@ class Judgement:
 
 def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
     """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
-    plan = planned(tool, arguments, facts.named) if facts.named else None
+    plan = planned(tool, arguments, facts.named)
     origins = tuple(_by_origin(policy, tool, name, arguments, facts, plan) for name in arguments)
     decision = decide(tool, asked(tool, arguments, origins))
-    labelled = tuple(_lowered(policy, tool, entry, arguments[entry.name], decision.rule_id) for entry in origins)
+    labelled = tuple(
+        _with_links(
+            policy, tool, _lowered(policy, tool, entry, arguments[entry.name], decision.rule_id), arguments, facts
+        )
+        for entry in origins
+    )
     violations = _violations(policy, tool, arguments, labelled, facts, decision.rule_id)
     if isinstance(decision, Allow) and violations:
         worst = join_all(violation.label for violation in violations)
@@ -174,7 +182,7 @@ def _by_origin(
     stored = facts.handles.get(name)
     if stored is not None:
         return LabelledArgument(name, stored.join(facts.seen), Source.HANDLE)
-    naming = _naming(policy, tool, parameter, arguments, facts) if parameter.attest and facts.named else ()
+    naming = _naming(policy, tool, parameter, arguments, facts)
     by = next((each.by for each in naming if each.by != "user"), "user")
     # A list that says one thing again and again says how often.
     told_once = len({each.form if each.value.kind == ValueKind.DAY else each.value for each in naming}) == len(naming)
@@ -201,8 +209,8 @@ def _has_passed(tool: ToolPolicy, parameter: str, naming: Iterable[Naming], fact
     counts = Counter(_counted(each) for each in naming)
     # Passes are noted in order, so there is room for so many if the first that would be one too many is not noted.
     return any(
-        count > tool.named_limit or _pass(tool, parameter, form, tool.named_limit + 1 - count) in facts.named
-        for form, count in counts.items()
+        often > tool.named_limit or _pass(tool, parameter, form, tool.named_limit + 1 - often) in facts.named
+        for form, often in counts.items()
     )
 
 
@@ -221,9 +229,9 @@ def _passes(
         ):
             for each in entry.naming:
                 form = _counted(each)
-                ways = (_pass(tool, entry.name, form, number) for number in range(1, tool.named_limit + 1))
-                free = (way for way in ways if way not in facts.named and way not in found)
-                found.update(dict.fromkeys(next(([way] for way in free), [])))
+                ways = (_pass(tool, entry.name, form, number) for number in count(1))
+                # One is free within the limit, or `_has_passed` would have left the argument a literal.
+                found[next(way for way in ways if way not in facts.named and way not in found)] = None
     return tuple(found)
 
 
@@ -276,18 +284,53 @@ def _violations(
             and not (entry.label if entry.is_whole else facts.seen).flows_to(stricter)
             # A parameter that is an address by its format is judged by what it accepts.
             and tool.parameters[entry.name].format is None
-            and _holds_foreign_link(policy, arguments[entry.name], facts)
+            and _foreign_hosts(policy, arguments[entry.name], [each.value for each in entry.links])
         ):
             found.append(Violation(entry.name, entry.label, stricter, link=True))
     return tuple(found)
 
 
-def _holds_foreign_link(policy: Policy, value: JsonValue, facts: Facts) -> bool:
-    """Whether a text names a host that neither the policy nor the user knows."""
-    return any(
-        not is_allowed(host, policy.link_hosts) and NamedValue(ValueKind.HOST, host) not in facts.named
-        for host in linked_hosts(value)
+def _with_links(
+    policy: Policy, tool: ToolPolicy, found: LabelledArgument, arguments: Mapping[str, JsonValue], facts: Facts
+) -> LabelledArgument:
+    """The argument with the addresses of the user's words that it links to, where links count. An address is the
+    user's as a whole: at a host that they only named, what stands behind it would be the agent's own."""
+    value = arguments[found.name]
+    stricter = LINK_CEILING.get(tool.effect)
+    if stricter is None or tool.parameters[found.name].format is not None:
+        return found
+    if (
+        (found.label if found.is_whole else facts.seen).flows_to(stricter)
+        or not facts.named
+        or not _foreign_hosts(policy, value, ())
+    ):
+        return found
+    addresses = _addresses(
+        said for said, by in facts.named.items() if by == "user" and said.kind in (ValueKind.URL, ValueKind.HOST)
     )
+    used = {addresses[form] for text in texts_in(value) for form in without(text, addresses)[1]}
+    return replace(found, links=tuple(Naming("user", said) for said in sorted(used, key=lambda said: said.text)))
+
+
+def _foreign_hosts(policy: Policy, value: JsonValue, known: Iterable[NamedValue]) -> bool:
+    """Whether a text links to a host that the policy does not list, but for the addresses of `known`."""
+    addresses = _addresses(known)
+    return any(
+        not is_allowed(host, policy.link_hosts)
+        for text in texts_in(value)
+        for host in linked_hosts(without(text, addresses)[0] if addresses else text)
+    )
+
+
+def _addresses(named: Iterable[NamedValue]) -> Mapping[str, NamedValue]:
+    return {form: said for said in named for form in _written(said)}
+
+
+def _written(said: NamedValue) -> Iterable[str]:
+    """How an address that the user named may stand in a text; of a host alone, its front page."""
+    bare = said.text.removeprefix("https://")
+    whole = [said.text, bare] if said.kind == ValueKind.URL else [f"https://{bare}/", f"http://{bare}/"]
+    return [form for each in whole for form in (each, each.removesuffix("/"))]
 
 
 def _fits(rule: Declassification, value: JsonValue) -> bool:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import html
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from urllib.parse import unquote
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -68,6 +68,37 @@ def is_allowed(host: str, allowed: frozenset[str]) -> bool:
         return False
     labels = host.split(".")
     return any(".".join(labels[index:]) in allowed for index in range(len(labels)))
+
+
+def without(text: str, addresses: Collection[str]) -> tuple[str, frozenset[str]]:
+    """The text with a blank for every link that is one of `addresses` and nothing more, as it stands there letter for
+    letter; and which of them it was.
+
+    A reader of HTML goes on reading behind a line break, so where there may be any, the address has to stand between
+    two marks; in plain words the end of the word is its end.
+    """
+    tagged = any("<" in form for form in _forms(text))
+    found: set[str] = set()
+
+    def blank(match: re.Match[str]) -> str:
+        before, word, behind = match["before"], match["word"], match["behind"]
+        if before:
+            # Without a mark of its own a program that makes links of words reads on to the next blank.
+            whole = word in addresses and behind == _MARKS[before] and _ENDS.match(text, match.end()) is not None
+        else:
+            word = word if word in addresses or word[-1] not in ".,;:!?" else word[:-1]
+            whole = word in addresses and not tagged and not behind
+        if not whole:
+            return match[0]
+        found.add(word)
+        return " "
+
+    return _WORD.sub(blank, text), frozenset(found)
+
+
+_MARKS = {'"': '"', "'": "'", "(": ")", "<": ">", "[": "]", "`": "`", "*": "*"}
+_ENDS = re.compile(r"\s|>|[.,;:!?)](?:\s|\Z)|\Z")
+_WORD = re.compile(r"""(?P<before>["'(<\[`*]?)(?P<word>[^\s"'()<>\[\]`*]{4,2048}+)(?P<behind>["')>\]`*(<\[]?)""")
 
 
 def _hosts(text: str) -> Iterator[str]:

@@ -120,9 +120,11 @@ def naming_together(
     """Who names an argument in one sentence with another argument; None if nobody does."""
     for other_kind in other_kinds:
         joined = canonical_named(other_kind, other, own)
-        for kind in kinds if joined is not None else ():
+        if joined is None:
+            continue
+        for kind in kinds:
             candidate = canonical_named(kind, value, own, most=MAX_TEXT)
-            if joined is not None and candidate is not None and (pair := together(joined, candidate)) in named:
+            if candidate is not None and (pair := together(joined, candidate)) in named:
                 return Naming(named[pair], pair, whole=_is_plain(kind, str(value), candidate.text))
     return None
 

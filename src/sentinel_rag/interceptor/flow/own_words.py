@@ -37,7 +37,7 @@ _GRAMMAR = frozenset(_COMMON.split())
 """Words that stand in what anybody asks."""
 
 _FENCE = re.compile(r"```.*?(?:```|\Z)|~~~.*?(?:~~~|\Z)", re.DOTALL)
-_SPEECH = re.compile(r"[\"“„«][^\"“”„«»\n]{1,2000}[\"“”»]|(?<!\w)'[^'\n]{1,2000}'(?!\w)")
+_SPEECH = re.compile(rf"[\"“„«][^\"“”„«»\n]{{1,{MAX_QUOTED}}}[\"“”»]|(?<!\w)'[^'\n]{{1,{MAX_QUOTED}}}'(?!\w)")
 """Text between quotation marks; of three words or more it is what somebody else said, if it should name anything."""
 
 _CLAUSE = re.compile(r"(?<=[.!?;])\s+|\n|,\s+(?:but|except)\b|\bbut\b")
@@ -46,7 +46,7 @@ _NEGATION = re.compile(
     r"|nicht|kein\w*|nie|niemals|ohne|ne|pas|jamais|sans|nunca|sin|não|sem|non|mai|niet|geen|zonder)\b|n['’]t\b",
     re.IGNORECASE,
 )
-_COLON = re.compile(r"(?<=\w):[ \t]+(?P<text>\S[^\n]{0,1999})$")
+_COLON = re.compile(rf"(?<=\w):[ \t]+(?P<text>\S[^\n]{{0,{MAX_QUOTED - 1}}})$")
 _PLACE = re.compile(r"\{[^{}\n]{1,64}\}")
 
 
@@ -71,9 +71,10 @@ def sentences(words: str) -> Iterator[tuple[str, frozenset[str]]]:
         for part in _parts(line):
             texts = {" ".join(match[0][1:-1].split()) for match in _SPEECH.finditer(part)}
             colon = _COLON.search(part.strip())
-            if colon is not None:
+            # What stands behind a colon between quotation marks is one text and not two.
+            if colon is not None and not _SPEECH.fullmatch(colon["text"].rstrip(" \t.!?")):
                 texts.add(" ".join(colon["text"].split()))
-            yield _SPEECH.sub(_unless_speech, part), frozenset(text for text in texts if 0 < len(text) <= MAX_QUOTED)
+            yield _SPEECH.sub(_unless_speech, part), frozenset(texts - {""})
 
 
 def passages(words: str) -> str:
@@ -93,7 +94,7 @@ def quoted(words: str) -> frozenset[str]:
         colon = _COLON.search(line)
         if colon is not None and not _NEGATION.search(_masked(line[: colon.start()])):
             found.add(" ".join(colon["text"].split()))
-    return frozenset(text for text in found if 0 < len(text) <= MAX_QUOTED)
+    return frozenset(found - {""})
 
 
 def has_places(text: str) -> bool:
@@ -160,8 +161,8 @@ def _parts(line: str) -> Iterator[str]:
 
 
 def _masked(line: str) -> str:
-    """The line with the insides of its quoted texts blotted out, as long as it was."""
-    return _SPEECH.sub(lambda match: match[0][0] + "_" * (len(match[0]) - 2) + match[0][-1], line)
+    """The line with its quoted texts blotted out, as long as it was, by a sign that ends the word before it."""
+    return _SPEECH.sub(lambda match: '"' * len(match[0]), line)
 
 
 def _unless_speech(said: re.Match[str]) -> str:

@@ -91,13 +91,13 @@ def read_plan(document: Any, policy: Policy) -> tuple[NamedValue, ...]:
             if name not in tool.parameters:
                 raise BadPlan(f"Step {number}: the tool has no such parameter{closest(name, tool.parameters)}")
         said: dict[str, JsonValue] = {"args": step["args"], "number": number, "tool": tool.name}
-        text = canonical_json(said).decode()
-        if len(text) > MAX_STEP_CHARACTERS:
-            raise BadPlan(f"Step {number}: a step has at most {MAX_STEP_CHARACTERS} characters.")
-        value = NamedValue(NoteKind.PLANNED, text)
         try:
+            text = canonical_json(said).decode()
+            if len(text) > MAX_STEP_CHARACTERS:
+                raise ValueError(f"a step has at most {MAX_STEP_CHARACTERS} characters.")
+            value = NamedValue(NoteKind.PLANNED, text)
             parsed = _step(value)
-        except (ValueError, KeyError, TypeError) as fault:
+        except ValueError as fault:
             raise BadPlan(f"Step {number}: {fault}") from None
         if any(choice.of >= number for choice in parsed.choices.values()):
             raise BadPlan(f"Step {number}: a slot chooses from an earlier step.")
@@ -274,9 +274,12 @@ def _choice(slot: Mapping[str, Any]) -> Choice:
         text, at = slot[by[0]], slot.get("at", "")
     else:
         text, at = "", slot[by[0]]
-    if not isinstance(text, str) or not all(isinstance(each, str) for each in (at, slot.get("rows", ""))):
+    pointers = (slot.get("rows", ""), at, slot.get("take", ""))
+    if not all(isinstance(each, str) for each in pointers):
         raise ValueError("rows, at and take are JSON pointers")
-    paths = [parse_pointer(each) for each in (slot.get("rows", ""), at, slot.get("take", ""))]
+    if not isinstance(text, str):
+        raise ValueError(f"{by[0]} is a text")
+    paths = [parse_pointer(each) for each in pointers]
     if any(ANY in path for path in paths):
         raise ValueError("the pointers of a slot hold no *")
     if by[0] in ("starts_with", "holds") and not text:

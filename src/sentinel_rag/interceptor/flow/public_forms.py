@@ -1,4 +1,6 @@
-"""The typed conditions of a declassification: forms of values that hold few bits and no sentence."""
+"""The typed conditions of a declassification: forms of values that are looked up and read as no sentence.
+
+A form bounds what a value can carry and does not make it harmless: 64 bytes fit into the writing of a SHA-512."""
 
 from __future__ import annotations
 

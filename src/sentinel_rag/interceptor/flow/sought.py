@@ -48,7 +48,7 @@ def sought_in(clause: str) -> Iterator[str]:
     for wish in _WISHES:
         for match in wish.finditer(clause):
             yield from _texts(match["wanted"])
-            yield from _texts(_GOES_ON.split(match["wanted"], maxsplit=1)[0])
+            yield from _texts(_GOES_ON.split(match["wanted"])[0])
     for definition in _DEFINITIONS:
         for match in definition.finditer(clause):
             for text in _texts(match["wanted"]):

@@ -5,10 +5,11 @@ Above it lies `running`, which has the reply; the view of a result and the label
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import replace
 
-from sentinel_rag.audit import ValuesNamed, Work
+from sentinel_rag.audit import Connection, ValuesNamed, Work
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -22,8 +23,11 @@ from sentinel_rag.interceptor.gate.call import DecidedCall
 from sentinel_rag.interceptor.gate.endings import CLOSED, Endings
 from sentinel_rag.interceptor.gate.stores import Stores
 from sentinel_rag.interceptor.outcomes import Completed, Outcome, outcome_of
-from sentinel_rag.interceptor.store import ContextMoved
+from sentinel_rag.interceptor.store import ContextMoved, Session, named_in_file
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, UpstreamReply
+
+_ATTEMPTS = 10
+"""How often values are derived again because another process named some meanwhile."""
 
 _WITHHELD = "The tool failed; its message is withheld, because the policy hides parts of its results."
 
@@ -58,11 +62,26 @@ class Result:
         outcome = await self._record(decided, seen, duration_ms, alongside=hidden)
         if isinstance(outcome, Completed):
             outcome = replace(outcome, label=judgement.revealed.join(view.rows), context=session.context)
-        if reply.value is not None:
-            # Not before the last pause: of two calls at once the second has to see what the first one named.
-            named = {**named, **endorsed_values(call.policy, tool, judgement, reply.value, session.named)}
         await self._name(decided, named)
+        if reply.value is not None and any(rule.tool == tool.name for rule in call.policy.endorsements):
+            await self._endorse(decided, reply.value)
         return outcome
+
+    async def _endorse(self, decided: DecidedCall, value: JsonValue) -> None:
+        """Name what the policy's endorsements derive from a result. Which record answered first, and how many values
+        a rule gave, another process may have written meanwhile: so both are asked of the file, and once more in the
+        transaction that names. Where they keep changing, nothing is named."""
+        call, session = decided.call, decided.session
+
+        def derived(said: Mapping[NamedValue, str]) -> Mapping[str, frozenset[NamedValue]]:
+            return endorsed_values(call.policy, decided.tool, decided.judgement, value, said)
+
+        for _ in range(_ATTEMPTS):
+            await self._stores.sessions.refresh(session)
+            # Not before the last pause: of two calls at once the second has to see what the first one named.
+            with suppress(ContextMoved):
+                await self._name(decided, derived(session.named), derived)
+                return
 
     async def _reveal_rows(self, decided: DecidedCall, label: Label) -> bool:
         """Raise the context by what the rows of a result carry beyond what the policy foresaw, before any of it is
@@ -85,8 +104,14 @@ class Result:
         await self._stores.journal.append(record, alongside=alongside)
         return outcome
 
-    async def _name(self, decided: DecidedCall, named: Mapping[str, frozenset[NamedValue]]) -> None:
-        """Let later calls of the session name these values, by source; what is new is on record."""
+    async def _name(
+        self,
+        decided: DecidedCall,
+        named: Mapping[str, frozenset[NamedValue]],
+        derived: Callable[[Mapping[NamedValue, str]], Mapping[str, frozenset[NamedValue]]] | None = None,
+    ) -> None:
+        """Let later calls of the session name these values, by source; what is new is on record. Raises ContextMoved
+        where they are not what is `derived` from what the file says is named."""
         call, session = decided.call, decided.session
         # All of them before the first pause.
         writes = [(source, *session.name(values, source)) for source, values in named.items()]
@@ -101,11 +126,30 @@ class Result:
                 values=tuple((str(value.kind), value.text) for value in fresh),
             )
             try:
+                if derived is not None:
+                    write = _if_still(session, derived, source, named[source], write)
                 await self._stores.journal.append(event, alongside=write)
             except BaseException:
                 for _, values, _ in writes[place:]:
                     session.unname(values)
                 raise
+
+
+def _if_still(
+    session: Session,
+    derived: Callable[[Mapping[NamedValue, str]], Mapping[str, frozenset[NamedValue]]],
+    source: str,
+    values: frozenset[NamedValue],
+    write: Work[object],
+) -> Work[object]:
+    """The write, where what the file names still gives the same values. Raises ContextMoved."""
+
+    def checked(connection: Connection) -> None:
+        if derived(named_in_file(connection, session.session_id)).get(source) != values:
+            raise ContextMoved
+        write(connection)
+
+    return checked
 
 
 def _chosen(decided: DecidedCall, value: JsonValue, view: View) -> dict[str, frozenset[NamedValue]]:

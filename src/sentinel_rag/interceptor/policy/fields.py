@@ -32,12 +32,16 @@ class Exposure(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FieldLabel:
+    """The label of what the pattern `path` matches."""
+
     path: Path
     label: Label
 
 
 @dataclass(frozen=True, slots=True)
 class FieldExposure:
+    """Whether the agent sees what the pattern `path` matches."""
+
     path: Path
     mode: Exposure
 

@@ -156,6 +156,21 @@ def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], prob
     return tuple(found)
 
 
+def many_names_faults(tool: Section, parameter: str) -> list[Problem]:
+    """A resource that a call reads under one of its several names: what was written under another would not count."""
+    item = tool.item("reads")
+    texts = item.value if item is not None and isinstance(item.value, list) else []
+    return [
+        Problem(
+            tool.line("reads"),
+            f"reads: an incident has several names (a number, a GUID, an address), and {text.value} would miss what "
+            "was written under another; write incident/*",
+        )
+        for text in texts
+        if parameter in _PLACE.findall(str(text.value))
+    ]
+
+
 def rate(tool: Section, problems: list[Problem]) -> Rate | None:
     """`{calls: 30, seconds: 60}`."""
     item = tool.item("rate")

@@ -16,6 +16,7 @@ from typing import assert_never
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.argument_formats import FORMATS
 from sentinel_rag.interceptor.policy import flow_section, server_section
 from sentinel_rag.interceptor.policy.canonical_literals import impossible_texts
@@ -32,8 +33,15 @@ from sentinel_rag.interceptor.policy.conditions import (
     compile_rules,
 )
 from sentinel_rag.interceptor.policy.kinds import NamedKind
-from sentinel_rag.interceptor.policy.model import DEFAULT_SERVER, Effect, Parameter, Policy, Rule, ToolPolicy
-from sentinel_rag.interceptor.policy.own_tools import OWN_TOOLS, QUERY_SHAPED
+from sentinel_rag.interceptor.policy.model import (
+    DEFAULT_SERVER,
+    Effect,
+    Parameter,
+    Policy,
+    Rule,
+    ToolPolicy,
+)
+from sentinel_rag.interceptor.policy.own_tools import MANY_NAMES, OWN_TOOLS, QUERY_SHAPED
 from sentinel_rag.interceptor.policy.section import Section
 from sentinel_rag.interceptor.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
 
@@ -143,6 +151,8 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
         fields = flow_section.fields(section, problems)
         if name in QUERY_SHAPED and (server or DEFAULT_SERVER) == DEFAULT_SERVER:
             problems += flow_section.query_shaped_faults(section, fields)
+        if server in ("", *OWN_SERVERS) and name in MANY_NAMES:
+            problems += flow_section.many_names_faults(section, MANY_NAMES[name])
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
         tools.append(
             ToolPolicy(

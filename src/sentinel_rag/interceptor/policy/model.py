@@ -100,7 +100,7 @@ POLICY_KINDS = tuple(kind.value for kind in ValueKind)
 
 
 class PublicKind(StrEnum):
-    """The typed conditions of a declassification: forms that hold few bits and no sentence."""
+    """The typed conditions of a declassification: forms with a bounded room that read as no sentence."""
 
     PUBLIC_IP = "public_ip"
     HASH = "hash"

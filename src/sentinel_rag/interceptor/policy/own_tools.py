@@ -20,6 +20,13 @@ QUERY_SHAPED = frozenset({"run_freeform_kql", "get_alert_events"})
 """Tools of the Sentinel server whose columns are named, and whose rows may be made up, by the text of a query: `project
 Total = CommandLine`, `evaluate pivot(CommandLine)`, `print owner = "..."`."""
 
+MANY_NAMES: Mapping[str, str] = {
+    "get_incident_detail": "incident",
+    "query_alerts": "incident",
+    "search_knowledge_base": "like_incident",
+}
+"""Tools of this product with a parameter that takes one incident by its number, a GUID, a Defender id or an address."""
+
 _FORMATS = {"file_path": "path", "directory": "path", "url": "url"}
 
 

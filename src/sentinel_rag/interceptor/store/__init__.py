@@ -19,6 +19,7 @@ from sentinel_rag.interceptor.store.sessions import (
     SessionClosed,
     SessionStore,
     TooManySessions,
+    named_in_file,
 )
 from sentinel_rag.interceptor.store.standing_sessions import StandingSessions
 from sentinel_rag.interceptor.store.state import State, new_audit_id, open_state
@@ -44,6 +45,7 @@ __all__ = [
     "StandingSessions",
     "State",
     "TooManySessions",
+    "named_in_file",
     "new_audit_id",
     "next_result",
     "open_state",

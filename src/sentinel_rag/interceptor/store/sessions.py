@@ -424,8 +424,13 @@ def _read(
     row = connection.execute(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
     ).fetchone()
+    return row, named_in_file(connection, session_id)
+
+
+def named_in_file(connection: Connection, session_id: str) -> Mapping[NamedValue, str]:
+    """What is named in a session, and who says so, as every process sees it."""
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
-    return row, {NamedValue(kind, text): source for kind, text, source in named}
+    return {NamedValue(kind, text): source for kind, text, source in named}
 
 
 def _seen(label: Label) -> str:

@@ -7,7 +7,8 @@ decided by the Interceptor, by the scopes of the person's own key; roles are the
 from sentinel_rag.surfaces.people.accounts import OWNER, Account, Role, SignIn, checked_groups, scopes_of
 from sentinel_rag.surfaces.people.owner_links import OwnerLinks, owner_link
 from sentinel_rag.surfaces.people.passwords import Passwords, check_new_password
-from sentinel_rag.surfaces.people.store import AccountDisabled, Opened, PeopleStore
+from sentinel_rag.surfaces.people.sign_ins import Opened
+from sentinel_rag.surfaces.people.store import AccountDisabled, PeopleStore
 
 __all__ = [
     "OWNER",

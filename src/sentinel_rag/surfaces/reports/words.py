@@ -7,7 +7,6 @@ from sentinel_rag.surfaces.reports.moments import both
 
 TITLE = "Shift hand-over"
 NO_FACTS = "Nothing was asked in this conversation."
-NOT_KEPT = "The whole answer was not kept, so it stands here without its evidence."
 NOTHING_OPEN = "Nothing is open."
 NO_ACTIONS = "No call changed or sent anything, and none was refused."
 NO_KNOWLEDGE = "No answer rests on a playbook or a past incident."

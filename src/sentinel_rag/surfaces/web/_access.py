@@ -42,7 +42,7 @@ async def signed_in(request: Request, web: Parts) -> SignIn:
     found = None
     if given:
         uses = WAITS not in request.query_params
-        found = await anyio.to_thread.run_sync(partial(web.people.check, given, program=program, uses=uses))
+        found = await anyio.to_thread.run_sync(partial(web.people.sign_ins.check, given, program=program, uses=uses))
     if found is None:
         raise Problem(
             401,

@@ -1,9 +1,9 @@
 """What this workspace adds to duckdb-kql: KQL that its parser accepts and its translator refuses or misreads.
 
 duckdb-kql has no extension points, so the additions replace functions of the one release that is pinned; `install`
-refuses any other. Operators that need the columns at their place become nodes of our own, which `columns_at_place`
-resolves before SQL is made. Each addition is listed in `install`, with its reason at its function: those that read KQL
-are in `lowering`, those that write SQL in `rendering`.
+refuses any other. Operators that need the columns at their place become nodes of our own, which `scope` resolves before
+SQL is made. Each addition is listed in `install`, with its reason at its function: those that read KQL are in
+`lowering`, those that write SQL in `rendering`.
 """
 
 from __future__ import annotations

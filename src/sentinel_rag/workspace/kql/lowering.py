@@ -162,10 +162,12 @@ def lower_mv_expand_target(node: Any) -> Any:
 
 
 def declare_let_function(declaration: Any, scalars: Any) -> None:
+    """Lets a function give rows: `let f = (x:long) { T | where a > x }`."""
     declare_function(declaration, scalars, original["_declare_let_function"])
 
 
 def lower_source(node: Any) -> Any:
+    """Reads a table that a parameter names."""
     return table_of_parameter(original["_lower_source"](node))
 
 
@@ -226,6 +228,7 @@ def lower_function_call(node: Any) -> Any:
 
 
 def lower_named(node: Any) -> Any:
+    """Lets `(a, b) = ...` name several columns."""
     return several_columns.named_tuple(node, original["_lower_named"](node))
 
 

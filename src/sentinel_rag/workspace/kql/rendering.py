@@ -45,6 +45,7 @@ def may_be_dynamic(node: Any) -> bool:
 
 
 def render_literal(literal: Any) -> Any:
+    """Decimals, types and moments as Kusto reads them."""
     return literals.literal_sql(literal) or original["render_literal"](literal)
 
 
@@ -65,12 +66,14 @@ def is_int_expr(node: Any) -> Any:
 
 
 def render_sort_keys(keys: Any) -> Any:
+    """Refuses to sort by what Kusto has no order for."""
     for key in keys:
         dynamic_comparisons.refuse_order("sort by", key.expr)
     return original["render_sort_keys"](keys)
 
 
 def render_aggregate_call(call: Any) -> Any:
+    """Refuses the largest of values without an order; times, spans and collections are as Kusto gives them."""
     if call.args and call.name.lower() in ("max", "min", "maxif", "minif"):
         dynamic_comparisons.refuse_order(call.name, call.args[0])
     rendered = (
@@ -107,10 +110,12 @@ def render_path(node: Any) -> Any:
 
 
 def render_bin(node: Any, name: str = "bin") -> Any:
+    """Bins of times count from Kusto's first moment."""
     return time_arithmetic.time_bin(node, translate.render_expr) or original["render_bin"](node, name)
 
 
 def render_expr(node: Any) -> Any:
+    """Compares dynamic values by their type, and reckons with times and spans."""
     if isinstance(node, (BinaryOp, Between, InList)) and sharing.slot_for(node) is None:
         node = dynamic_comparisons.converted(node)
     if isinstance(node, BinaryOp) and sharing.slot_for(node) is None:
@@ -121,25 +126,30 @@ def render_expr(node: Any) -> Any:
 
 
 def render_term_operator(node: Any, sides: Any) -> Any:
+    """`has` and its kin find terms as Kusto cuts them."""
     return text_search.search_operator(node, sides) or original["_render_term_operator"](node, sides)
 
 
 def render_has_list(node: Any, haystack: str) -> Any:
+    """The same for a list of terms."""
     found = text_search.search_list(node, haystack)
     return translate._has_list_result(found, node) if found else original["_render_has_list"](node, haystack)
 
 
 def render_in_list(node: Any, value: str) -> Any:
+    """`in` also takes a list that is a value."""
     before = original["_render_in_list"]
     return text_search.member_of_values(node, value, before) or before(node, value)
 
 
 def is_dynamic(node: Any) -> Any:
+    """Which functions return a dynamic, `dynamic_functions` tells."""
     if isinstance(node, FunctionCall):
         return node.name.lower() in RETURNING_DYNAMIC
     return original["_is_dynamic"](node)
 
 
 def render_kql_tostring(node: Any) -> Any:
+    """Texts of reals, times and dynamics as Kusto writes them."""
     text = text_functions.text_of(node)
     return text or text_functions.with_reals_as_kusto(node, original["render_kql_tostring"](node))

@@ -16,6 +16,8 @@ Scalar = str | int | float | bool
 
 @dataclass(frozen=True, slots=True)
 class Literal:
+    """A value as it is written."""
+
     value: Scalar
 
 
@@ -42,16 +44,22 @@ class Present:
 
 @dataclass(frozen=True, slots=True)
 class Not:
+    """`not`; unknown where its operand is."""
+
     operand: Expression
 
 
 @dataclass(frozen=True, slots=True)
 class Every:
+    """`and`: all of them hold."""
+
     operands: tuple[Expression, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Some:
+    """`or`: one of them holds."""
+
     operands: tuple[Expression, ...]
 
 
@@ -113,6 +121,7 @@ Expression = (
 
 
 def children(node: Expression) -> tuple[Expression, ...]:
+    """The parts of a node, in the order in which they are written."""
     match node:
         case Literal() | Choices() | Argument() | Present():
             return ()

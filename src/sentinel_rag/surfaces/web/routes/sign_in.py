@@ -62,13 +62,13 @@ async def session(sign_in: SignedIn, web: Parts) -> dict[str, Any]:
 
 @router.delete("/session", status_code=204, summary="Sign out")
 async def sign_out(sign_in: SignedIn, web: Parts) -> Response:
-    await anyio.to_thread.run_sync(partial(web.people.end, sign_in.account.user_id, sign_in.sign_in_id))
+    await anyio.to_thread.run_sync(partial(web.people.sign_ins.end, sign_in.account.user_id, sign_in.sign_in_id))
     return Response(status_code=204) if sign_in.program else _without_cookie(web)
 
 
 @router.delete("/sessions", status_code=204, summary="Sign out everywhere: every browser of yours, this one too")
 async def sign_out_everywhere(sign_in: Browser, web: Parts) -> Response:
-    await anyio.to_thread.run_sync(web.people.end_browsers, sign_in.account.user_id)
+    await anyio.to_thread.run_sync(web.people.sign_ins.end_browsers, sign_in.account.user_id)
     return _without_cookie(web)
 
 
@@ -85,7 +85,7 @@ async def signed(web: Web, account: Account, respond: Callable[[Opened], Respons
     """The response to a person who has just signed in, with the cookie."""
     terms = web.terms
     opened = await anyio.to_thread.run_sync(
-        partial(web.people.begin, account.user_id, lasts=terms.lasts, idle=terms.idle)
+        partial(web.people.sign_ins.begin, account.user_id, lasts=terms.lasts, idle=terms.idle)
     )
     log.info("signed in: %s", account.name)
     response = respond(opened)

@@ -19,7 +19,7 @@ router = APIRouter(prefix="/tokens", tags=["tokens"])
 
 @router.get("", summary="Your tokens, without their texts")
 async def list_all(sign_in: Browser, web: Parts) -> dict[str, Any]:
-    found = await anyio.to_thread.run_sync(web.people.tokens, sign_in.account.user_id)
+    found = await anyio.to_thread.run_sync(web.people.sign_ins.tokens, sign_in.account.user_id)
     return {
         "tokens": [
             {
@@ -38,7 +38,11 @@ async def list_all(sign_in: Browser, web: Parts) -> dict[str, Any]:
 async def create(body: NewToken, sign_in: Browser, web: Parts) -> dict[str, Any]:
     opened = await anyio.to_thread.run_sync(
         partial(
-            web.people.begin, sign_in.account.user_id, lasts=timedelta(days=body.days), program=True, name=body.name
+            web.people.sign_ins.begin,
+            sign_in.account.user_id,
+            lasts=timedelta(days=body.days),
+            program=True,
+            name=body.name,
         )
     )
     return {"token_id": opened.sign_in_id, "name": body.name, "token": opened.token, "ends_at": opened.ends_at}
@@ -46,8 +50,10 @@ async def create(body: NewToken, sign_in: Browser, web: Parts) -> dict[str, Any]
 
 @router.delete("/{token_id}", status_code=204, summary="End a token")
 async def end(token_id: Annotated[str, Path(pattern=r"^[0-9a-f]{16}$")], sign_in: Browser, web: Parts) -> Response:
-    mine = {each.sign_in_id for each in await anyio.to_thread.run_sync(web.people.tokens, sign_in.account.user_id)}
+    mine = {
+        each.sign_in_id for each in await anyio.to_thread.run_sync(web.people.sign_ins.tokens, sign_in.account.user_id)
+    }
     if token_id not in mine:
         raise not_found("token")
-    await anyio.to_thread.run_sync(partial(web.people.end, sign_in.account.user_id, token_id))
+    await anyio.to_thread.run_sync(partial(web.people.sign_ins.end, sign_in.account.user_id, token_id))
     return Response(status_code=204)
