@@ -32,7 +32,7 @@ async def ask(*questions: str, gateway: ScriptedGateway | None = None) -> tuple[
     return answer, [call for call in made if call[0] != "list_kql_templates"]
 
 
-@pytest.mark.requirement("AGENT-1")
+@pytest.mark.requirement("CHAT-8")
 @pytest.mark.parametrize(
     ("said", "start", "end"),
     [
