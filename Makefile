@@ -24,8 +24,8 @@ unexport PYTHONDONTWRITEBYTECODE
 help: ## This list
 	@grep -hE '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | awk -F':.*## ' '{printf "  make %-10s %s\n", $$1, $$2}'
 
-# What only the tests need is not compiled at once: they use a fifth of it, and Python compiles that when it is used.
-FOR_TESTS := $(PIP) install --quiet --require-hashes --no-compile
+# A lock names all that is needed. CI uses a fifth of what only the tests need, and that is compiled when it is used.
+FOR_TESTS := $(PIP) install --quiet --require-hashes --no-deps $(if $(CI),--no-compile)
 
 # The stamps are files in .venv that name what was installed, so that a second run starts at once.
 $(VENV)/created:
@@ -48,13 +48,13 @@ $(VENV)/installed-dev: $(VENV)/installed requirements-dev.lock $(VENV)/openai-2/
 # run on both. Only what differs lies there, so this takes two seconds.
 $(VENV)/openai-2/installed: $(VENV)/created requirements-openai-2.lock
 	@rm -rf $(VENV)/openai-2
-	$(FOR_TESTS) --no-deps --target $(VENV)/openai-2 -r requirements-openai-2.lock
+	$(FOR_TESTS) --target $(VENV)/openai-2 -r requirements-openai-2.lock
 	@touch $@
 
 # Chroma, in a folder of its own for its tests: half a gigabyte that no other test needs.
 $(VENV)/chroma/installed: $(VENV)/created requirements-chroma.lock
 	@rm -rf $(VENV)/chroma
-	$(FOR_TESTS) --no-deps --target $(VENV)/chroma -r requirements-chroma.lock
+	$(FOR_TESTS) --target $(VENV)/chroma -r requirements-chroma.lock
 	@touch $@
 
 # AgentDojo and what its suites need, in a folder of its own and without the model clients that it asks for.
@@ -62,7 +62,7 @@ AGENTDOJO = agentdojo==0.1.35 deepdiff==8.6.1 dnspython==2.9.2 docstring-parser=
   orderly-set==5.5.0
 $(VENV)/agentdojo/installed: $(VENV)/created requirements-agentdojo.lock
 	@rm -rf $(VENV)/agentdojo
-	$(FOR_TESTS) --no-deps --target $(VENV)/agentdojo -r requirements-agentdojo.lock
+	$(FOR_TESTS) --target $(VENV)/agentdojo -r requirements-agentdojo.lock
 	@touch $@
 
 agentdojo: $(VENV)/installed-dev $(VENV)/agentdojo/installed ## AgentDojo for its benchmark: python -m bench agentdojo
@@ -149,8 +149,9 @@ lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 
+# What it found is kept for the next run, of which CI's clone has none.
 types: $(VENV)/installed-dev
-	$(BIN)/mypy
+	$(BIN)/mypy $(if $(CI),--cache-dir=/dev/null)
 
 imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
@@ -196,7 +197,7 @@ sbom: $(VENV)/installed-dev $(PAGE) ## What the default install consists of, as 
 LANGCHAIN = langchain==1.5.2 langchain-openai==1.7.4 openai-agents==0.24.0
 $(VENV)/langchain/installed: $(VENV)/created requirements-langchain.lock
 	@rm -rf $(VENV)/langchain
-	$(FOR_TESTS) --no-deps --target $(VENV)/langchain -r requirements-langchain.lock
+	$(FOR_TESTS) --target $(VENV)/langchain -r requirements-langchain.lock
 	@touch $@
 
 langchain: $(VENV)/installed-dev $(VENV)/langchain/installed ## LangChain for the tests of its adapter, into .venv

@@ -29,6 +29,7 @@ from bench.gateway_processes import (
     timed,
 )
 from bench.harness import write
+from bench.telemetry_parts import parts
 from sentinel_rag.assembly.processes import RunningZones, running_zones
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
@@ -170,9 +171,10 @@ def main() -> None:
                 gateways[kind] = stack.enter_context(interceptor(behind, folder / kind, telemetry=telemetry))
             calls = {str(number): asyncio.run(gateway_calls(gateways, number)) for number in CONCURRENCY}
         answered = questions(folder, url)
+        of_code = parts()
     write(
         "telemetry",
-        {"gateway_call": calls, "question": answered},
+        {"gateway_call": calls, "question": answered, "parts": of_code},
         claim="Off: nothing of telemetry is loaded. On, with every trace recorded, a question costs no more than one "
         "without, within 5 %. A bare gateway call, a third of a millisecond, does cost more.",
         group="speed",
@@ -184,6 +186,7 @@ def main() -> None:
             "a gateway call, one at a time, with spans and metrics: added, %": calls["1"][
                 "spans_and_metrics_added_percent"
             ],
+            "of it telemetry's own code, spans and metrics: µs": round(sum(of_code.values()), 2),
             "a question, all zones, off: ms": answered["off_ms"],
             "with spans and metrics: added, % (of a question)": answered["on_added_percent"],
             "a second run without either: added, % (the noise)": answered["off_again_added_percent"],

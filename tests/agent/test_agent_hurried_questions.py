@@ -294,6 +294,7 @@ async def test_a_bound_goes_to_the_one_parameter_of_its_side(
         ("users with the most failed sign-ins", "failed_signins_by_user"),
         ("hosts with the most processes", "processes_by_host"),
         ("top 3 noisy rules", "alert_count_by_name"),
+        ("which of our rules fire the most often", "alert_count_by_name"),
     ],
 )
 async def test_the_kind_that_a_list_is_of_decides_between_queries(question: str, query: str) -> None:
@@ -429,3 +430,30 @@ async def test_counts_by_people_are_a_query_of_their_own(question: str) -> None:
 async def test_the_incident_that_is_open_longest_is_the_oldest_open_one() -> None:
     _, calls = await ask("longest open incident")
     assert calls[0] == ("query_incidents", {"status": "Open", "order": "oldest", "limit": 1})
+
+
+@pytest.mark.parametrize(
+    ("question", "query", "parameters"),
+    [
+        ("emails from contoso.example yesterday", "emails_from_sender", {"sender": "contoso.example"}),
+        ("mails from evil@phish.example last 3d", "emails_from_sender", {"sender": "evil@phish.example"}),
+        ("mailbox rules of ines", "mailbox_rule_changes", {"user": "ines"}),
+    ],
+)
+async def test_a_preposition_stays_with_the_name_behind_it(
+    question: str, query: str, parameters: dict[str, str]
+) -> None:
+    _, calls = await ask(question)
+    assert (calls[0][1]["template"], calls[0][1]["parameters"]) == (query, parameters)
+
+
+async def test_what_somebody_did_is_not_asked_of_a_host_of_that_name() -> None:
+    answer, calls = await ask("processes started by m.keller")
+    assert [tool for tool, _ in calls] == ["query_alerts"]
+    assert answer.text.startswith("I looked at alerts only.")
+
+
+async def test_the_name_of_an_attack_is_looked_up_without_the_word_for_many_of_it() -> None:
+    _, calls = await ask("brute force attempts last night")
+    assert calls[0][1]["title_contains"] == "brute force"
+    assert calls[0][1]["start_time"] == "2024-07-22T18:00:00Z"

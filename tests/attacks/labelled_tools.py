@@ -61,7 +61,7 @@ tools:
     taint_rules: [{rule_id: isolate_any, condition: "true", taint_level: LOW, offers_approval: true}]
   - name: find
     effect: read
-    parameters: [{name: query, type: string, required: true, attest: [words, quoted]}]
+    parameters: [{name: query, type: string, required: true, attest: quoted}]
     taint_rules: [{rule_id: find_any, condition: "true", taint_level: LOW}]
   - name: mail
     effect: external

@@ -175,7 +175,7 @@ def test_an_address_of_the_person_s_is_theirs_whole_and_on_record(
     if passes:  # an exception, and one by which the record is judged to the same verdict again
         audit_id = answer.body["audit_id"]
         intent = next(r for r in gateway.records() if r.get("audit_id") == audit_id and "flow" in r)
-        assert [(each["kind"], each["by"]) for each in intent["flow"]["named"]] in (
+        assert [(each["kind"], each["by"]) for each in intent["flow"]["links"]] in (
             [("url", "user")],
             [("host", "user")],
             [("host", "user"), ("url", "user")],

@@ -14,6 +14,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -134,7 +135,7 @@ async def test_an_answer_reaches_its_own_call_only(tmp_path: Path) -> None:
             for text in ("a", "b", "c"):
                 group.start_soon(hold, text)
             while len(server.sent("tools/call")) < 4:
-                await anyio.sleep(0)
+                await anyio.sleep(0.005)
             await server.value("release")
         assert answers == {text: {"said": text} for text in ("a", "b", "c")}
 
@@ -151,7 +152,7 @@ async def test_giving_up_one_call_tells_the_server_and_harms_no_other(tmp_path: 
 
             group.start_soon(keep)
             while len(server.sent("tools/call")) < 2:
-                await anyio.sleep(0)
+                await anyio.sleep(0.005)
             late = await server.call("ignore", timeout_s=0.5)
             assert isinstance(late, Unanswered)
             assert late.reason is Reason.UPSTREAM_TIMEOUT
@@ -170,7 +171,7 @@ async def test_a_caller_that_leaves_is_reported_and_harms_no_other(tmp_path: Pat
         async with anyio.create_task_group() as group:
             group.start_soon(lambda: server.call("hold", text="left"))
             while len(server.sent("tools/call")) < 2:
-                await anyio.sleep(0)
+                await anyio.sleep(0.005)
             group.cancel_scope.cancel()
         assert await server.process() == first
         assert len(server.sent("notifications/cancelled")) == 1
@@ -205,7 +206,7 @@ async def test_sessions_cannot_start_processes_without_end(tmp_path: Path) -> No
             for session in ("busy one", "busy two"):
                 group.start_soon(lambda name: server.call("hold", session=name, text=""), session)
             while len(server.sent("tools/call")) < 2:
-                await anyio.sleep(0)
+                await anyio.sleep(0.005)
             refused = await server.call("fine", session="three")
             assert isinstance(refused, Unanswered)
             assert (refused.reason, refused.may_have_run) == (Reason.OVERLOADED, False)
@@ -325,7 +326,7 @@ def test_kill_9_of_the_gateway_ends_its_tool_servers(tmp_path: Path) -> None:
         assert all(map(_lives, left))
         gateway.send_signal(signal.SIGKILL)
     while any(map(_lives, left)):
-        os.sched_yield()
+        time.sleep(0.005)
 
 
 @pytest.mark.anyio
@@ -352,7 +353,7 @@ async def test_a_credential_comes_back_in_no_result_and_no_log(
         where = await server.value("where")
         assert where["environment"]["TOKEN"] == "[credential]"
         while "the token is [credential]" not in caplog.text:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.005)
     assert "canary" not in caplog.text
     assert secret not in repr(server.upstream.__dict__)
 
@@ -363,7 +364,7 @@ async def test_a_server_cannot_fill_the_log(tmp_path: Path, caplog: pytest.LogCa
     async with hostile(tmp_path) as server:
         await server.value("shout")
         while "prints too much" not in caplog.text:
-            await asyncio.sleep(0)
+            await asyncio.sleep(0.005)
     assert len(caplog.text) < 300_000
 
 
@@ -390,7 +391,7 @@ def test_a_death_in_a_call_is_502_on_record_and_not_called_repeatable(executor: 
         process = gateway.call("fine", {}).body["result"]["process"]
         assert gateway.request("DELETE", "/v1/sessions/session-1", key=gateway.key).status == 204
         while _lives(process):
-            os.sched_yield()
+            time.sleep(0.005)
     assert len([call for call in server.sent("tools/call") if call["params"]["name"] == "die"]) == 1
 
 

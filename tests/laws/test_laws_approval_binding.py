@@ -26,6 +26,7 @@ from sentinel_rag.interceptor.approvals import (
     Raise,
     Verdict,
     Violation,
+    Waiting,
 )
 from sentinel_rag.interceptor.store import new_audit_id
 
@@ -111,8 +112,9 @@ def test_an_approval_is_refused_to_every_other_call_and_serves_its_own_once(
     question = replace(data.draw(questions), arguments={}, approvers=())
 
     async def run() -> None:
-        approval_id = await approvals.ask(binding, question)
-        assert approval_id is not None
+        asked = await approvals.request(binding, question)
+        assert isinstance(asked, Waiting)
+        approval_id = asked.approval_id
         await approvals.decide(approval_id, Verdict.APPROVE, Decider("somebody else"))
         assert await approvals.approved(other) is None
         with pytest.raises(ApprovalSpent):

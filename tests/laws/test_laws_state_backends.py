@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.approvals import ApprovalSpent, Decider, DecisionRefused, Verdict
+from sentinel_rag.interceptor.approvals import ApprovalSpent, Decider, DecisionRefused, Verdict, Waiting
 from sentinel_rag.interceptor.approvals.binding import Binding, Question
 from sentinel_rag.interceptor.flow import Hidden, NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import NamedValue
@@ -119,9 +119,10 @@ class Site:
                 effect="write", server="s", description="", condition="", taint_level="LOW", why="x", arguments={},
                 violations=(), raised_by=(), approvers=(),
             )  # fmt: skip
-            asked = await state.approvals.ask(binding, question)
-            if asked is None:
+            answer = await state.approvals.request(binding, question)
+            if not isinstance(answer, Waiting):
                 return None
+            asked = answer.approval_id
             if asked not in self.approvals:
                 self.approvals.append(asked)
             return self.approvals.index(asked)

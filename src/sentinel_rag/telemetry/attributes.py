@@ -11,7 +11,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from enum import Enum
-from functools import partial
 
 from sentinel_rag.telemetry.logs import looks_secret
 from sentinel_rag.telemetry.session_ids import told_session_id
@@ -110,14 +109,25 @@ def allowed_name(name: str) -> str:
 
 def error_code(text: str) -> str:
     """`text` if it is a code; what is none is told as `other`, OpenTelemetry's word for it being `_OTHER`."""
-    return text if _fits(Form.CODE, text) else "_OTHER"
+    return _code(text) or "_OTHER"
 
 
-def _fits(form: Form, value: object) -> bool:
-    if not isinstance(value, str) or form.value.fullmatch(value) is None:
-        return False
+def _text_of(form: Form) -> Callable[[object], str | None]:
+    fits = form.value.fullmatch
     # No credential that is known by its form consists of the characters of such an id.
-    return form is Form.RECORD or not looks_secret(value)
+    harmless = form is Form.RECORD
+
+    def allowed(value: object) -> str | None:
+        if not isinstance(value, str) or fits(value) is None:
+            return None
+        return value if harmless or not looks_secret(value) else None
+
+    return allowed
+
+
+_code = _text_of(Form.CODE)
+_TOO_MANY: int = Form.COUNT.value
+_MOST_CODES: int = Form.CODES.value
 
 
 def _flag(value: object) -> Value | None:
@@ -125,24 +135,20 @@ def _flag(value: object) -> Value | None:
 
 
 def _count(value: object) -> Value | None:
-    return value if type(value) is int and 0 <= value < Form.COUNT.value else None
+    return value if type(value) is int and 0 <= value < _TOO_MANY else None
 
 
 def _codes(value: object) -> Value | None:
-    if not isinstance(value, tuple) or len(value) > Form.CODES.value:
+    if not isinstance(value, tuple) or len(value) > _MOST_CODES:
         return None
-    return value if all(_fits(Form.CODE, each) for each in value) else None
+    return value if all(_code(each) for each in value) else None
 
 
 def _session(value: object) -> Value | None:
     return told_session_id(value) if isinstance(value, str) else None
 
 
-def _text(form: Form, value: object) -> Value | None:
-    return value if isinstance(value, str) and _fits(form, value) else None
-
-
 _OTHER_THAN_TEXT = {Form.FLAG: _flag, Form.COUNT: _count, Form.CODES: _codes, Form.SESSION: _session}
 _ALLOWED_VALUES: Mapping[str, Callable[[object], Value | None]] = {
-    name: _OTHER_THAN_TEXT.get(form) or partial(_text, form) for name, form in ALLOWED.items()
+    name: _OTHER_THAN_TEXT.get(form) or _text_of(form) for name, form in ALLOWED.items()
 }

@@ -71,7 +71,14 @@ class SpanEncoder:
 
     def request(self, spans: Iterable[bytes]) -> bytes:
         """The body of one export of spans that `span` has written."""
-        written = b"".join([field(2, span) for span in spans])
+        parts: list[bytes] = []
+        for span in spans:
+            size = len(span)
+            parts.append(
+                b"\x12%c%c" % (size & 0x7F | 0x80, size >> 7) if 0x7F < size < 0x4000 else b"\x12" + varint(size)
+            )
+            parts.append(span)
+        written = b"".join(parts)
         schema = field(3, SCHEMA_URL.encode())
         return field(1, self._head + field(2, self._scope + written + schema) + schema)
 
@@ -131,7 +138,7 @@ class SpanEncoder:
         told = allowed_value(name, value)
         if told is None:
             return b""
-        written = field(9, self._key_value(name, told))
+        written = self._field(name, told)
         form = ALLOWED[name]
         if form is Form.SESSION:  # a few go on for long, and each takes a hash; then they are others
             if len(self._sessions) >= MAX_SESSIONS:
@@ -144,15 +151,17 @@ class SpanEncoder:
             self._remembered[name, value] = written
         return written
 
-    def _key_value(self, name: str, value: Value) -> bytes:
-        """`key_value`, with the short way for what is told all day: a text whose lengths are one byte each."""
+    def _field(self, name: str, value: Value) -> bytes:
+        """`field(9, key_value(name, value))`, with the short way for what is told all day: a text or a number whose
+        lengths are one byte each."""
         key = self._keys.get(name)
         if key is None:
             key = self._keys[name] = field(1, name.encode())
-        if isinstance(value, str) and len(value) < _SHORT:
+        if isinstance(value, str) and len(key) + len(value) < _SHORT:
             text = value.encode()  # ASCII, as every form is
-            return b"%b\x12%c\x0a%c%b" % (key, len(text) + 2, len(text), text)
-        return key + field(2, _any_value(value))
+            size = len(text)
+            return b"\x4a%c%b\x12%c\x0a%c%b" % (len(key) + size + 4, key, size + 2, size, text)
+        return field(9, key + field(2, _any_value(value)))
 
 
 def _comes_again(form: Form, value: Value) -> bool:

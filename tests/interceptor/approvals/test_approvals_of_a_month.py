@@ -44,7 +44,7 @@ async def steps_of_a_question(desk: Desk, comment: str) -> int:
         connection.set_progress_handler(step if on else None, 1)
 
     desk.database.run_now(lambda connection: watch(connection, on=True))
-    asked = await desk.store.ask(*the_call({"incident": "1", "comment": comment}))
+    asked = await desk.ask(*the_call({"incident": "1", "comment": comment}))
     desk.database.run_now(lambda connection: watch(connection, on=False))
     assert asked is not None
     return steps
@@ -65,7 +65,7 @@ async def test_a_question_costs_the_same_after_a_month_of_questions(desk: Desk) 
 async def test_what_ended_a_month_ago_is_gone_and_nothing_else(desk: Desk) -> None:
     ended(desk, 3, first=KEPT + timedelta(minutes=1))
     ended(desk, 3, first=KEPT - timedelta(minutes=10))
-    assert await desk.store.ask(*the_call()) is not None
+    assert await desk.ask(*the_call()) is not None
     left = desk.database.run_now(
         lambda connection: connection.execute("SELECT state, count(*) FROM approval GROUP BY state").fetchall()
     )

@@ -188,6 +188,8 @@ def _foreign(reading: Reading) -> bool:
     if reading.has(rf"{cues.SUMMARY}|{cues.TREND}|{cues.TOP}|{cues.TABLES}|{cues.LOGS}|{cues.TEMPLATES}"):
         return False
     unknown = len(reading.unknown_words)
+    if any(technique in reading.core.lower() for technique in TECHNIQUES):
+        return False
     return unknown >= 3 and unknown >= 0.6 * len(reading.words) and not any(name.quoted for name in reading.names)
 
 
@@ -398,7 +400,9 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
     unknown = reading.unknown_words
     if len(unknown) == 1 and len(unknown[0]) >= 4 and 2 <= len(reading.words) <= 3:
         return alerts_plan(replace(reading, names=(NameSlot(unknown[0], shaped=False),), rest="", words=()))
-    alone = len(reading.words) <= 3 and len(unknown) == len(reading.words) and not reading.has(cues.LOGS)
+    by_technique = any(technique in reading.core.lower() for technique in TECHNIQUES) and len(reading.words) <= 4
+    only_unknown = len(reading.words) <= 3 and len(unknown) == len(reading.words) and not reading.has(cues.LOGS)
+    alone = by_technique or only_unknown
     if unknown and len(unknown[0]) >= 3 and (alone or reading.text.lower().strip(" .?!") in TECHNIQUES):
         return keyword_plan(reading)
     late = names.read_name_after_preposition(reading.rest)

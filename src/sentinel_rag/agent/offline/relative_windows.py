@@ -16,7 +16,8 @@ from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 _UNITS = {"mi": 1 / 60, "m": 1 / 60, "h": 1, "d": 24, "w": 168, "f": 336, "mo": 720, "y": 8760}
 _UNIT = r"(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|wks?|w|fortnights?|months?|years?|m)"
 _RELATIVE = re.compile(
-    rf"\b(?:(?:with)?in|over|during|for|from|of)?\s*(?:the\s+)?\b(?:last|past|previous|recent|latest|trailing|prior)[\s_-]+"
+    rf"\b(?:(?:with)?in|over|during|for|from|of)?\s?\s?(?:the\s+)?"
+    rf"\b(?:last|past|previous|recent|latest|trailing|prior)[\s_-]+"
     rf"(?:({NUMBER})[\s_-]*)?{_UNIT}\b",
     re.IGNORECASE,
 )

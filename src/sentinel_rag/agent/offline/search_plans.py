@@ -4,6 +4,7 @@ words describe.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from sentinel_rag.agent.offline import cues
@@ -39,10 +40,14 @@ def property_plan(reading: Reading) -> Plan | None:
     return named_property_plan(reading)
 
 
+_MANY_OF_IT = re.compile(r"(?<=\w)\s+(?:attempts?|attacks?)$", re.IGNORECASE)
+"""What people say behind the name of an attack, and titles often do not."""
+
+
 def keyword_plan(reading: Reading) -> Plan:
     """A word or two alone: in the titles of incidents and in the names of alerts."""
     said = reading.rest if reading.filtered and not reading.names else reading.text
-    words = " ".join(said.strip(" .,;?!\"'").split())
+    words = _MANY_OF_IT.sub("", " ".join(said.strip(" .,;?!\"'").split()))
     narrow = {**window_arguments(reading), **reading.severity.arguments()}
     calls = (
         PlannedCall("query_incidents", {"title_contains": words, **narrow}),

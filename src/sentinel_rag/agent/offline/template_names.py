@@ -65,13 +65,16 @@ def _is_spoken_of(word: str, common: frozenset[str]) -> bool:
     if _TIMES.fullmatch(word):
         return True
     word = word.lower()
-    return bool({word, word.removesuffix("s"), word.removesuffix("es"), word.removesuffix("ed"), f"{word}s"} & common)
+    stems = {word.removesuffix(ending) for ending in ("s", "es", "ed")}
+    return bool({word, f"{word}s", *(stem for stem in stems if len(stem) > 2)} & common)
 
 
 def as_kinds(reading: Reading) -> tuple[Reading, ...]:
     """The reading with its one plain name as an account, as a host, and as a name of any kind, in this order."""
     if len(reading.names) != 1 or reading.names[0].kind is not None or template_match.kind_of(reading.names[0]):
         return (reading,)
+    if re.search(rf"\bby\s+{re.escape(reading.names[0].value)}", reading.core, re.IGNORECASE):
+        return (replace(reading, names=(replace(reading.names[0], kind="account"),)),)
     on_it = template_match.named(reading)[0].kind == "host"  # what happens "on" a thing happens on a host
     kinds = ("host", None) if on_it else ("account", "host", None)
     return tuple(replace(reading, names=(replace(reading.names[0], kind=kind),)) for kind in kinds)

@@ -126,7 +126,7 @@ def _bound(spec: Mapping[str, JsonValue], reading: Reading, *, bounded: bool) ->
 
 
 def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) -> JsonValue:
-    kinds_asked = False
+    kinds_asked = said_by_name = False
     described = f"{spec.get('name', '')} {spec.get('description', '')}".lower()
     name = str(spec.get("name", "")).lower()
     for source in (name, described):
@@ -134,15 +134,16 @@ def _text(spec: Mapping[str, JsonValue], free: list[NameSlot], *, only: bool) ->
             if not re.search(pattern, source):
                 continue
             kinds_asked = True
-            for kind in kinds:
+            # A plain word is of any kind: it goes by the parameter's name, and by its description where that says none.
+            words_too = source is name or not said_by_name
+            for kind in kinds if words_too else filter(None, kinds):
                 for slot in free:
                     if kind_of(slot) == kind:
                         free.remove(slot)
                         return slot.value
             if source is name:
+                said_by_name = True
                 break
-        if kinds_asked:
-            break  # a parameter whose name says what it takes takes nothing else
     if only and len(free) == 1 and not kinds_asked:
         return free.pop().value
     return None

@@ -48,8 +48,9 @@ _AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s
 _BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
 _PREPOSITION = re.compile(
-    r"\b(?:on|in|at|during|for|over|from|of|between|the|dated|throughout|within)\s+$", re.IGNORECASE
+    r"\b(?:on|in|at|during|for|over|from|of|between|the|dated|throughout|within)\s{1,2}$", re.IGNORECASE
 )
+"""Right before the time: where a name was taken out ("mails from X yesterday") the word belongs to the name."""
 
 
 def read_time(text: str, now: Now) -> TimeReading:

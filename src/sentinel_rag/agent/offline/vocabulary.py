@@ -40,7 +40,8 @@ _OTHER = word_list(
     changes chart classification click clicked close closed closing command comment commented comments commonest
     compare compared comparison complete contain count counts create created critical current currently daily
     dangerous data database day days defender delete describe description descending desc detail detailed details
-    detect detected develop did didn different display distinct do does doing domain done down during each earlier
+    detect detected detection detections develop did didn different display distinct do does doing domain done down
+    during each earlier
     earliest email entities entity escalate event events ever every everything exact example examples exist fake few
     find fire fired first five for from full fun general get give given go going good got graph group had handover
     happen happened happening happens has have having hello help her here hey hi high higher highest him his history
@@ -53,8 +54,8 @@ _OTHER = word_list(
     opened or order other our out over overview overall own owned owner owners owns past peak pending people per
     persons please pls portal present previous print priority problem process product products progress provider put
     quantity queries query question rank ranked ranking rate raise raised ran read recent recently record records
-    related report reported resolve resolved responsible result results retained riskiest row rows run running same
-    sample say schema second security see seen send sentinel serious set severe severity severities shift should
+    related report reported resolve resolved responsible result results retained right riskiest row rows run running
+    same sample say schema second security see seen send sentinel serious set severe severity severities shift should
     show shown since situation so some someone something sort sorted source start started state statistics stats
     status still story such sum summarise summarize summary summed tactic tactics take targeted table tables
     technique techniques tell template templates tendency than thank thanks that the their them then there these
@@ -80,7 +81,7 @@ _OTHER = word_list(
     technique techniques duration age sev enough upn upns aad entra os pid md primary secondary compromised infected
     bad good safe clean hacked breached dangerous legit legitimate benign harmless guilty trustworthy known zero
     analyze analyse implication implications interpret assess assessment correlate correlation
-    inc incs ticket tickets true false positive positives undetermined
+    attempt attempts lookup lookups inc incs ticket tickets true false positive positives undetermined
     share shared shares sharing overlap both difference differ side linked related
     stop stopped silent reporting offline sending except excepting excluding exclude apart aside leaving longer anymore
     """

@@ -296,7 +296,14 @@ def _with_links(
     """The argument with the addresses of the user's words that it links to, where links count. An address is the
     user's as a whole: at a host that they only named, what stands behind it would be the agent's own."""
     value = arguments[found.name]
-    if tool.effect not in LINK_CEILING or not facts.named or not _foreign_hosts(policy, value, ()):
+    stricter = LINK_CEILING.get(tool.effect)
+    if stricter is None or tool.parameters[found.name].format is not None:
+        return found
+    if (
+        (found.label if found.is_whole else facts.seen).flows_to(stricter)
+        or not facts.named
+        or not _foreign_hosts(policy, value, ())
+    ):
         return found
     addresses = _addresses(
         said for said, by in facts.named.items() if by == "user" and said.kind in (ValueKind.URL, ValueKind.HOST)

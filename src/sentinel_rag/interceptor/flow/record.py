@@ -32,11 +32,10 @@ def flow_record(
             {"parameter": entry.name, "kind": str(value.kind), "text": value.text, "by": by}
             for value, by in said.items()
         ]
-    named += [
+    links: list[JsonValue] = [
         {"parameter": entry.name, "kind": str(each.value.kind), "text": each.value.text, "by": each.by}
         for entry in judgement.arguments
         for each in entry.links
-        if each.value not in {known.value for known in entry.naming}
     ]
     found: dict[str, JsonValue] = {}
     if facts.handles:
@@ -46,6 +45,8 @@ def flow_record(
         }
     if named:
         found["named"] = named
+    if links:
+        found["links"] = links
     if declassified:
         found["declassified"] = declassified
     if facts.resources != BOTTOM:
@@ -71,7 +72,9 @@ def facts_of(record: Mapping[str, Any]) -> Facts:
     return Facts(
         context=Label.from_dict(record["context_before"]),
         handles={name: Label.from_dict(entry["label"]) for name, entry in flow.get("handles", {}).items()},
-        named={NamedValue(one["kind"], one["text"]): one["by"] for one in flow.get("named", ())},
+        named={
+            NamedValue(one["kind"], one["text"]): one["by"] for key in ("links", "named") for one in flow.get(key, ())
+        },
         resources=Label.from_dict(flow["resources"]) if "resources" in flow else BOTTOM,
         memory=Label.from_dict(flow["memory"]) if "memory" in flow else BOTTOM,
     )

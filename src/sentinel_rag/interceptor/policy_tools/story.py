@@ -107,6 +107,8 @@ class Story:
             form = tool.parameters[entry.name].format
             yield f"      sent as {_shown(self.sent[entry.name])}; judged and forwarded in the form of {form}"
         yield f"      carries {_label(entry.label)}: {self._origin(entry)}"
+        for link in entry.links:
+            yield f"      links to {_shown(link.value.text)}, which the user's own words hold"
 
     def _origin(self, entry: LabelledArgument) -> str:
         context = _label(self.facts.seen)

@@ -27,7 +27,7 @@ MAX_SESSION_BYTES = 64_000_000
 KEPT = timedelta(days=30)
 """Without a call for as long a session's hidden values are forgotten; its label stays."""
 
-MAX_FORGOTTEN = 100
+MAX_FORGOTTEN = 5
 """Sessions whose values are forgotten at a time."""
 
 

@@ -6,8 +6,9 @@ record, which keeps conversations. It plans nothing and adds no fact.
 
 from sentinel_rag.surfaces.web.turns.desk import Asked, TurnDesk, TurnLimits
 from sentinel_rag.surfaces.web.turns.events import Event
+from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState
 from sentinel_rag.surfaces.web.turns.live import LiveTurn
-from sentinel_rag.surfaces.web.turns.record import Conversation, ConversationRecord, Turn, TurnState
+from sentinel_rag.surfaces.web.turns.record import ConversationRecord
 
 __all__ = [
     "Asked",

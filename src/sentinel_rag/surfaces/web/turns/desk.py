@@ -25,14 +25,9 @@ from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._gateway import Gateway
 from sentinel_rag.surfaces.web._problems import Problem, not_found, problem_of
 from sentinel_rag.surfaces.web.turns.events import Event, answer_events, progress_event, written_events
+from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState
 from sentinel_rag.surfaces.web.turns.live import LiveTurn
-from sentinel_rag.surfaces.web.turns.record import (
-    Conversation,
-    ConversationRecord,
-    RequestIdUsed,
-    Turn,
-    TurnState,
-)
+from sentinel_rag.surfaces.web.turns.record import ConversationRecord, RequestIdUsed
 
 log = logging.getLogger(__name__)
 

@@ -10,9 +10,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
 from datetime import timedelta
-from enum import StrEnum
 from pathlib import Path
 from typing import Any
 
@@ -20,77 +18,16 @@ from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.records import Connection, RecordFile, Records
-from sentinel_rag.surfaces.web.turns.events import Event, written_in
+from sentinel_rag.surfaces.web.turns.events import Event
+from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState, title_of, turn_of
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS
 
-MAX_TITLE = 80
 MAX_CONVERSATIONS = 1_000
 """Of one person; a new one beyond ends the one that was used longest ago."""
 _ALL = 2**31 - 1
 """No limit, in the SQL of every place."""
 _AT_ONCE = 500
 """Values of one statement."""
-
-
-class TurnState(StrEnum):
-    """How a turn stands. STOPPED: by the person, or because the surface ended amid it."""
-
-    RUNNING = "running"
-    ANSWERED = "answered"
-    FAILED = "failed"
-    STOPPED = "stopped"
-
-
-@dataclass(frozen=True, slots=True)
-class Conversation:
-    """`session_id` is the Interceptor's session that questions go to now."""
-
-    conversation_id: str
-    user_id: str
-    session_id: str
-    title: str
-    created_at: str
-    used_at: str
-    turns: int = 0
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "session_id": self.conversation_id,
-            "title": self.title,
-            "created_at": self.created_at,
-            "used_at": self.used_at,
-            "turns": self.turns,
-        }
-
-
-@dataclass(frozen=True, slots=True)
-class Turn:
-    """`answer` is the agent's, in the form of `ask --json`; None until there is one. `events` is all that was told; in
-    a list of turns those alone that have no answer have them."""
-
-    turn_id: str
-    user_id: str
-    conversation_id: str
-    number: int
-    request_id: str | None
-    question: str
-    state: TurnState
-    asked_at: str
-    answer: Mapping[str, Any] | None = None
-    events: tuple[Event, ...] = ()
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "turn_id": self.turn_id,
-            "session_id": self.conversation_id,
-            "number": self.number,
-            "request_id": self.request_id,
-            "question": self.question,
-            "state": self.state.value,
-            "asked_at": self.asked_at,
-            "answer": None if self.answer is None else dict(self.answer),
-            "written": written_in(self.events) if self.answer is None else None,
-        }
 
 
 class RequestIdUsed(SentinelError):
@@ -243,7 +180,7 @@ class ConversationRecord:
                 "WHERE conversation_id = ? AND number > ? ORDER BY number LIMIT ?",
                 [conversation_id, after, limit],
             ).fetchall()
-        return tuple(map(_turn, rows))
+        return tuple(map(turn_of, rows))
 
     def is_next(self, turn_id: str, conversation_id: str) -> bool:
         """Whether no surface answers an earlier turn of the conversation: one is answered after the other, in their
@@ -292,32 +229,10 @@ def _one_turn(run: Connection, condition: str, values: Sequence[str]) -> Turn | 
         f"events FROM turn WHERE {condition}",
         values,
     ).fetchone()
-    return None if row is None else _turn(row)
+    return None if row is None else turn_of(row)
 
 
 _CONVERSATION = (
     "SELECT conversation_id, user_id, session_id, title, created_at, used_at, "
     "(SELECT count(*) FROM turn t WHERE t.conversation_id = conversation.conversation_id) FROM conversation"
 )
-
-
-def title_of(question: str) -> str:
-    """The first words of a question, in one line."""
-    line = " ".join(question.split())
-    return line if len(line) <= MAX_TITLE else line[: MAX_TITLE - 1] + "…"
-
-
-def _turn(row: tuple[Any, ...]) -> Turn:
-    turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, events = row
-    return Turn(
-        turn_id,
-        user_id,
-        conversation_id,
-        number,
-        request_id,
-        question,
-        TurnState(state),
-        asked_at,
-        None if answer is None else json.loads(answer),
-        tuple(Event(*each) for each in json.loads(events or "[]")),
-    )
