@@ -30,6 +30,7 @@ tools:
 link_hosts: [learn.microsoft.com]
 """)
 PAGE, FRONT = NamedValue("url", "https://a.example/x"), NamedValue("url", "https://a.example/")
+WWW = NamedValue("url", "https://www.a.example/x")
 HOST, KNOWN = NamedValue("host", "a.example"), NamedValue("url", "https://learn.microsoft.com/a")
 
 
@@ -43,6 +44,9 @@ def judged(tool: str, arguments: dict[str, Any], **facts: Any) -> Judgement:
         (PAGE, "user", "see https://a.example/x", True),
         (PAGE, "user", "see www.b.example and https://a.example/x", False),
         (PAGE, "user", "see https://a.example/y", False),
+        (WWW, "user", "see https://www.a.example/x", True),
+        (WWW, "user", "see www.a.example/x now", True),
+        (WWW, "user", "see www.a.example/y now", False),
         (PAGE, "participants", "see https://a.example/x", False),
         (FRONT, "user", "see https://a.example/ now", True),
         (FRONT, "user", "see https://a.example now", True),
@@ -62,7 +66,7 @@ def test_a_link_is_the_users_where_their_words_name_all_of_its_address(
     assert (found.violations == ()) is passes
     flow = flow_record(found, facts, {})
     if passes:
-        assert flow == {"named": [{"parameter": "text", "kind": str(said.kind), "text": said.text, "by": "user"}]}
+        assert flow == {"links": [{"parameter": "text", "kind": str(said.kind), "text": said.text, "by": "user"}]}
     again = facts_of({"context_before": TOP.to_dict(), "flow": flow})
     assert judge(POLICY, POLICY.tools["write"], {"text": text}, again).violations == found.violations
 
@@ -80,7 +84,7 @@ def test_a_link_that_counts_nowhere_needs_no_words_of_the_users(tool: str, text:
     assert argument.links == ()
 
 
-def test_an_address_that_is_named_as_an_argument_is_told_once() -> None:
+def test_an_address_that_is_named_as_an_argument_is_told_as_that() -> None:
     facts = Facts(context=TOP, named={PAGE: "user"})
     arguments = {"address": PAGE.text}
     found = judge(POLICY, POLICY.tools["write"], arguments, facts)
