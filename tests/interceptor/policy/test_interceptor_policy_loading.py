@@ -286,9 +286,8 @@ def test_what_is_not_plain_yaml_is_refused(text: str, problem: str) -> None:
 
 
 def test_a_file_that_cannot_be_read_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ConfigurationError, match="cannot be read") as missing:
+    with pytest.raises(ConfigurationError, match=r"none\.yaml cannot be read: No such file or directory"):
         load_policy(tmp_path / "none.yaml")
-    assert missing.value.problems == (f"{tmp_path / 'none.yaml'}:1: No such file or directory",)
     (tmp_path / "latin.yaml").write_bytes(b"tools: []  # \xe9")
     with pytest.raises(ConfigurationError, match="not UTF-8"):
         load_policy(tmp_path / "latin.yaml")
