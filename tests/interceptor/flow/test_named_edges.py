@@ -30,6 +30,7 @@ tools:
       - {name: query, type: string, attest: sought}
       - {name: url, type: string, attest: url}
       - {name: ticket, type: string, attest: ticket}
+      - {name: about, type: string, attest: [quoted, host]}
       - {name: machine, type: string, attest: [ip, host]}
       - {name: remark, type: string, attest: quoted, together: machine}
       - {name: title, type: string, attest: quoted, together: ticket}
@@ -64,6 +65,12 @@ LONG_QUOTE = "the host was rebuilt " * 40 + "today"
         ("Set it to 'x'", {"body": "x"}, BOTTOM),
         (PASSAGE, {"note": PASSAGE}, BOTTOM),
         (PASSAGE + "d", {"note": PASSAGE + "d"}, TOP),
+        ("tell them the printer works", {"note": "the printer is lost"}, TOP),
+        ("tell them the printer works", {"note": "THE printer works"}, IN_SECRET),
+        ("Say 'all is well' today", {"body": "all is"}, TOP),
+        ("Say 'all is well' of host ws-1", {"about": "all is well"}, BOTTOM),
+        ("Say 'all is well' of host ws-1", {"about": "ws-1"}, BOTTOM),
+        ("Say 'all is well' of host ws-1", {"about": "ws-2"}, TOP),
         ("on June 13", {"day": "--06-13"}, BOTTOM),
         ("on June 13", {"day": "2024-06-13"}, BOTTOM),
         ("on June 13", {"day": "tomorrow"}, TOP),

@@ -27,6 +27,11 @@ tools:
       - {name: text, type: string, attest: words}
       - {name: texts, type: array, items: string, attest: words}
     taint_rules: [{rule_id: any, condition: "true", taint_level: LOW}]
+  - name: note
+    effect: write
+    named_limit: 1
+    parameters: [{name: text, type: string, attest: words}, {name: body, type: string, attest: quoted}]
+    taint_rules: [{rule_id: note_any, condition: "true", taint_level: LOW}]
 """)
 
 
@@ -36,14 +41,14 @@ class Session:
     def __init__(self, words: str) -> None:
         self.named: dict[NamedValue, str] = dict.fromkeys(named_in(words, POLICY), "user")
 
-    def call(self, **arguments: Any) -> Judgement:
-        judgement = judge(POLICY, POLICY.tools["book"], arguments, Facts(context=TOP, named=self.named))
+    def call(self, tool: str = "book", **arguments: Any) -> Judgement:
+        judgement = judge(POLICY, POLICY.tools[tool], arguments, Facts(context=TOP, named=self.named))
         if isinstance(judgement.decision, Allow):
             self.named.update(dict.fromkeys(judgement.passes, "passed"))
         return judgement
 
-    def passes(self, **arguments: Any) -> bool:
-        decision = self.call(**arguments).decision
+    def passes(self, tool: str = "book", **arguments: Any) -> bool:
+        decision = self.call(tool, **arguments).decision
         if isinstance(decision, Deny):
             assert decision.reason is Reason.SINK_LABEL
         return isinstance(decision, Allow)
@@ -82,3 +87,21 @@ def test_passages_in_one_list_count_each() -> None:
     assert not session.passes(texts=["the printer", "printer works", "works again"]), "three of two"
     assert session.passes(texts=["the printer", "printer works"])
     assert not session.passes(texts=["lunch"])
+
+
+@pytest.mark.parametrize(
+    ("words", "parameter", "first", "second"),
+    [
+        ("tell them the printer works again", "text", "THE printer WORKS", "printer works AGAIN"),
+        ("tell them the printer works again", "text", "the printer works", "PRINTER works again"),
+        ("write 'Dinner at {place} today'", "body", "Dinner at Ritz today", "Dinner at Savoy today"),
+    ],
+)
+def test_what_is_the_persons_by_its_form_alone_counts_as_what_they_said(
+    words: str, parameter: str, first: str, second: str
+) -> None:
+    """A writing tool takes what is secret but not what is strange, so a spelling or a filling of the agent's passes."""
+    session = Session(words)
+    assert session.passes("note", **{parameter: first})
+    assert not session.passes("note", **{parameter: second})
+    assert not session.passes("note", **{parameter: first})
