@@ -272,7 +272,8 @@ def test_threads_search_while_one_puts_and_one_embeds_anew(path: Path) -> None:
         try:
             for _ in range(30):
                 assert "a" in by_words(store, "apple")
-                model = next(each for each in models if each.space == store.state().space)
+                space = store.state().space  # once: it may be another one a moment later
+                model = next(each for each in models if each.space == space)
                 try:
                     found = store.by_vector(model.space, model.embed_query("Title a About a apple"), EVERYONE, 1_000)
                 except EmbeddingMismatchError:  # all was embedded anew since the store told its model
