@@ -30,18 +30,24 @@ ARGUMENTS = {"min_severity": "High", "time_window": "last_7d", "limit": 20}
 
 SDK_EXECUTOR = """
 import json, sys
+from mcp.server.lowlevel import Server
+from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
-from sentinel_rag.executors.mcp_frame import executor_app
-from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.testing.loopback import serve
-async def echo(name, arguments, beside):
-    value = {"tool": name, "arguments": dict(arguments)}
-    return ToolAnswer(value, json.dumps(value))
-with serve(executor_app("sentinel", SENTINEL_TOOLS, echo, token="bench")) as url:
+tools = [
+    Tool(name=each.name, description=each.description, input_schema=dict(each.parameters)) for each in SENTINEL_TOOLS
+]
+async def list_tools(_, __):
+    return ListToolsResult(tools=tools)
+async def echo(_, called):
+    value = {"tool": called.name, "arguments": dict(called.arguments or {})}
+    return CallToolResult(content=[TextContent(type="text", text=json.dumps(value))], structured_content=value)
+server = Server("sentinel", version="1", on_list_tools=list_tools, on_call_tool=echo)
+with serve(server.streamable_http_app(json_response=True, stateless_http=True)) as url:
     print(url + "/mcp", flush=True)
     sys.stdin.read()
 """
-"""An echo behind the official SDK's server, in the frame that every executor of the product has."""
+"""An echo behind the official SDK's server, without the product's frame, which answers our gateway's calls past it."""
 
 LEAN_EXECUTOR = """
 import sys

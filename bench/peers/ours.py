@@ -42,7 +42,7 @@ class Beside:
 
 @asynccontextmanager
 async def over_http(folder: Path) -> AsyncIterator[Beside]:
-    """Before an echo in the frame of the product's executors, which is a server of the official SDK."""
+    """Before an echo behind the official SDK's server."""
     async with http_client() as client:
         with executor(SDK_EXECUTOR) as url, interceptor(url, folder) as gateway:
             ours = _running(through(client, gateway, "bench"), gateway.process.pid, folder)
