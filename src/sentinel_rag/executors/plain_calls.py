@@ -85,7 +85,7 @@ class PlainCalls:
     async def _outcome(self, call: _Call) -> dict[str, Any]:
         try:
             answer = await self._call(call.tool, call.arguments, call.meta)
-        except Exception:
+        except Exception:  # none should; if one does, the gateway hears what the library would have told it
             _LOG.exception("a call of %s raised", call.tool)
             return {"error": _INTERNAL_ERROR}
         beside = {name: value for name, value in answer.meta.items() if value is not None}
