@@ -48,6 +48,107 @@ class Evidence:
         }
 
 
+class SentenceState(StrEnum):
+    """What code could say of a sentence by comparing its literals with what it cites. None of them says that it is
+    true: a citation proves values and not verbs."""
+
+    VALUES_FOUND = "values_found"
+    SOURCE_GIVEN = "source_given"
+    OWN_WORDS = "own_words"
+    NOT_FOUND = "not_found"
+    CONTRADICTED = "contradicted"
+
+
+class CitedBy(StrEnum):
+    """Who gave a sentence its citations."""
+
+    WRITER = "writer"
+    BLOCK = "block"
+    CHECK = "check"
+    NOBODY = "nobody"
+
+
+@dataclass(frozen=True, slots=True)
+class Citation:
+    """`ref` is what the writer writes: `c1.3` for row 3 of call c1, `c1` for the result as a whole. `pointer` (RFC
+    6901) is the row's place in the result of call `call_id`, empty for the whole."""
+
+    ref: str
+    call_id: str
+    tool: str
+    pointer: str = ""
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {"ref": self.ref, "call_id": self.call_id, "tool": self.tool, "pointer": self.pointer}
+
+
+@dataclass(frozen=True, slots=True)
+class Mark:
+    """A literal of a sentence: `start` and `end` are its place in `Answer.text`. `found` tells whether it stands in
+    what is cited; `call_id`, `pointer` and `value` are the cell that it was compared with, empty where there is none.
+    """
+
+    start: int
+    end: int
+    found: bool
+    call_id: str = ""
+    pointer: str = ""
+    value: JsonValue = None
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "start": self.start,
+            "end": self.end,
+            "found": self.found,
+            "call_id": self.call_id,
+            "pointer": self.pointer,
+            "value": self.value,
+        }
+
+
+@dataclass(frozen=True, slots=True)
+class Sentence:
+    """A sentence, list item, heading or table row of an answer: `Answer.text[start:end]`, without its citations.
+
+    `reason` is for a person to read: what was not found, or what the cited cell says instead. Empty where nothing is to
+    be said.
+    """
+
+    start: int
+    end: int
+    text: str
+    state: SentenceState
+    reason: str = ""
+    citations: tuple[Citation, ...] = ()
+    marks: tuple[Mark, ...] = ()
+    cited_by: CitedBy = CitedBy.NOBODY
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "start": self.start,
+            "end": self.end,
+            "text": self.text,
+            "state": self.state.value,
+            "reason": self.reason,
+            "citations": [citation.to_dict() for citation in self.citations],
+            "marks": [mark.to_dict() for mark in self.marks],
+            "cited_by": self.cited_by.value,
+        }
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Sentence:
+        return cls(
+            start=data["start"],
+            end=data["end"],
+            text=data["text"],
+            state=SentenceState(data["state"]),
+            reason=data["reason"],
+            citations=tuple(Citation(**citation) for citation in data["citations"]),
+            marks=tuple(Mark(**mark) for mark in data["marks"]),
+            cited_by=CitedBy(data["cited_by"]),
+        )
+
+
 @dataclass(frozen=True, slots=True)
 class Table:
     """A table of an answer. Cells are text already formatted for people."""
@@ -102,6 +203,8 @@ class Answer:
     suggestions: tuple[str, ...] = ()
     tools: tuple[ToolTrace, ...] = ()
     evidence: tuple[Evidence, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
+    """The parts of `text` with what the check says of each, in their order; gaps between them hold no statement."""
     duration_ms: float = 0.0
     model: Mapping[str, JsonValue] | None = None
     """What models took for it (tokens, cost, seconds, ...); None for an answer without one."""
@@ -123,6 +226,7 @@ class Answer:
             "tools": [trace.to_dict() for trace in self.tools],
             "coverage": [dict(coverage) for coverage in self.coverage],
             "evidence": [piece.to_dict() for piece in self.evidence],
+            "sentences": [sentence.to_dict() for sentence in self.sentences],
             "duration_ms": self.duration_ms,
             "model": None if self.model is None else dict(self.model),
         }
@@ -141,6 +245,7 @@ class Answer:
             suggestions=tuple(data["suggestions"]),
             tools=tuple(ToolTrace(**trace) for trace in data["tools"]),
             evidence=tuple(Evidence(**piece) for piece in data["evidence"]),
+            sentences=tuple(map(Sentence.from_dict, data.get("sentences", ()))),  # an answer stored before has none
             duration_ms=data["duration_ms"],
             model=data.get("model"),
         )
@@ -151,8 +256,9 @@ class Progress:
     """A status line while tools run, such as "Querying incidents..."; `elapsed_s` counts from the question.
 
     `tool` is the call that it is about, if it is about one: its status is `running` where it starts, and else how it
-    ended. `written` is more of the answer's text, checked as the answer is and shown as it comes; with `withdrawn` all
-    that was written so far is no part of the answer any more, for instance because the model asked for more data.
+    ended. `written` is more of the answer's text, shown as it comes; with `withdrawn` all that was written so far is no
+    part of the answer any more, for instance because the model asked for more data. `sentences` are those whose check
+    has ended since, with their places in all that was written.
     """
 
     text: str
@@ -160,6 +266,7 @@ class Progress:
     tool: ToolTrace | None = None
     written: str = ""
     withdrawn: bool = False
+    sentences: tuple[Sentence, ...] = ()
 
 
 @dataclass(slots=True)
