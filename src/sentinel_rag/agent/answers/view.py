@@ -1,0 +1,279 @@
+"""What a model reads of a result: a slim table of numbered rows, as many as fit, each with the text to cite it by.
+
+Columns that tell a reader nothing (addresses of portals, ids of providers) and empty cells are left out; a value that
+is the same in every row is told once. What does not fit is on the next page: `read_rows` shows any rows of a result
+that was read before, and any column by its name, without asking a tool again.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from typing import Any
+
+from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.times import show_age
+from sentinel_rag.agent.tokens import TokenCounter
+from sentinel_rag.contracts.tool_calls import ToolSchema
+
+_OF_A_DOSSIER = frozenset(
+    {"url", "defender_url", "incident_name", "provider", "provider_incident_id", "alert_id", "alert_ids_without_row"}
+    | {"entity_counts", "entity_count", "row_time", "vendor_id", "sid", "aad_user_id", "aad_device_id", "azure_id"}
+    | {"device_id", "nt_domain", "dns_domain", "os_family", "upn", "network_message_id", "internet_message_id"}
+    | {"properties", "other_values", "host_name", "account_name", "address", "kind"}
+)
+_HIDDEN: Mapping[str, frozenset[str]] = {
+    "incident": _OF_A_DOSSIER,
+    "alert": _OF_A_DOSSIER | {"remediation_steps", "incident_number"},
+    "event": frozenset({"incident_number"}),
+    "comment": frozenset({"incident_number"}),
+    "bookmark": frozenset({"incident_number", "bookmark_id", "query_result"}),
+    "hit": frozenset({"score", "document_id", "collection", "why", "section"}),
+}
+"""Columns by kind of row that are shown only if they are asked for by name. Entities of a dossier hide as alerts do."""
+_FEW = 6
+"""Rows that are shown with long texts."""
+_WIDTHS = (1_000, 400, 240, 160, 100)
+"""Characters of a cell, from much to little: the first with which all rows fit, else the last and several pages."""
+_LONG_TEXTS = frozenset({"text", "content", "message", "value", "query"})
+"""Columns whose cells are texts to be read: they stand below their row, whole up to `_LONGEST_TEXT`."""
+_LONGEST_TEXT = 6_000
+_MOST_ITEMS = 12
+_LONGEST_TOTALS = 2_400
+_DATA_TAG = re.compile(r"<(?=\s*/?\s*tool_result)", re.IGNORECASE)
+_NOT_TOTALS = frozenset({"matched_by", "reference", "detail", "ambiguous", "template", "description"})
+
+READ_ROWS = ToolSchema(
+    "read_rows",
+    "Read on in a result of this conversation (next page, one part of an incident, or columns that were left out) "
+    "without a new query. Runs here, needs no right; the rows are as old as the result.",
+    {
+        "type": "object",
+        "properties": {
+            "result": {"type": "string", "description": "Its id, such as c1."},
+            "from": {"type": "integer", "description": "First row number; default 1."},
+            "kind": {
+                "type": "string",
+                "description": "Only rows of this kind: alert, comment, event, account, host...",
+            },
+            "fields": {
+                "type": "array",
+                "items": {"type": "string"},
+                "description": "Only these columns, also hidden ones (url, alert_id, ...).",
+            },
+        },
+        "required": ["result"],
+        "additionalProperties": False,
+    },
+)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The text for a model, and the number of the first row that it does not show; 0 if it shows the last."""
+
+    text: str
+    next_row: int = 0
+
+
+def view(
+    result: Result,
+    *,
+    limit: int,
+    counter: TokenCounter,
+    first: int = 1,
+    kind: str = "",
+    fields: Sequence[str] = (),
+    age: str = "",
+) -> View:
+    """The rows from number `first` on that fit into `limit` tokens, at least one of them; of one `kind`, and only
+    `fields` of them, if those are given."""
+    head = _head(result, age)
+    if result.problem:
+        return View("\n".join((*head, f"failed: {_safe(result.problem, 1_000)}", _END)))
+    rows = [row for row in result.rows if row.number >= first and kind in ("", row.kind)]
+    if not rows:
+        return View("\n".join((*head, "no rows", _END)))
+    room = limit - counter.count("\n".join(head)) - 80
+    shown: list[str] = []
+    shown_rows = 0
+    for width in _WIDTHS if not fields else _WIDTHS[:1]:
+        shown, shown_rows = _fitting(rows, width, fields, room, counter)
+        if shown_rows == len(rows) and (len(rows) <= _FEW or width <= _WIDTHS[1]):
+            break
+    next_row = rows[shown_rows].number if shown_rows < len(rows) else 0
+    if next_row:
+        of_kind = f',"kind":"{kind}"' if kind else ""
+        call = f'read_rows {{"result":"{result.ref}","from":{next_row}{of_kind}}}'
+        shown.append(f"... {len(rows) - shown_rows} more rows, from [{result.ref}.{next_row}] on: {call}")
+    return View("\n".join((*head, *shown, _END)), next_row)
+
+
+def read_rows(
+    arguments: Mapping[str, Any], results: Results, *, limit: int, counter: TokenCounter, now: datetime
+) -> str:
+    """The answer to a call of `read_rows`; a call that cannot be carried out is answered with what is wrong."""
+    name = str(arguments.get("result") or "").strip("[] ")
+    name, _, row = name.partition(".")
+    result = results.get(name)
+    if result is None:
+        known = ", ".join(each.ref for each in results) or "none"
+        return f"There is no result {name!r} in this conversation. Results at hand: {known}."
+    first = arguments.get("from") or (int(row) if row.isdigit() else 1)
+    kind = str(arguments.get("kind") or "")
+    if kind and kind not in result.kinds:
+        return f"{name} has no rows of kind {kind!r}. Its kinds: {', '.join(result.kinds) or 'none'}."
+    fields = [str(field) for field in arguments.get("fields") or ()]
+    columns = list(dict.fromkeys(column for each in result.rows for column in each.cells))
+    unknown = [field for field in fields if field not in columns]
+    if unknown:
+        return f"{name} has no column {unknown[0]!r}. Its columns: {', '.join(columns)}."
+    if result.rows and first > len(result.rows):
+        return f"{name} has {len(result.rows)} rows; there is no row {first}."
+    age = "" if result.read_at is None else show_age(now - result.read_at)
+    return view(result, limit=limit, counter=counter, first=int(first), kind=kind, fields=fields, age=age).text
+
+
+_END = "</tool_result>"
+
+
+def _head(result: Result, age: str) -> list[str]:
+    lines = [f'<tool_result call="{result.ref}">']
+    if result.problem:
+        return lines
+    coverage = result.coverage
+    facts = [f"whole [{result.ref}]: {'complete' if result.complete else 'NOT complete'}"]
+    if age:
+        facts.append(f"read {age} ago")
+    total = coverage.get("rows_total")
+    if total is not None:
+        facts.append(f"{coverage.get('rows_returned')} of {total} rows")
+    window = coverage.get("window")
+    if isinstance(window, Mapping) and any(window.values()):
+        facts.append(f"window {window.get('start') or 'the beginning'} to {window.get('end') or 'now'}")
+    if coverage.get("partial"):
+        facts.append(f"PARTIAL: {_safe(str(coverage.get('partial_reason') or 'the service cut it'), 300)}")
+    if not result.rows and coverage.get("table_rows") == 0:
+        facts.append("the table holds no rows at all")
+    elif coverage.get("table_newest"):
+        facts.append(f"newest row of the table {coverage['table_newest']}")
+    if coverage.get("workspace"):
+        facts.append(f"workspace {_safe(str(coverage['workspace']), 100)}")
+    lines.append("; ".join(facts))
+    totals = _totals_text(result)
+    if totals:
+        lines.append(f"totals [{result.ref}]: {totals}")
+    lines += [f"note: {_safe(note, 500)}" for note in result.notes]
+    return lines
+
+
+def _totals_text(result: Result) -> str:
+    parts = []
+    told = [total for total in result.totals if total.path[0] not in _NOT_TOTALS]
+    for group, totals in groupby(told, key=lambda total: total.path[0]):
+        values = [" ".join((*map(str, total.path[1:]), str(total.value))) for total in totals]
+        parts.append(f"{group}: {', '.join(values)}")
+    return _safe("; ".join(parts), _LONGEST_TOTALS)
+
+
+def _fitting(
+    rows: Sequence[Row], width: int, fields: Sequence[str], room: int, counter: TokenCounter
+) -> tuple[list[str], int]:
+    """The lines of the first rows that take at most `room` tokens, and how many rows those are; one at least."""
+    lines: list[str] = []
+    count = 0
+    for _, group in groupby(rows, key=lambda row: row.kind):
+        block = _Block(list(group), width, fields)
+        head = block.head()
+        room -= sum(counter.count(line) + 1 for line in head)
+        begun = False
+        for text in block.rows():
+            size = counter.count(text) + 1
+            if size > room and count:
+                return lines, count
+            if not begun:
+                lines += head
+                begun = True
+            lines.append(text)
+            room -= size
+            count += 1
+    return lines, count
+
+
+class _Block:
+    """Rows of one kind, one below the other."""
+
+    def __init__(self, rows: Sequence[Row], width: int, fields: Sequence[str]) -> None:
+        self._rows = rows
+        self._width = width
+        hidden = _HIDDEN.get(rows[0].kind, _OF_A_DOSSIER if _is_entity(rows[0]) else frozenset())
+        held: dict[str, int] = {}
+        for row in rows:
+            for column in row.cells:
+                held[column] = held.get(column, 0) + 1
+        columns = [column for column in held if (column in fields if fields else column not in hidden)]
+        first = rows[0].cells
+        self._same = [
+            column
+            for column in columns
+            if len(rows) > 2
+            and held[column] == len(rows)
+            and column not in _LONG_TEXTS
+            and not any(column in row.quoted for row in rows)
+            and all(row.cells[column] == first[column] for row in rows)
+        ]
+        told = [column for column in columns if column not in self._same]
+        self._below = [column for column in told if column in _LONG_TEXTS]
+        self._table = [column for column in told if 2 * held[column] >= len(rows) and column not in self._below]
+        self._seldom = [column for column in told if column not in self._table and column not in self._below]
+
+    def head(self) -> list[str]:
+        kind = self._rows[0].kind
+        same = [f"{column}={self._cell(self._rows[0], column)}" for column in self._same]
+        lines = [f"{kind} rows: {' | '.join(self._table)}"] if self._table else []
+        return [*lines, f"the same in all of them: {'; '.join(same)}"] if same else lines
+
+    def rows(self) -> list[str]:
+        return [self._text(row) for row in self._rows]
+
+    def _text(self, row: Row) -> str:
+        cells = [self._cell(row, column) for column in self._table]
+        cells += [f"{column}={self._cell(row, column)}" for column in self._seldom if column in row.cells]
+        lines = [f"[{row.ref}] {' | '.join(cells)}"]
+        for column in self._below:
+            if column in row.cells:
+                text = "\n".join(_safe(line, 2_000) for line in str(row.cells[column])[:_LONGEST_TEXT].splitlines())
+                cut = " ... (cut)" if len(str(row.cells[column])) > _LONGEST_TEXT else ""
+                text = _quote(text) if column in row.quoted else text
+                lines += [f"  {line}" for line in f"{column}: {text}{cut}".splitlines()]
+        return "\n".join(lines)
+
+    def _cell(self, row: Row, column: str) -> str:
+        value = row.cells.get(column, "")
+        text = _safe(_words(value), self._width).replace("|", "\\|")
+        return _quote(text) if column in row.quoted else text
+
+
+def _is_entity(row: Row) -> bool:
+    return "/entities/" in row.pointer
+
+
+def _words(value: Cell) -> str:
+    if isinstance(value, tuple):
+        shown = ", ".join(_words(item) for item in value[:_MOST_ITEMS])
+        return shown if len(value) <= _MOST_ITEMS else f"{shown} (+{len(value) - _MOST_ITEMS} more)"
+    return str(value)
+
+
+def _quote(text: str) -> str:
+    """A text of others, between marks that it cannot close."""
+    return f"«{text.replace('«', '‹').replace('»', '›')}»"
+
+
+def _safe(text: str, limit: int) -> str:
+    """One line that cannot end the block it stands in."""
+    return _DATA_TAG.sub("‹", plain(text, limit=limit))
