@@ -1,0 +1,321 @@
+"""What a reading call left out that nobody asked to leave out: narrowing arguments without a word of the question.
+
+Small models fill in every optional argument ("last 7 days", "Open"), and the rows that come back make a true-sounding
+false answer. `unsupported` finds such arguments, `scope_line` says them before the answer. Words are data
+(`scope_words.toml`); only the languages that a question is written in are read, and English, whose terms all use. Pure.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+import unicodedata
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from sentinel_rag.agent.retry import READING_TOOLS
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
+from sentinel_rag.contracts.tool_calls import ToolCall
+from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
+
+_JUDGED = {tool.name: tool.required() for tool in (*SENTINEL_TOOLS, *KNOWLEDGE_TOOLS) if tool.name in READING_TOOLS}
+_HOURS = {"h": 1, "d": 24, "hour": 1, "day": 24, "week": 168, "month": 720, "year": 8760}
+_TOKEN = re.compile(r"\d+|[^\W\d_]+")
+_WINDOW = re.compile(r"last_(\d+)([hd])")
+_DATE = re.compile(
+    r"(?<![\d.:])(?:\d{4}-\d{1,2}-\d{1,2}|\d{1,2}:\d{2}|\d{1,2}[./]\d{1,2}(?:[./](?:\d{4}|\d{2})?)?)(?![\d:]|\.\d)"
+)
+
+
+class NarrowingCode(StrEnum):
+    """What an argument narrows. `SHORTER_TIME`: the question names a time, and a longer one."""
+
+    TIME = "time"
+    SHORTER_TIME = "shorter_time"
+    SEVERITY = "severity"
+    STATUS = "status"
+    OWNER = "owner"
+    NAME = "name"
+    LIMIT = "limit"
+
+
+_CODES: Mapping[str, NarrowingCode] = {
+    **dict.fromkeys(("time_window", "start_time", "end_time", "since", "until"), NarrowingCode.TIME),
+    **dict.fromkeys(("severity", "min_severity"), NarrowingCode.SEVERITY),
+    **dict.fromkeys(
+        ("entity", "title_contains", "name_contains", "product", "tactic", "technique"), NarrowingCode.NAME
+    ),
+    **dict.fromkeys(("incident", "alert_id", "classification"), NarrowingCode.NAME),
+    "status": NarrowingCode.STATUS,
+    "owner": NarrowingCode.OWNER,
+    "limit": NarrowingCode.LIMIT,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Narrowing:
+    """One argument of a call that no word of the question supports; `value` as the model gave it."""
+
+    code: NarrowingCode
+    argument: str
+    value: str
+
+
+def unsupported(questions: Sequence[str], call: ToolCall, *, known: Collection[str] = ()) -> tuple[Narrowing, ...]:
+    """The narrowing arguments of a reading call that no word of `questions` (the conversation's, the newest last)
+    supports, in the order of the call. Calls that change something, and other makers' tools, have none.
+
+    `known` are texts of results in hand: a name, an id or a date that stands there was looked up, and not made up. A
+    limit narrows only where rows were left out; whether they were, the caller knows.
+    """
+    if call.tool_name not in _JUDGED:
+        return ()
+    said = _Said(questions, known)
+    required = _JUDGED[call.tool_name]
+    return tuple(
+        Narrowing(code, name, str(value))
+        for name, value in call.arguments.items()
+        if (argument := _CODES.get(name)) and name not in required and isinstance(value, str | int) and value != ""
+        if (code := said.lacks(argument, name, value, call.arguments))
+    )
+
+
+def scope_line(narrowings: Sequence[Narrowing]) -> str:
+    """One sentence that tells what was looked at and who chose it; empty for none."""
+    if not narrowings:
+        return ""
+    window = [each for each in narrowings if each.code in (NarrowingCode.TIME, NarrowingCode.SHORTER_TIME)]
+    parts = [_window(window)] if window else []
+    parts += [_told(each) for each in dict.fromkeys(narrowings) if each not in window]
+    longer = any(each.code is NarrowingCode.SHORTER_TIME for each in window)
+    unnamed = list(dict.fromkeys(_NOUNS[each.code] for each in narrowings if each.code in _NOUNS))
+    why = [f"names no {_joined(unnamed, 'or')}"] if unnamed else []
+    why += ["names a longer time"] if longer else []
+    return f"Only {_joined(parts, 'and')} were looked at (chosen by the model; the question {_joined(why, 'and')})."
+
+
+_NOUNS = {
+    NarrowingCode.TIME: "time",
+    NarrowingCode.SEVERITY: "severity",
+    NarrowingCode.STATUS: "status",
+    NarrowingCode.OWNER: "owner",
+    NarrowingCode.NAME: "such name",
+    NarrowingCode.LIMIT: "number of rows",
+}
+
+
+def _told(each: Narrowing) -> str:
+    value = plain(each.value, limit=80)
+    match each.code:
+        case NarrowingCode.SEVERITY if each.argument == "min_severity":
+            return f"severity {value} and above"
+        case NarrowingCode.NAME:
+            return f"what {each.argument.replace('_', ' ')} “{value}” selects"
+        case NarrowingCode.LIMIT:
+            return f"the first {value} rows"
+        case _:
+            return f"{each.argument} {value}"
+
+
+def _window(window: Sequence[Narrowing]) -> str:
+    values = {each.argument: plain(each.value, limit=40) for each in window}
+    if match := _WINDOW.fullmatch(values.get("time_window", "")):
+        number, unit = int(match[1]), {"h": "hour", "d": "day"}[match[2]]
+        return f"the last {unit}" if number == 1 else f"the last {number} {unit}s"
+    start = values.get("start_time") or values.get("since")
+    end = values.get("end_time") or values.get("until")
+    sides = [f"what came since {start}"] if start and not end else [f"the time from {start} to {end}"] if start else []
+    return " ".join(sides) or (f"the time up to {end}" if end else f"the time {values.get('time_window', '')}".strip())
+
+
+def _joined(parts: Sequence[str], word: str) -> str:
+    return parts[0] if len(parts) == 1 else f"{', '.join(parts[:-1])} {word} {parts[-1]}"
+
+
+class _Said:
+    """The words of questions, looked up in the table of their languages."""
+
+    def __init__(self, questions: Sequence[str], known: Collection[str]) -> None:
+        self._words = [word for question in questions for word in (*_tokens(question), "")]
+        self._dated = any(_DATE.search(question) for question in questions)
+        self._known = known
+        every = _languages()
+        written = {name for name, language in every.items() if self._any(language.marks)} or set(every)
+        self._languages = [language for name, language in every.items() if name in written or name == "en"]
+
+    def lacks(
+        self, code: NarrowingCode, name: str, value: str | int, arguments: Mapping[str, JsonValue]
+    ) -> NarrowingCode | None:
+        """The code of what has no support; None where there is some."""
+        text = str(value)
+        match code:
+            case NarrowingCode.TIME:
+                return self._lacks_time(text, arguments)
+            case NarrowingCode.SEVERITY:
+                supported = self._names_severity(text, threshold=name == "min_severity")
+            case NarrowingCode.STATUS:
+                supported = self._names_status(text)
+            case NarrowingCode.OWNER:
+                owners = (words for language in self._languages for words in language.owner.values())
+                supported = any(self._any(words) for words in owners) or self._holds(text)
+            case NarrowingCode.LIMIT:
+                counted = (self._any(language.first) or self._any(language.numbers) for language in self._languages)
+                supported = text in self._words or any(counted)
+            case _:
+                supported = self._holds(text)
+        return None if supported else code
+
+    def _any(self, words: _Words) -> bool:
+        return any(word in words for word in self._words if word)
+
+    def _lacks_time(self, value: str, arguments: Mapping[str, JsonValue]) -> NarrowingCode | None:
+        lengths = list(self._lengths())
+        named = lengths or self._dated or any(self._any(language.time) for language in self._languages)
+        if not named and not self._knows_date(value):
+            return NarrowingCode.TIME
+        hours = _window_hours(arguments)
+        if hours is not None and lengths and hours < min(lengths):
+            return NarrowingCode.SHORTER_TIME
+        return None
+
+    def _lengths(self) -> Iterator[int]:
+        """Hours of each length of time that is named; 0 for how long ago something was, which any window may hold."""
+        for place, word in enumerate(self._words):
+            for language in self._languages:
+                unit = next((unit for unit, words in language.units.items() if word and word in words), None)
+                if unit is None:
+                    continue
+                before = [each for each in self._words[max(0, place - 2) : place] if each]
+                behind = [each for each in self._words[place + 1 : place + 2] if each]
+                number = next((count for each in before if (count := _number(each, language)) is not None), None)
+                led = any(each in language.before for each in before) or any(each in language.after for each in behind)
+                if number is None and not led:
+                    continue
+                nearby = [each for each in self._words[max(0, place - 4) : place + 2] if each]
+                ago = any(each in language.ago for each in nearby)
+                yield 0 if ago else (1 if number is None else number) * _HOURS[unit]
+
+    def _knows_date(self, value: str) -> bool:
+        return len(value) >= 10 and _DATE.match(value) is not None and any(value[:10] in text for text in self._known)
+
+    def _names_severity(self, value: str, *, threshold: bool) -> bool:
+        if value == SEVERITIES[0] and threshold:
+            return True  # everything is at least that
+        named = {
+            level
+            for level, severity in enumerate(SEVERITIES)
+            if any(self._any(language.severity[severity]) for language in self._languages)
+        }
+        wanted = SEVERITIES.index(value) if value in SEVERITIES else len(SEVERITIES) + 1
+        if not threshold:
+            return wanted in named
+        step = 1 if any(self._any(language.beyond) for language in self._languages) else 0
+        return any(level >= wanted - step for level in named)
+
+    def _names_status(self, value: str) -> bool:
+        for language in self._languages:
+            if value in language.status and self._any(language.status[value]):
+                return True
+            if value == "Open" and self._any(language.status["Closed"]) and self._any(language.beyond):
+                return True  # "not closed"
+        return False
+
+    def _holds(self, value: str) -> bool:
+        """True if a word of the value that tells something stands in a question, or the value in a result."""
+        folded = _fold(value)
+        if any(folded in _fold(text) for text in self._known):
+            return True
+        telling = [
+            word
+            for word in _tokens(_spaced(value))
+            if (word.isdigit() or len(word) > 1) and not any(word in language.generic for language in self._languages)
+        ]
+        return any(_alike(word, said) for word in telling for said in self._words)
+
+
+def _alike(word: str, said: str) -> bool:
+    """The same word, or one the beginning of the other ("phish", "phishing")."""
+    if word == said:
+        return True
+    short, long = sorted((word, said), key=len)
+    return len(short) >= 4 and not short.isdigit() and long.startswith(short)
+
+
+def _number(word: str, language: _Language) -> int | None:
+    if word.isascii() and word.isdigit():
+        return min(int(word[:6]), 10_000)
+    return language.numbers.order.index(word) + 1 if word in language.numbers else None
+
+
+def _window_hours(arguments: Mapping[str, JsonValue]) -> float | None:
+    """The length of the window of a call; None if it is open at its start, or cannot be read."""
+    if match := _WINDOW.fullmatch(str(arguments.get("time_window") or "")):
+        return int(match[1]) * _HOURS[match[2]]
+    try:
+        start, end = (datetime.fromisoformat(str(arguments[name])) for name in ("start_time", "end_time"))
+        return (end - start).total_seconds() / 3600 + 1  # an end at 23:59:59 is the day's
+    except (KeyError, ValueError, TypeError):
+        return None
+
+
+class _Words:
+    """Words and beginnings of words. `order` keeps them as they were written."""
+
+    def __init__(self, text: str) -> None:
+        self.order = text.split()
+        self._whole = frozenset(word for word in self.order if word[-1] != "*")
+        self._beginnings = tuple(word[:-1] for word in self.order if word[-1] == "*")
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._whole or word.startswith(self._beginnings)
+
+
+@dataclass(frozen=True, slots=True)
+class _Language:
+    """The words of one language, as `scope_words.toml` explains them."""
+
+    marks: _Words
+    time: _Words
+    before: _Words
+    after: _Words
+    ago: _Words
+    beyond: _Words
+    numbers: _Words
+    first: _Words
+    generic: _Words
+    units: Mapping[str, _Words]
+    severity: Mapping[str, _Words]
+    status: Mapping[str, _Words]
+    owner: Mapping[str, _Words]
+
+
+def _tokens(text: str) -> list[str]:
+    return _TOKEN.findall(_fold(text))
+
+
+def _fold(text: str) -> str:
+    """Lower case without accents."""
+    decomposed = unicodedata.normalize("NFKD", text.casefold())
+    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+
+
+def _spaced(value: str) -> str:
+    """`LateralMovement` as two words."""
+    return "".join(f" {sign}" if sign.isupper() else sign for sign in value) if value.isalpha() else value
+
+
+@cache
+def _languages() -> Mapping[str, _Language]:
+    text = files("sentinel_rag.agent.answers").joinpath("scope_words.toml").read_text(encoding="utf-8")
+    return {name: _Language(**_read(table)) for name, table in tomllib.loads(text).items()}
+
+
+def _read(table: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: _read(value) if isinstance(value, Mapping) else _Words(value) for key, value in table.items()}
