@@ -16,7 +16,7 @@ from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.messages import AssistantMessage, ToolResultMessage, UserMessage
 from sentinel_rag.agent.models.port import ModelRequest, TextDelta
 from sentinel_rag.agent.models.tool_call_parts import ToolCallParts, TooManyPartsError
-from sentinel_rag.agent.models.wire_failures import failure_of_error, failure_of_response
+from sentinel_rag.agent.models.wire_failures import Asked, failure_of_error, failure_of_response
 from sentinel_rag.agent.models.wire_requests import compatible_dialect, request_body
 from sentinel_rag.testing.scripted_model.request_rules import request_fault
 
@@ -171,7 +171,7 @@ def test_whatever_calls_a_model_writes_the_conversation_stays_valid(pieces: list
 def test_a_text_cut_between_the_halves_of_a_character_is_whole_again(text: str, cuts: list[int]) -> None:
     units = text.encode("utf-16-le")
     pieces = [piece.decode("utf-16-le", "surrogatepass") for piece in _cut(units, [2 * cut for cut in cuts])]
-    parts = AnswerParts("m")
+    parts = AnswerParts(Asked("m"))
     events = [event for piece in pieces for event in parts.add({"choices": [{"delta": {"content": piece}}]})]
     said = "".join(event.text for event in events if isinstance(event, TextDelta))
     assert said == text
@@ -184,7 +184,7 @@ _chunks = st.fixed_dictionaries({"choices": st.lists(_json | st.fixed_dictionari
 @given(st.lists(_json | _chunks, max_size=6))
 @settings(PATIENT)
 def test_any_json_ends_in_an_answer_or_in_a_typed_failure(documents: list[object]) -> None:
-    parts = AnswerParts("m", offered=OFFERED)
+    parts = AnswerParts(Asked("m"), offered=OFFERED)
     failure: ModelError | None = None
     try:
         for document in documents:
@@ -209,9 +209,10 @@ def test_any_refusal_is_a_typed_failure_without_the_provider_s_words(
 ) -> None:
     marked = {"error": body, "message": "canary-77"}
     failures = [
-        failure_of_response(status, headers, json.dumps(document).encode(), model="m") for document in (body, marked)
+        failure_of_response(status, headers, json.dumps(document).encode(), asked=Asked("m"))
+        for document in (body, marked)
     ]
-    for failure in [*failures, failure_of_error(marked, model="m")]:
+    for failure in [*failures, failure_of_error(marked, asked=Asked("m"))]:
         assert failure.next_step
         assert "canary" not in str(failure) + failure.next_step
         wait = failure.retry_after_s

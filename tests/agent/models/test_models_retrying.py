@@ -9,6 +9,7 @@ from sentinel_rag.agent.models import (
     Finished,
     ModelAccessError,
     ModelEvent,
+    ModelLoadingError,
     ModelRateLimitedError,
     ModelRequest,
     ModelTimedOutError,
@@ -18,6 +19,7 @@ from sentinel_rag.agent.models import (
     RetryPolicy,
     RetryScheduled,
     TextDelta,
+    TimeLimits,
     complete,
 )
 from sentinel_rag.agent.models.failures import AnswerCutOffError, EmptyAnswerError
@@ -26,6 +28,7 @@ from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Pause, chunk,
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-13")]
 BUSY = json_reply({"error": {"message": "Busy"}}, 503)
+LOADING = json_reply({"error": {"code": 503, "message": "Loading model", "type": "unavailable_error"}}, 503)
 QUICK = RetryPolicy(attempts=3, first_wait_s=0.01, longest_wait_s=2.0)
 
 
@@ -51,6 +54,27 @@ async def test_a_busy_provider_is_asked_again_and_the_wait_is_announced(connect,
     assert events[-1].usage.requests == 3
     assert events[-1].usage.uncounted == 2
     assert len(server.requests) == 3
+
+
+async def test_a_server_that_loads_its_model_is_waited_for_beyond_all_tries(connect, question):
+    server = ScriptedModel([LOADING] * 6 + [text_reply("Hi.")])
+    policy = RetryPolicy(attempts=2, first_wait_s=0.01, longest_wait_s=0.04, patience_s=0.0)
+    with server.running() as url:
+        events = await _events(
+            RetryingModel(connect(url), policy=policy, budget=RetryBudget(0), spread=lambda: 1.0), question
+        )
+    waits = [(event.wait_s, event.code) for event in events if isinstance(event, RetryScheduled)]
+    assert waits == [(seconds, "model_loading") for seconds in (0.01, 0.02, 0.04, 0.04, 0.04, 0.04)]
+    assert events[-1].message.text == "Hi."
+
+
+async def test_loading_that_outlasts_the_patience_that_is_set_is_told_by_its_name(connect, question):
+    server = ScriptedModel([LOADING])
+    limits = TimeLimits(first_token_s=0.2)
+    with server.running() as url, pytest.raises(ModelLoadingError, match="still loading its model") as caught:
+        await complete(RetryingModel(connect(url, limits=limits), policy=QUICK), question)
+    assert "SENTINEL_MODEL_TIMEOUT_S" in caught.value.next_step
+    assert len(server.requests) > 3
 
 
 @pytest.mark.parametrize(

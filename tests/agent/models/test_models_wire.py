@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 import ssl
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from sentinel_rag.agent.models import (
     ApiKey,
     AssistantMessage,
     CallProblem,
+    ContextOverflowError,
     Finished,
     ModelAccessError,
     ModelError,
@@ -30,6 +32,8 @@ from sentinel_rag.agent.models import (
     ModelUnreachableError,
     NoKey,
     OpenAIWireModel,
+    Overflowing,
+    ProviderFailedError,
     SystemMessage,
     TextDelta,
     TimeLimits,
@@ -41,10 +45,11 @@ from sentinel_rag.agent.models import (
     compatible_endpoint,
     complete,
 )
+from sentinel_rag.agent.models.wire_failures import Asked, failure_of_response
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, json_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Hang, Pause, chunk, completion, ending
+from sentinel_rag.testing.scripted_model.replies import Hang, Pause, Repeated, chunk, completion, ending, event_bytes
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 HELLO = ModelRequest([UserMessage("Hello?")])
@@ -282,14 +287,81 @@ async def test_the_caller_may_take_its_time_between_events(connect, question):
             assert isinstance([event async for event in stream][-1], Finished)
 
 
-async def test_a_deadline_of_the_caller_comes_first(connect, question):
+async def test_a_deadline_of_the_caller_comes_first_and_the_model_is_named_before_it(connect, question):
     server = ScriptedModel([stream_reply(Pause(60), chunk({"content": "Late."}), *ending())])
     with server.running() as url:
         model = connect(url)
         await model.connection.prepare()
-        with pytest.raises(ModelTimedOutError) as caught:
-            await complete(model, question, deadline=anyio.current_time() + 0.2)
+        with anyio.fail_after(2), pytest.raises(ModelTimedOutError, match="had not begun to answer") as caught:
+            await complete(model, question, deadline=anyio.current_time() + 2)
     assert caught.value.waited_for == "whole_answer"
+
+
+@pytest.mark.parametrize(
+    ("reply", "said", "settings"),
+    [
+        (stream_reply(Hang()), "had not begun to answer", {"SENTINEL_MODEL_TIMEOUT_S", "SENTINEL_QUESTION_TIMEOUT_S"}),
+        (
+            stream_reply(chunk({"content": "Three "}), Hang()),
+            "stopped in the middle of its answer",
+            {"SENTINEL_MODEL_IDLE_TIMEOUT_S", "SENTINEL_QUESTION_TIMEOUT_S"},
+        ),
+        (
+            stream_reply(Repeated(event_bytes({"choices": [{"index": 0, "delta": {"content": "."}}]}), 100_000, 0.05)),
+            "was still writing its answer",
+            {"SENTINEL_MODEL_TIMEOUT_S", "SENTINEL_QUESTION_TIMEOUT_S"},
+        ),
+    ],
+    ids=["no-beginning", "silence", "no-end"],
+)
+async def test_a_time_out_says_what_was_waited_for_and_names_both_settings(
+    reply, said, settings, connect, question, short_limits
+):
+    with (
+        ScriptedModel([reply]).running() as url,
+        pytest.raises(ModelTimedOutError, match=said) as caught,
+    ):
+        await complete(connect(url, limits=short_limits), question)
+    assert settings <= set(re.findall(r"SENTINEL_\w+", caught.value.next_step))
+
+
+_EARLIER = [SystemMessage("Be brief."), UserMessage("How many?"), AssistantMessage("Three."), UserMessage("Why?")]
+_CALL = AssistantMessage("", (ModelToolCall("c1", "list_tables", "{}", {}),))
+_TOO_LONG = {"code": 400, "message": "context size", "type": "exceed_context_size_error", "n_prompt_tokens": 7_483}
+
+
+@pytest.mark.parametrize(
+    ("messages", "overflowing", "said", "helps"),
+    [
+        (_EARLIER[:2], Overflowing.FIXED_PART, "rules, tools and the question alone", "--ctx-size 16384"),
+        ([*_EARLIER[:2], _CALL, ToolResultMessage("c1", "...")], Overflowing.ROWS, "results", "narrower"),
+        (_EARLIER, Overflowing.CONVERSATION, "conversation is too long", "/clear"),
+    ],
+    ids=["first-question", "rows", "conversation"],
+)
+async def test_a_context_that_is_too_small_is_told_with_what_helps_against_it(messages, overflowing, said, helps):
+    server = ScriptedModel([json_reply({"error": {**_TOO_LONG, "n_ctx": 4_096}}, 400)])
+    with server.running() as url, pytest.raises(ContextOverflowError, match=said) as caught:
+        await _ask(compatible_endpoint(f"{url}/v1", "m", NoKey()), ModelRequest(messages))
+    failure = caught.value
+    assert (failure.overflowing, failure.limit_tokens, failure.used_tokens) == (overflowing, 4_096, 7_483)
+    assert "4096" in str(failure)
+    assert "7483" in str(failure)
+    assert helps in failure.next_step
+    assert ("/clear" in failure.next_step) is (overflowing is Overflowing.CONVERSATION)
+    again = failure.because(Overflowing.FIXED_PART)
+    assert "--ctx-size 16384" in again.next_step
+    assert (again.limit_tokens, again.usage) == (4_096, failure.usage)
+
+
+async def test_a_server_on_this_machine_has_no_status_page():
+    busy = json_reply({"error": {"message": "Busy"}}, 503)
+    with ScriptedModel([busy]).running() as url, pytest.raises(ProviderFailedError) as caught:
+        await _ask(compatible_endpoint(f"{url}/v1", "m", NoKey()))
+    assert "on this machine" in str(caught.value)
+    assert "status page" not in caught.value.next_step
+    elsewhere = failure_of_response(503, {}, b'{"error": {"message": "Busy"}}', asked=Asked("m"))
+    assert "status page" in elsewhere.next_step
 
 
 async def test_a_deadline_that_has_passed_sends_nothing(connect, question):

@@ -23,7 +23,7 @@ from sentinel_rag.agent.models.port import FinishReason, ModelEvent, RefusalDelt
 from sentinel_rag.agent.models.refusals import as_mapping, filter_categories
 from sentinel_rag.agent.models.tool_call_parts import ToolCallParts, TooManyPartsError
 from sentinel_rag.agent.models.usage import TokenCounts
-from sentinel_rag.agent.models.wire_failures import failure_of_error
+from sentinel_rag.agent.models.wire_failures import Asked, failure_of_error
 
 MAX_TEXT_CHARACTERS = 400_000
 _CUT_SHORT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens"})
@@ -40,10 +40,10 @@ class EndedAnswer:
 
 
 class AnswerParts:
-    """Collects one answer of the model `model`."""
+    """Collects one answer to what was asked."""
 
-    def __init__(self, model: str, *, offered: Iterable[str] = (), taken_ids: Iterable[str] = ()) -> None:
-        self._model = model
+    def __init__(self, asked: Asked, *, offered: Iterable[str] = (), taken_ids: Iterable[str] = ()) -> None:
+        self._asked = asked
         self._calls = ToolCallParts(offered, taken_ids)
         self._text: list[str] = []
         self._length = 0
@@ -63,7 +63,7 @@ class AnswerParts:
         if not isinstance(document, Mapping):
             raise self._bad("holds something that is no JSON object")
         if document.get("error") or "error" in (document.get("object"), document.get("type")):
-            raise failure_of_error(document, model=self._model)
+            raise failure_of_error(document, asked=self._asked)
         self._count(document.get("usage"))
         choices = document.get("choices")
         if not choices:
@@ -181,7 +181,7 @@ class AnswerParts:
 
     def _bad(self, what: str) -> ModelError:
         return BadAnswerError(
-            f"The answer of the model {self._model!r} {what}.",
+            f"The answer of the model {self._asked.model!r} {what}.",
             next_step="Check that the address is a chat completions endpoint; docs/models.md lists tried servers.",
         )
 

@@ -26,6 +26,7 @@ class FailureKind(StrEnum):
     PROMPT_FILTERED = "prompt_filtered"
     REQUEST_REFUSED = "request_refused"
     PROVIDER = "provider"
+    LOADING = "loading"
     UNREACHABLE = "unreachable"
     TIMED_OUT = "timed_out"
     CUT_OFF = "cut_off"
@@ -36,10 +37,12 @@ class FailureKind(StrEnum):
 
 class ModelError(SentinelError):
     """A model did not answer. `delivered` is True if a part of the answer had been given out before: then trying again
-    would say things twice, and only the caller can decide. `usage` is what the failed tries took."""
+    would say things twice, and only the caller can decide. `usage` is what the failed tries took. `patience_s`: tries
+    go on for so long, however many they are; None leaves that to who tries."""
 
     kind: ClassVar[FailureKind]
     retry_possible: bool = False
+    patience_s: float | None = None
 
     def __init__(self, message: str, *, next_step: str = "", retry_after_s: float | None = None) -> None:
         super().__init__(message, next_step=next_step, code=f"model_{self.kind.value}")
@@ -79,21 +82,71 @@ class ModelCreditError(ModelError):
     kind = FailureKind.CREDIT
 
 
+class Overflowing(StrEnum):
+    """What does not fit into a model's context: earlier turns (they can be left out), the rows of this question (it can
+    be asked more narrowly), or what every question takes: rules and tools (only a larger context helps)."""
+
+    CONVERSATION = "conversation"
+    ROWS = "rows"
+    FIXED_PART = "fixed_part"
+
+
 class ContextOverflowError(ModelError):
-    """The conversation is longer than the model reads. Numbers are the provider's; None where it gave none."""
+    """A request is longer than the model reads. Numbers are the provider's; None where it gave none. `overflowing` says
+    what can be done: nothing that a person says helps against FIXED_PART. `local`: the server is of this machine."""
 
     kind = FailureKind.CONTEXT_OVERFLOW
-    actor = Actor.USER
 
-    def __init__(self, *, limit_tokens: int | None, used_tokens: int | None) -> None:
-        limit = "" if limit_tokens is None else f" It reads {limit_tokens} tokens."
-        used = "" if used_tokens is None else f" This conversation has {used_tokens}."
+    def __init__(
+        self,
+        *,
+        limit_tokens: int | None,
+        used_tokens: int | None,
+        overflowing: Overflowing = Overflowing.CONVERSATION,
+        local: bool = False,
+    ) -> None:
+        what, next_step = _OVERFLOWS[overflowing]
+        reads = "" if limit_tokens is None else f" It reads {limit_tokens} tokens."
+        sent = "" if used_tokens is None else f" The request has {used_tokens}."
         super().__init__(
-            "The conversation is too long for the model." + limit + used,
-            next_step="Clear the conversation (/clear) or ask with a shorter time window.",
+            what + reads + sent,
+            next_step=next_step or (_LARGER_SERVER if local else _LARGER_MODEL),
         )
+        self.actor = Actor.OPERATOR if overflowing is Overflowing.FIXED_PART else Actor.USER
         self.limit_tokens = limit_tokens
         self.used_tokens = used_tokens
+        self.overflowing = overflowing
+        self.local = local
+
+    def because(self, overflowing: Overflowing) -> ContextOverflowError:
+        """The same failure for another reason, where the caller found out more, such as that nothing is left to leave
+        out."""
+        other = ContextOverflowError(
+            limit_tokens=self.limit_tokens, used_tokens=self.used_tokens, overflowing=overflowing, local=self.local
+        )
+        other.usage, other.delivered = self.usage, self.delivered
+        return other
+
+
+_OVERFLOWS = {
+    Overflowing.CONVERSATION: (
+        "The conversation is too long for the model.",
+        "Clear the conversation (/clear) or ask with a shorter time window.",
+    ),
+    Overflowing.ROWS: (
+        "The results of this question are too long for the model.",
+        "Ask a narrower question, with a shorter time window or fewer rows.",
+    ),
+    Overflowing.FIXED_PART: (
+        "The model's context is too small for any question: rules, tools and the question alone do not fit.",
+        "",
+    ),
+}
+_LARGER_SERVER = (
+    "Start the model server with a larger context (llama.cpp: --ctx-size 16384) and set SENTINEL_MODEL_CONTEXT_TOKENS "
+    "to the same number."
+)
+_LARGER_MODEL = "Choose a model that reads 16384 tokens or more (SENTINEL_MODEL_NAME)."
 
 
 class PromptFilteredError(ModelError):
@@ -130,6 +183,20 @@ class ProviderFailedError(ModelError):
 
     kind = FailureKind.PROVIDER
     retry_possible = True
+
+
+class ModelLoadingError(ModelError):
+    """The server is up and still loads its model; `patience_s` is how long it is waited for."""
+
+    kind = FailureKind.LOADING
+    retry_possible = True
+
+    def __init__(self, *, patience_s: float) -> None:
+        super().__init__(
+            "The model server is still loading its model.",
+            next_step="Ask again in a moment; SENTINEL_MODEL_TIMEOUT_S and SENTINEL_QUESTION_TIMEOUT_S bound the wait.",
+        )
+        self.patience_s = patience_s
 
 
 class ModelUnreachableError(ModelError):

@@ -38,10 +38,12 @@ from sentinel_rag.agent.models.port import (
 from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
 from sentinel_rag.agent.models.usage import Price, usage_of_request
 from sentinel_rag.agent.models.waits import BoundedWait
-from sentinel_rag.agent.models.wire_failures import failure_of_error, failure_of_response, web_page
+from sentinel_rag.agent.models.wire_failures import Asked, failure_of_error, failure_of_response, longest_part, web_page
 from sentinel_rag.agent.models.wire_requests import request_body
 
 _DONE = "[DONE]"
+_MARGIN_S = 1.0
+_MARGIN_SHARE = 0.02
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,14 @@ class _WireStream:
         self._request = request
         self._limits = limits
         self._deadline = deadline
-        self._parts = AnswerParts(
+        self._asked = Asked(
             model.name,
+            local=model.endpoint.is_loopback,
+            longest=longest_part(request.messages),
+            loading_s=limits.first_token_s,
+        )
+        self._parts = AnswerParts(
+            self._asked,
             offered=[name for tool in request.tools for name in (tool.name, *tool.aliases)],
             taken_ids=call_ids(request.messages),
         )
@@ -109,7 +117,9 @@ class _WireStream:
     async def __aenter__(self) -> Self:
         await self._model.connection.prepare()
         self._started = anyio.current_time()
-        self._deadline = min(self._deadline, self._started + self._limits.whole_answer_s)
+        # A little before the caller's own deadline, so that it hears what was waited for.
+        margin = min(_MARGIN_S, max(self._deadline - self._started, 0.0) * _MARGIN_SHARE)
+        self._deadline = min(self._deadline - margin, self._started + self._limits.whole_answer_s)
         try:
             self._answer = await self._ask()
             if self._answer.content_type != "text/event-stream":
@@ -153,7 +163,7 @@ class _WireStream:
                 with self._bounded(self._limits.first_token_s, "first_token"):
                     return await self._model.connection.post(body, headers)
             except RefusedResponse as refused:
-                failure = failure_of_response(refused.status, refused.headers, refused.body, model=self._model.name)
+                failure = failure_of_response(refused.status, refused.headers, refused.body, asked=self._asked)
             adapted = dialect.without(failure.parameter) if isinstance(failure, RequestRefusedError) else None
             if adapted is None:
                 raise failure
@@ -161,9 +171,10 @@ class _WireStream:
 
     def _bounded(self, seconds: float, waited_for: str) -> BoundedWait:
         left = self._deadline - anyio.current_time()
+        begun, local = self._heard, self._asked.local
         if seconds < left:
-            return BoundedWait(seconds, waited_for)
-        return BoundedWait(left, "whole_answer", self._deadline - self._started)
+            return BoundedWait(seconds, waited_for, begun=begun, local=local)
+        return BoundedWait(left, "whole_answer", self._deadline - self._started, begun=begun, local=local)
 
     async def _advance(self, answer: ByteAnswer) -> None:
         """Read until there is an event, or the answer has ended."""
@@ -205,7 +216,7 @@ class _WireStream:
                     return
                 raise self._unreadable(event.data)
             if event.name == "error":
-                raise failure_of_error(document, model=self._model.name)
+                raise failure_of_error(document, asked=self._asked)
             found = self._parts.add(document)
             # Azure's remarks on the prompt come at once, and a reasoning model may think for long after them.
             self._heard = self._heard or bool(found)

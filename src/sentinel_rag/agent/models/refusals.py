@@ -30,6 +30,9 @@ _PARAMETER = re.compile(
     r"\W{1,4}(\w{1,40})|[`'\"](\w{1,40})[`'\"] is not (?:supported|allowed|permitted)",
     re.IGNORECASE,
 )
+_LOADING = re.compile(
+    r"loading (?:the )?model|model\b.{0,80}\b(?:is|still|currently) loading", re.IGNORECASE | re.DOTALL
+)
 _NO_CREDIT = re.compile(
     r"insufficient.{0,3}(?:quota|credit|balance|funds)|exceeded your current quota|billing", re.IGNORECASE
 )
@@ -143,6 +146,10 @@ class Refusal:
     def names_no_model(self) -> bool:
         """True if what is missing is the model, whatever the status."""
         return self._code == "model_not_found" or _NO_MODEL.search(self._text) is not None
+
+    def is_loading(self) -> bool:
+        """True if the server says that its model is not loaded yet."""
+        return _LOADING.search(self._text) is not None
 
     def is_about_credit(self) -> bool:
         """True if a limit is one that waiting does not lift."""

@@ -31,7 +31,11 @@ from sentinel_rag.agent.models.usage import ModelUsage
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
     """`attempts` for one answer, the first included. Waits grow from `first_wait_s` to at most `longest_wait_s`; a
-    provider that asks for more than that is not waited for. No try begins later than `patience_s` after the first."""
+    provider that asks for more than that is not waited for. No try begins later than `patience_s` after the first.
+
+    A failure that says its own patience (a server that loads its model) is tried again until that is over, and takes
+    none of the attempts.
+    """
 
     attempts: int = 3
     first_wait_s: float = 0.5
@@ -40,11 +44,13 @@ class RetryPolicy:
 
     def wait(self, attempt: int, failure: ModelError, spread: float) -> float | None:
         """Seconds until try `attempt + 1`, None if there is none. `spread` of 0 to 1 keeps many clients apart."""
-        if not failure.retry_possible or failure.delivered or attempt >= self.attempts:
+        if not failure.retry_possible or failure.delivered:
+            return None
+        if attempt >= self.attempts and failure.patience_s is None:
             return None
         if failure.retry_after_s is not None:
             return failure.retry_after_s if failure.retry_after_s <= self.longest_wait_s else None
-        longest = min(self.first_wait_s * 2.0 ** (attempt - 1), self.longest_wait_s)
+        longest = min(self.first_wait_s * 2.0 ** min(attempt - 1, 30), self.longest_wait_s)
         return longest * (0.5 + spread / 2)
 
 
@@ -144,8 +150,10 @@ class _RetryingStream:
         await self.__aexit__(None, None, None)
         self._spent += failure.usage
         wait = self._policy.wait(self._attempt, failure, self._spread())
-        latest = min(self._deadline, self._first + self._policy.patience_s)
-        if wait is None or anyio.current_time() + wait >= latest or not self._budget.take():
+        patience = self._policy.patience_s if failure.patience_s is None else failure.patience_s
+        latest = min(self._deadline, self._first + patience)
+        spends = failure.patience_s is None
+        if wait is None or anyio.current_time() + wait >= latest or (spends and not self._budget.take()):
             failure.usage = self._spent
             raise failure
         self._wait = wait

@@ -7,7 +7,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any
@@ -18,20 +19,46 @@ from sentinel_rag.agent.models.failures import (
     ModelAccessError,
     ModelCreditError,
     ModelError,
+    ModelLoadingError,
     ModelNotFoundError,
     ModelRateLimitedError,
+    Overflowing,
     PromptFilteredError,
     ProviderFailedError,
     RequestRefusedError,
 )
+from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage, ToolResultMessage, UserMessage
 from sentinel_rag.agent.models.refusals import Refusal
 
 MAX_RETRY_AFTER_S = 86_400.0
+DEFAULT_LOADING_S = 30.0
 _PASSING = frozenset({408, 409, 425})
 """Statuses of a fault in the request that are gone on the next try."""
 
 
-def failure_of_response(status: int, headers: Mapping[str, str], body: bytes, *, model: str) -> ModelError:
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a failure is told by: the name of the `model`, whether its server is of this machine (`local`), what does
+    not fit if the request is too long (`longest`), and how long a model that is being loaded is waited for."""
+
+    model: str
+    local: bool = False
+    longest: Overflowing = Overflowing.CONVERSATION
+    loading_s: float = DEFAULT_LOADING_S
+
+
+def longest_part(messages: Sequence[ModelMessage]) -> Overflowing:
+    """What can be left out of a conversation that is too long: earlier turns, if there are any, else rows."""
+    answered = [
+        place for place, each in enumerate(messages) if isinstance(each, AssistantMessage) and not each.tool_calls
+    ]
+    if answered and any(isinstance(each, UserMessage) for each in messages[answered[0] :]):
+        return Overflowing.CONVERSATION
+    rows = any(isinstance(each, ToolResultMessage) for each in messages)
+    return Overflowing.ROWS if rows else Overflowing.FIXED_PART
+
+
+def failure_of_response(status: int, headers: Mapping[str, str], body: bytes, *, asked: Asked) -> ModelError:
     """What an HTTP answer other than 200 means. `headers` in lower case."""
     if 300 <= status < 400:
         return ModelNotFoundError(
@@ -42,24 +69,30 @@ def failure_of_response(status: int, headers: Mapping[str, str], body: bytes, *,
         document = json.loads(body)
     except (ValueError, RecursionError):
         document = body.decode("utf-8", "replace")
-    return _failure(status, Refusal(document), _retry_after(headers), model=model)
+    return _failure(status, Refusal(document), _retry_after(headers), asked)
 
 
-def failure_of_error(document: Any, *, model: str) -> ModelError:
+def failure_of_error(document: Any, *, asked: Asked) -> ModelError:
     """What an error object inside an answer with status 200, or amid a stream, means. `document` is the whole body."""
     refusal = Refusal(document)
-    return _failure(refusal.status(), refusal, None, model=model)
+    return _failure(refusal.status(), refusal, None, asked)
 
 
-def _failure(status: int, refusal: Refusal, retry_after: float | None, *, model: str) -> ModelError:
+def _failure(status: int, refusal: Refusal, retry_after: float | None, asked: Asked) -> ModelError:
     match status:
         case 400 | 403 | 422 if refusal.is_filtered():
             return PromptFilteredError(refusal.categories())
         case 400 | 413 | 422 | 500 if refusal.is_overflow():
             limit, used = refusal.tokens()
-            return ContextOverflowError(limit_tokens=limit, used_tokens=used)
+            return ContextOverflowError(
+                limit_tokens=limit, used_tokens=used, overflowing=asked.longest, local=asked.local
+            )
         case 413:
-            return ContextOverflowError(limit_tokens=None, used_tokens=None)
+            return ContextOverflowError(
+                limit_tokens=None, used_tokens=None, overflowing=asked.longest, local=asked.local
+            )
+        case 503 if refusal.is_loading():
+            return ModelLoadingError(patience_s=asked.loading_s)
         case 401 | 403 | 407:
             return ModelAccessError(
                 f"The model endpoint refused the key or identity (HTTP {status}).",
@@ -78,9 +111,9 @@ def _failure(status: int, refusal: Refusal, retry_after: float | None, *, model:
                 retry_after_s=wait,
             )
         case 404:
-            return _not_found(model)
+            return _not_found(asked.model)
         case 400 if refusal.names_no_model():
-            return _not_found(model)
+            return _not_found(asked.model)
         case _ if 400 <= status < 500 and status not in _PASSING:
             parameter = refusal.parameter()
             named = f": it does not take {parameter!r}" if parameter else ""
@@ -90,9 +123,11 @@ def _failure(status: int, refusal: Refusal, retry_after: float | None, *, model:
                 parameter=parameter,
             )
         case _:
+            who = "model server on this machine" if asked.local else "model's provider"
+            look = "what the server printed" if asked.local else "the provider's status page"
             return ProviderFailedError(
-                f"The model's provider failed (HTTP {status}).",
-                next_step="Ask again in a moment; if it stays, look at the provider's status page.",
+                f"The {who} failed (HTTP {status}).",
+                next_step=f"Ask again in a moment; if it stays, look at {look}.",
                 retry_after_s=retry_after,
             )
 

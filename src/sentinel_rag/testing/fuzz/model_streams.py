@@ -10,6 +10,7 @@ from pathlib import Path
 from sentinel_rag.agent.models.answer_parts import AnswerParts
 from sentinel_rag.agent.models.event_stream import EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import ModelError
+from sentinel_rag.agent.models.wire_failures import Asked
 from sentinel_rag.testing.fuzz.target import Check, Target, expect
 
 _MOST = 30_000
@@ -46,7 +47,7 @@ def _events(body: bytes, step: int) -> list[ServerEvent] | None:
 
 
 def _answer(events: Sequence[ServerEvent], *, in_order: bool) -> None:
-    parts = AnswerParts("a-model", offered=_OFFERED, taken_ids=("call_1",))
+    parts = AnswerParts(Asked("a-model"), offered=_OFFERED, taken_ids=("call_1",))
     try:
         for event in events:
             try:

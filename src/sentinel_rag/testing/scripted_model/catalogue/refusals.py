@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.models import FailureKind
+from sentinel_rag.agent.models import FailureKind, Overflowing
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.testing.scripted_model.replies import Raw, Repeated, Reply, body_reply, json_reply
 from sentinel_rag.testing.scripted_model.scenarios import Failed, Scenario
@@ -191,6 +191,7 @@ REFUSALS: tuple[Scenario, ...] = (
         FailureKind.CONTEXT_OVERFLOW,
         limit_tokens=8_192,
         used_tokens=9_000,
+        overflowing=Overflowing.FIXED_PART,
     ),
     _refused(
         "context_too_large_body",
