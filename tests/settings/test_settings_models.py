@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from decimal import Decimal
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -78,6 +79,35 @@ def test_a_local_server_needs_an_address_and_a_name_only(tmp_path: Path) -> None
     )
 
 
+@pytest.mark.parametrize(
+    ("given", "question_s"),
+    [
+        ({}, 180),
+        ({"SENTINEL_MODEL_TIMEOUT_S": "600"}, 660),
+        ({"SENTINEL_MODEL_TIMEOUT_S": "3600"}, 3_600),
+        ({"SENTINEL_MODEL_TIMEOUT_S": "600", "SENTINEL_QUESTION_TIMEOUT_S": "90"}, 90),
+    ],
+)
+def test_a_question_may_take_longer_than_an_answer_of_its_model(tmp_path: Path, given: Any, question_s: float) -> None:
+    local = {"SENTINEL_MODEL_URL": "http://127.0.0.1:1/v1", "SENTINEL_MODEL_NAME": "m"}
+    settings = load(tmp_path, SENTINEL_MODEL="openai-compatible", **local, **given)
+    assert settings.question_timeout_s == question_s
+
+
+def test_a_context_in_which_no_question_fits_is_told_with_what_enlarges_it(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationError) as caught:
+        load(
+            tmp_path,
+            SENTINEL_MODEL="openai-compatible",
+            SENTINEL_MODEL_URL="http://127.0.0.1:1/v1",
+            SENTINEL_MODEL_NAME="m",
+            SENTINEL_MODEL_CONTEXT_TOKENS="2048",
+        )
+    (problem,) = caught.value.problems
+    assert "too small for any question" in problem
+    assert "--ctx-size 16384" in problem
+
+
 def test_openrouter_needs_its_key_and_a_name_only(tmp_path: Path) -> None:
     settings = load(tmp_path, SENTINEL_MODEL="OpenRouter", OPENROUTER_API_KEY=KEY, SENTINEL_MODEL_NAME="z-ai/glm-5")
     assert settings.model_settings is not None
@@ -111,6 +141,7 @@ def test_a_provider_lists_everything_that_it_lacks(tmp_path: Path, provider: str
         ("SENTINEL_MODEL_PRICES", "large=-1/2"),
         ("SENTINEL_MODEL_PRICES", "large=1e9/2"),
         ("SENTINEL_MODEL_TIMEOUT_S", "0"),
+        ("SENTINEL_MODEL_CONTEXT_TOKENS", "4095"),
         ("SENTINEL_MODEL_IDLE_TIMEOUT_S", "soon"),
         ("SENTINEL_MAX_TOOL_ROUNDS", "0"),
         ("SENTINEL_MAX_TOOL_ROUNDS", "21"),

@@ -17,7 +17,7 @@ from sentinel_rag.settings.databases import postgres_url, read_database
 from sentinel_rag.settings.deployment import read_deployment
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.knowledge import read_knowledge
-from sentinel_rag.settings.models import MODELS, read_embeddings, read_model
+from sentinel_rag.settings.models import MODELS, question_seconds, read_embeddings, read_model
 from sentinel_rag.settings.people import public_url, read_oidc
 from sentinel_rag.settings.shapes import Secret, Settings
 from sentinel_rag.settings.telemetry import read_telemetry
@@ -98,6 +98,7 @@ def _read(reader: Reader) -> Settings:
     """Each setting by itself; what cannot be read is a problem of the reader, and its default stands there."""
     home = default_home(reader.values)
     model = reader.read("SENTINEL_MODEL", one_of(MODELS), "offline")
+    model_settings = read_model(model, reader)
     workspace, workspaces = read_workspaces(reader, home)
     return Settings(
         home=home,
@@ -107,7 +108,7 @@ def _read(reader: Reader) -> Settings:
         gateway_url=reader.read("SENTINEL_URL", http_url, None),
         gateway_key=reader.read("SENTINEL_API_KEY", key_text, None),
         model=model,
-        model_settings=read_model(model, reader),
+        model_settings=model_settings,
         embeddings=read_embeddings(reader),
         knowledge=read_knowledge(reader),
         database=read_database(reader),
@@ -115,7 +116,7 @@ def _read(reader: Reader) -> Settings:
         timezone=reader.read("SENTINEL_TIMEZONE", timezone, "UTC"),
         audit_durability=reader.read("SENTINEL_AUDIT_DURABILITY", one_of(DURABILITIES), "process"),
         audit_anchor=reader.read("SENTINEL_AUDIT_ANCHOR", lambda t: Path(t).expanduser().absolute(), None),
-        question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", seconds, 120.0),
+        question_timeout_s=reader.read("SENTINEL_QUESTION_TIMEOUT_S", seconds, question_seconds(model_settings)),
         chat_keep_days=reader.read("SENTINEL_CHAT_KEEP_DAYS", between(0, 36_500), 90),
         chat_keep=reader.read("SENTINEL_CHAT_KEEP", between(1, 100_000), 200),
         chat_turns=reader.read("SENTINEL_CHAT_TURNS", between(1, 1_000), 30),

@@ -7,11 +7,14 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from sentinel_rag.settings.shapes import EmbeddingSettings, ModelSettings, Secret
-from sentinel_rag.settings.values import Reader, between, one_of, seconds
+from sentinel_rag.settings.values import MOST_SECONDS, Reader, between, one_of, seconds
 from sentinel_rag.settings.workspace_file import http_url
 
 MODELS = ("offline", "azure", "openai-compatible", "openrouter")
 EMBEDDING_PROVIDERS = ("local", "none", "azure", "openai-compatible")
+QUESTION_S = 180.0
+LEAST_CONTEXT_TOKENS = 4_096
+"""Below it no question is answered, whatever is left out: rules and tools of the small profile, rows and an answer."""
 OPENROUTER_URL = "https://openrouter.ai/api/v1"
 _API_VERSION = re.compile(r"\d{4}-\d{2}-\d{2}(?:-preview)?")
 _PRICE = re.compile(r"(large|small)=(\d{1,6}(?:\.\d{1,6})?)/(\d{1,6}(?:\.\d{1,6})?)")
@@ -93,8 +96,23 @@ def read_model(provider: str, reader: Reader) -> ModelSettings | None:
         timeout_s=read("SENTINEL_MODEL_TIMEOUT_S", seconds, 120.0),
         idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", seconds, 30.0),
         tool_rounds=read("SENTINEL_MAX_TOOL_ROUNDS", between(1, 20), 5),
-        context_tokens=read("SENTINEL_MODEL_CONTEXT_TOKENS", between(2_048, 10_000_000), 128_000),
+        context_tokens=read("SENTINEL_MODEL_CONTEXT_TOKENS", _context_tokens, 128_000),
     )
+
+
+def question_seconds(model: ModelSettings | None) -> float:
+    """Seconds of a question where nothing else is set: more than one answer of the model may take, so that a model that
+    is too slow is what the person reads of."""
+    return QUESTION_S if model is None else min(max(QUESTION_S, model.timeout_s + 60), MOST_SECONDS)
+
+
+def _context_tokens(text: str) -> int:
+    if text.isascii() and text.isdigit() and int(text[:9]) < LEAST_CONTEXT_TOKENS:
+        raise ValueError(
+            f"{text[:9]} is too small for any question: the rules, a few tools, some rows and an answer take "
+            f"{LEAST_CONTEXT_TOKENS}; start the model server with 16384 (llama.cpp: --ctx-size 16384)"
+        )
+    return between(LEAST_CONTEXT_TOKENS, 10_000_000)(text)
 
 
 def read_embeddings(reader: Reader) -> EmbeddingSettings:

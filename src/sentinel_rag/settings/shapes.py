@@ -173,7 +173,7 @@ class Settings:
     timezone: str = "UTC"
     audit_durability: str = "process"
     audit_anchor: Path | None = None
-    question_timeout_s: float = 120.0
+    question_timeout_s: float = 180.0
     chat_keep_days: int = 90
     """Days since its last question after which a conversation is deleted; 0: none is kept."""
     chat_keep: int = 200

@@ -11,6 +11,7 @@ from typing import TypeVar
 from sentinel_rag.settings.shapes import Secret
 
 T = TypeVar("T")
+MOST_SECONDS = 3_600.0
 
 
 class Reader:
@@ -49,7 +50,7 @@ def seconds(text: str) -> float:
         value = float(text)
     except ValueError:
         raise ValueError(f"{text!r} is not a number of seconds") from None
-    if not 1 <= value <= 3600:
+    if not 1 <= value <= MOST_SECONDS:
         raise ValueError(f"{text} is outside 1 to 3600 seconds")
     return value
 

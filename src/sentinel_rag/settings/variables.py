@@ -90,7 +90,11 @@ VARIABLES: tuple[Variable, ...] = (
     ),
     Variable("SENTINEL_AUDIT_DURABILITY", "process or power: what an acknowledged record survives.", "process"),
     Variable("SENTINEL_AUDIT_ANCHOR", "File for a second copy of the journal's checkpoints, on another disk.", "none"),
-    Variable("SENTINEL_QUESTION_TIMEOUT_S", "Seconds that one question may take.", "120"),
+    Variable(
+        "SENTINEL_QUESTION_TIMEOUT_S",
+        "Seconds that one question may take.",
+        "180, or 60 more than SENTINEL_MODEL_TIMEOUT_S",
+    ),
     Variable("SENTINEL_CHAT_KEEP_DAYS", "Days that a conversation is kept after its last question; 0: none.", "90"),
     Variable("SENTINEL_CHAT_KEEP", "How many conversations are kept.", "200"),
     Variable("SENTINEL_CHAT_TURNS", "Turns of a conversation that a model is told (1 to 1000).", "30"),
