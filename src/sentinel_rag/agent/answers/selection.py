@@ -1,0 +1,289 @@
+"""The rows that a computation reads: results by reference, pages of one list joined, one kind of a dossier's rows.
+
+What a model wrote is read leniently (`"5"`, `5.0`, brackets, plurals, `CreatedTime` for `created_time`) and refused in
+words that name what there is.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from difflib import get_close_matches
+from typing import Any
+
+from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
+from sentinel_rag.contracts.query_results import parse_time
+
+EMPTY = "(none)"
+"""How an empty cell is written in what is computed."""
+RANKS = {"informational": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
+"""Words that have an order of their own."""
+_PAGING = frozenset({"offset", "limit", "cursor", "page"})
+_IDENTITIES = {"incident": "number", "alert": "alert_id"}
+_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
+_ENTITY = re.compile(r"[a-z][a-z-]+:(?!/|\\)(?=\S)")
+_REFERENCE = re.compile(r"(?P<result>[^.\s]+)(?:\.(?P<first>\d+)(?:-(?:[^.\s]+\.)?(?P<last>\d+))?)?")
+
+
+class ComputeError(ValueError):
+    """The call cannot be carried out. `field` names the argument; `allowed` is what may stand there."""
+
+    def __init__(self, message: str, field: str = "", allowed: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.field = field
+        self.allowed = tuple(allowed)
+
+
+def fold(text: str) -> str:
+    """A text without case and invisible characters, in one Unicode form."""
+    if not text.isascii():
+        text = unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
+    return text.strip().casefold()
+
+
+def thing(value: str) -> str:
+    """What a text is the same as: folded, and an entity (`account:anna@x.example Anna Smith`) by its name."""
+    folded = fold(value)
+    if (kind := _ENTITY.match(folded)) is None:
+        return folded
+    name = folded[kind.end() :]
+    first = name.split(" ", 1)[0]
+    return first if any(mark in first for mark in "@.\\:") else name
+
+
+def items(value: Cell | None) -> tuple[Cell, ...]:
+    """The values of a cell: of a list each item; nothing of an empty cell."""
+    if value is None:
+        return ()
+    return tuple(part for each in value for part in items(each)) if isinstance(value, tuple) else (value,)
+
+
+def hidden(value: object) -> bool:
+    """True for a text with a handle in it."""
+    return isinstance(value, str) and "⟦" in value
+
+
+def text(value: Cell) -> str:
+    """A cell as one line."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    return ", ".join(map(text, value)) if isinstance(value, tuple) else str(value)
+
+
+def number(value: object) -> float | int | None:
+    """The number that a cell or an argument is, or None."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str):
+        try:
+            value = float(value) if "_" not in value and len(value) < 40 else None
+        except ValueError:
+            return None
+    if isinstance(value, float):
+        if value != value or value in (float("inf"), float("-inf")):
+            return None
+        return int(value) if value.is_integer() and abs(value) < 1e15 else value
+    return value if isinstance(value, int) else None
+
+
+def moment(value: object) -> datetime | None:
+    """The time that a text is; one without a zone is in UTC, a date its beginning."""
+    if not isinstance(value, str) or len(value) < 8 or not value[:4].isdigit():
+        return None
+    value = value.removesuffix(" UTC")
+    for form in (value, f"{value}Z", f"{value}T00:00:00Z"):
+        try:
+            return parse_time(form)
+        except ValueError:
+            continue
+    return None
+
+
+def order_key(value: Cell) -> tuple[int, Any] | None:
+    """A key that orders numbers, times, severities and texts each among themselves; None for a list or a handle."""
+    if isinstance(value, tuple) or hidden(value):
+        return None
+    if (counted := number(value)) is not None:
+        return 0, counted
+    if (at := moment(value)) is not None:
+        return 1, at
+    folded = fold(text(value))
+    return (2, RANKS[folded]) if folded in RANKS else (3, folded)
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """Rows in their order. `matched` is how many there are to have, None if nobody knows; `picked`: row by row."""
+
+    rows: tuple[Row, ...]
+    operands: tuple[str, ...]
+    complete: bool
+    matched: int | None = None
+    picked: bool = False
+    notes: tuple[str, ...] = ()
+    sources: tuple[Result, ...] = field(default=(), repr=False)
+
+    def columns(self) -> tuple[str, ...]:
+        """The columns of the rows, in the order of their first cell."""
+        return tuple(dict.fromkeys(name for row in self.rows for name in row.cells))
+
+
+def references(of: object) -> tuple[str, ...]:
+    """The references in an argument: `c1`, `[c1, c4]`, `["c1.3", "c1.5-7"]`."""
+    parts = of if isinstance(of, list | tuple) else [of]
+    told = (word for part in parts if part is not None for word in re.split(r"[\s,;+]+", str(part).strip()))
+    return tuple(dict.fromkeys(word for each in told if (word := each.strip("[]\"'(){}")) not in ("", "and")))
+
+
+def select(results: Results, of: object, kind: str = "", *, name: str = "of") -> Selection:
+    """The rows that `of` refers to, of one kind. Pages of one list are joined. Raises ComputeError."""
+    refs = references(of) or _only(results, name)
+    wholes: list[Result] = []
+    picked: list[Row] = []
+    for ref in refs:
+        match = _REFERENCE.fullmatch(ref)
+        result = _result(results, ref if match is None else match["result"], name)
+        if match is None or match["first"] is None:
+            wholes.append(result)
+            continue
+        first, last = int(match["first"]), int(match["last"] or match["first"])
+        if not 0 < first <= last <= len(result.rows):
+            raise ComputeError(f"{ref}: {result.ref} has the rows 1 to {len(result.rows)}", name)
+        picked.extend(result.rows[first - 1 : last])
+    kind = _kind(kind, [each for result in wholes for each in result.kinds])
+    rows: list[Row] = []
+    seen: dict[object, str] = {}
+    complete, twice = True, 0
+    matched: int | None = 0
+    for pages in _lists(wholes):
+        whole, there = _coverage(pages, kind)
+        complete, matched = complete and whole, None if matched is None or there is None else matched + there
+        for page in pages:
+            start = _offset(page)
+            for place, row in enumerate(_rows(page, kind)):
+                key = _identity(row) or (pages[0].ref, start + place if len(pages) > 1 and not kind else row.ref)
+                if seen.setdefault(key, page.ref) == page.ref:
+                    rows.append(row)
+                else:
+                    twice += 1
+    if picked:
+        known = {row.ref for row in rows}
+        rows.extend(row for row in {row.ref: row for row in picked}.values() if row.ref not in known)
+    notes = (f"{twice} rows that stand in more than one of the results were counted once",) if twice else ()
+    return Selection(
+        tuple(rows),
+        refs,
+        complete and not picked,
+        None if picked or twice else matched,
+        bool(picked),
+        notes,
+        tuple(wholes),
+    )
+
+
+def _rows(result: Result, kind: str) -> tuple[Row, ...]:
+    return result.rows_of(kind) if not kind or kind in result.kinds else ()
+
+
+def _only(results: Results, name: str) -> tuple[str, ...]:
+    found = tuple(result.ref for result in results if result.rows and not result.computed)
+    if len(found) != 1:
+        raise ComputeError(f"say which results: {name} is missing; there are {_listed(_refs(results))}", name, found)
+    return found
+
+
+def _result(results: Results, ref: str, name: str) -> Result:
+    result = results.get(ref)
+    if result is None:
+        known = _refs(results)
+        raise ComputeError(f"there is no result {ref}; there are {_listed(known)}", name, known)
+    if result.problem:
+        raise ComputeError(f"{ref} holds nothing: {result.problem}", name)
+    return result
+
+
+def _refs(results: Results) -> tuple[str, ...]:
+    return tuple(result.ref for result in results if not result.problem)
+
+
+def _listed(names: Sequence[str], most: int = 40) -> str:
+    return ", ".join(names[:most]) + (", ..." if len(names) > most else "") if names else "none"
+
+
+def _kind(kind: str, kinds: Sequence[str]) -> str:
+    wanted = fold(kind)
+    known = tuple(dict.fromkeys(kinds))
+    if not wanted or not known:
+        return ""
+    for each in known:
+        if fold(each) in (wanted, wanted.removesuffix("s"), wanted.removesuffix("es"), f"{wanted[:-3]}y"):
+            return each
+    raise ComputeError(f"no rows of kind {kind!r}; there are {_listed(known)}", "kind", known)
+
+
+def _lists(wholes: Iterable[Result]) -> Iterator[list[Result]]:
+    """Results that are pages of one list, together."""
+    lists: dict[str, list[Result]] = {}
+    for result in wholes:
+        asked = {name: value for name, value in result.arguments.items() if name not in _PAGING}
+        lists.setdefault(result.ref if result.computed else repr((result.tool, sorted(asked.items()))), []).append(
+            result
+        )
+    yield from lists.values()
+
+
+def _offset(result: Result) -> int:
+    start = number(result.arguments.get("offset"))
+    return start if isinstance(start, int) and start > 0 else 0
+
+
+def _coverage(pages: Sequence[Result], kind: str) -> tuple[bool, int | None]:
+    """Whether pages of one list hold all that matched, and how many rows of this kind that is."""
+    main = all(page.rows_of() == _rows(page, kind) for page in pages)
+    totals = {number(page.coverage.get("rows_total")) for page in pages}
+    if len(pages) == 1:
+        whole = pages[0].complete
+        told = totals.pop()
+        return whole, len(_rows(pages[0], kind)) if whole else int(told) if told is not None and main else None
+    total = max((int(each) for each in totals if each is not None), default=None)
+    if not main or total is None or len(totals) > 1:
+        return False, total if main else None
+    cut = any(page.coverage.get("partial") or any("left_out" in each.path for each in page.totals) for page in pages)
+    places = {_offset(page) + place for page in pages for place in range(len(page.rows_of()))}
+    return not cut and len(places) >= total, total
+
+
+def _identity(row: Row) -> object:
+    column = _IDENTITIES.get(row.kind)
+    if column is None or row.cells.get(column) is None or hidden(row.cells[column]):
+        return None
+    return row.kind, row.cells[column], row.cells.get("workspace")
+
+
+def column_named(name: object, columns: Sequence[str], selection: Selection | None = None, *, argument: str) -> str:
+    """The column that a model means. Raises ComputeError with those that are there and the nearest one."""
+    asked = squashed(str(name)[:100])
+    by_name = {squashed(each): each for each in reversed(columns)}
+    if asked in by_name:
+        return by_name[asked]
+    near = get_close_matches(asked, list(by_name), n=1, cutoff=0.6)
+    words = f"no column {str(name)[:60]!r}" if asked else f"{argument} is missing"
+    if near:
+        words += f"; the nearest is {by_name[near[0]]}"
+    here = {row.kind for row in selection.rows} if selection else set()
+    elsewhere = {
+        row.kind: None
+        for result in (selection.sources if selection else ())
+        for row in result.rows
+        if row.kind not in here and any(squashed(each) == asked for each in row.cells)
+    }
+    if elsewhere:
+        words += f"; rows of kind {_listed(list(elsewhere))} have it: give kind"
+    raise ComputeError(f"{words}; there are {_listed(columns)}", argument, columns)
+
+
+def squashed(name: str) -> str:
+    return re.sub(r"[\s_.-]+", "", fold(name))
