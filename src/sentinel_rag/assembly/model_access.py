@@ -1,4 +1,4 @@
-"""The models of the settings, as objects: where a model's key meets the port, and `sentinel doctor --model`.
+"""The models of the settings, as objects: where a model's key meets the port.
 
 `model_configuration` is what a zone's process is handed; `open_models` makes the models there. A token of Entra ID
 comes from a callable, so that the agent's process never holds an Azure credential: `model_identity` hands it tokens
@@ -7,26 +7,24 @@ for models and for nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-import anyio
-
-from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.tool_calls import OfferedTool
 from sentinel_rag.settings import ModelSettings
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.models import Admission, ChatModel, ModelEndpoint, Tier
     from sentinel_rag.agent.telling.chat import AgentCounts
 
+Catalogue = Callable[[], Awaitable[Sequence[OfferedTool]]]
 GetToken = Callable[[], Awaitable[str]]
 IDENTITY_PATH = "/msi/token"
 _SCOPES = {".azure.us": "https://cognitiveservices.azure.us", ".azure.cn": "https://cognitiveservices.azure.cn"}
-_CHECK_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,16 +43,6 @@ class Models:
         await self.large.aclose()
         if self.small is not self.large:
             await self.small.aclose()
-
-
-@dataclass(frozen=True, slots=True)
-class ModelCheck:
-    """One tiny call. `detail` is a sentence; `next_step` is empty where nothing is wrong."""
-
-    tier: str
-    ok: bool
-    detail: str
-    next_step: str = ""
 
 
 def model_configuration(settings: ModelSettings, *, identity: Mapping[str, str] | None = None) -> dict[str, Any]:
@@ -162,38 +150,14 @@ def _token_from(identity: Mapping[str, str], resource: str) -> GetToken:
     return get_token
 
 
-def check_models(settings: ModelSettings) -> tuple[ModelCheck, ...]:
-    """Ask each model one tiny question, from this process and with this process's Azure sign-in."""
-    return anyio.run(_check_models, settings)
+def fitting_catalogue(catalogue: Catalogue, context_tokens: int) -> Catalogue:
+    """The offered tools as a model of that context is told of them."""
+    from sentinel_rag.agent.models import SMALL_CONTEXT_TOKENS, small_profile
 
+    if context_tokens >= SMALL_CONTEXT_TOKENS:
+        return catalogue
 
-async def _check_models(settings: ModelSettings) -> tuple[ModelCheck, ...]:
-    from sentinel_rag.sentinel.credentials import azure_credential
+    async def small() -> Sequence[OfferedTool]:
+        return small_profile(await catalogue())
 
-    async with azure_credential() as credential:
-
-        async def get_token() -> str:
-            return str((await credential.get_token(f"{model_resource(settings.url)}/.default")).token)
-
-        models = open_models(model_configuration(settings), get_token=get_token)
-        try:
-            checks = [await _check("large", models.large)]
-            if models.small is not models.large:
-                checks.append(await _check("small", models.small))
-            return tuple(checks)
-        finally:
-            await models.aclose()
-
-
-async def _check(tier: str, model: ChatModel) -> ModelCheck:
-    from sentinel_rag.agent.models import FinishReason, ModelRequest, UserMessage, complete
-
-    request = ModelRequest([UserMessage("Answer with the one word: ready")], max_output_tokens=200)
-    try:
-        answer = await complete(model, request, deadline=anyio.current_time() + _CHECK_SECONDS)
-    except SentinelError as error:
-        return ModelCheck(tier, False, f"{model.name}: {error}", error.next_step)
-    tokens = answer.usage.tokens
-    counted = f", {tokens.input} + {tokens.output} tokens" if answer.usage.uncounted == 0 else ""
-    cut = " (its answer was cut at 200 tokens)" if answer.reason is FinishReason.LENGTH else ""
-    return ModelCheck(tier, True, f"{model.name} answered in {answer.usage.seconds:.1f} s{counted}{cut}")
+    return small

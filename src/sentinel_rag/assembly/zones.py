@@ -226,12 +226,13 @@ def _analyst(
         return OfflineAnalyst(gateway, clock=utc_now, timezone=timezone), _nothing
     from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
     from sentinel_rag.assembly.conversations import model_budget
-    from sentinel_rag.assembly.model_access import model_host, open_models, told_models
+    from sentinel_rag.assembly.model_access import fitting_catalogue, model_host, open_models, told_models
     from sentinel_rag.telemetry import tracing
 
     models = open_models(model)
     if counts is not None or tracing():
         models = told_models(models, model, counts)
+    budget = model_budget(conversations)
     limits = TurnLimits(turn_s=question_timeout_s - min(3.0, question_timeout_s / 10), rounds=model["tool_rounds"])
     analyst = ModelAnalyst(
         gateway,
@@ -239,8 +240,8 @@ def _analyst(
         clock=utc_now,
         timezone=timezone,
         limits=limits,
-        budget=model_budget(conversations),
-        catalogue=gateway.offered_schemas,
+        budget=budget,
+        catalogue=fitting_catalogue(gateway.offered_schemas, budget.total),
         host=model_host(model),
     )
     return analyst, models.aclose

@@ -65,6 +65,7 @@ from sentinel_rag.agent.models.port import (
     complete,
 )
 from sentinel_rag.agent.models.retrying import RetryBudget, RetryingModel, RetryPolicy
+from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS, small_profile
 from sentinel_rag.agent.models.tiers import (
     QuestionFeatures,
     Tier,
@@ -81,6 +82,7 @@ __all__ = [
     "NO_DEADLINE",
     "OPENROUTER_URL",
     "RESPONSE_TOKENS",
+    "SMALL_CONTEXT_TOKENS",
     "Admission",
     "AnswerCutOffError",
     "ApiKey",
@@ -143,4 +145,5 @@ __all__ = [
     "complete",
     "conversation_faults",
     "features_of",
+    "small_profile",
 ]

@@ -101,7 +101,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     doctor = command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
     doctor.add_argument("--json", action="store_true", help="print as JSON")
     doctor.add_argument("--azure", action="store_true", help="try each right on the Azure workspaces, by reading")
-    doctor.add_argument("--model", action="store_true", help="ask each configured model one tiny question")
+    doctor.add_argument("--model", action="store_true", help="send each configured model what a question sends")
 
     backup = command(commands, "backup", "copy this home into a folder, while its zones run", _backup)
     backup.add_argument("folder", help="a new folder, best on another disk; it will hold keys and accounts")

@@ -199,7 +199,7 @@ def text_reply(text: str, *, prompt: int = 20, pieces: int = 3) -> Reply:
     return Reply((chunk({"role": "assistant", "content": ""}), *deltas, *ending("stop", prompt=prompt)))
 
 
-def calls_reply(*calls: tuple[str, JsonObject], first: int = 1) -> Reply:
+def calls_reply(*calls: tuple[str, JsonObject], first: int = 1, prompt: int = 20) -> Reply:
     """A well formed streamed answer that calls tools, with ids `call_a1`, `call_a2` and so on."""
     parts: list[Part] = [chunk({"role": "assistant", "content": None})]
     for index, (name, arguments) in enumerate(calls):
@@ -208,7 +208,7 @@ def calls_reply(*calls: tuple[str, JsonObject], first: int = 1) -> Reply:
         halves = [text[: len(text) // 2], text[len(text) // 2 :]]
         parts.append(chunk({"tool_calls": [begin]}))
         parts += [chunk({"tool_calls": [call_piece(arguments=half, index=index)]}) for half in halves]
-    return Reply((*parts, *ending("tool_calls")))
+    return Reply((*parts, *ending("tool_calls", prompt=prompt)))
 
 
 def ending(finish: str = "stop", *, prompt: int = 20) -> tuple[Part, ...]:

@@ -20,7 +20,7 @@ MARKS = {Level.OK: "ok  ", Level.WARN: "warn", Level.FAIL: "FAIL"}
 
 def run(*, as_json: bool, azure: bool = False, model: bool = False) -> int:
     """Print every finding; 0 if all works, 1 if something must be mended. `azure` tries each right by a read, `model`
-    asks each model one tiny question."""
+    sends each model what a question sends."""
     findings = list(_examine())
     if azure:
         findings += _asked("azure", _services.azure_rights)

@@ -141,18 +141,22 @@ def sign_in(settings: Settings) -> Finding:
 
 
 def model_calls() -> list[Finding]:
-    """`--model`: each configured model is asked one tiny question."""
+    """`--model`: each configured model is sent what a question sends, and asked for one call."""
     from sentinel_rag.settings import load_settings
 
     settings = load_settings().model_settings
     if settings is None:
         return [fault("model call", "SENTINEL_MODEL is offline: no model to ask", "see docs/models.md")]
-    from sentinel_rag.assembly.model_access import check_models
+    from sentinel_rag.assembly.model_check import check_models
 
-    return [
-        fine(f"model {each.tier}", each.detail) if each.ok else fault(f"model {each.tier}", each.detail, each.next_step)
-        for each in check_models(settings)
-    ]
+    found = []
+    for each in check_models(settings):
+        line = f"model {each.tier}"
+        if not each.ok:
+            found.append(fault(line, each.detail, each.next_step))
+        else:
+            found.append(warning(line, each.detail, each.next_step) if each.next_step else fine(line, each.detail))
+    return found
 
 
 def azure_rights() -> list[Finding]:
