@@ -329,7 +329,8 @@ def test_rows_of_one_kind_of_a_dossier_are_meant_by_kind() -> None:
 def test_a_refusal_lets_its_writer_do_better(arguments: dict[str, Any], field: str, words: str) -> None:
     with pytest.raises(ComputeError, match=words) as refused:
         run(**arguments)
-    assert refused.value.field == field
+    told = refused.value.as_query_error()
+    assert (told.field, told.code, str(refused.value)) == (field, QueryErrorCode.INVALID_ARGUMENT, told.message)
 
 
 def test_a_result_that_failed_is_refused_with_its_reason() -> None:

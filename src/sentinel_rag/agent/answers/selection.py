@@ -15,7 +15,7 @@ from difflib import get_close_matches
 from typing import Any
 
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
-from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, parse_time
 
 EMPTY = "(none)"
 """How an empty cell is written in what is computed."""
@@ -35,6 +35,12 @@ class ComputeError(ValueError):
         super().__init__(message)
         self.field = field
         self.allowed = tuple(allowed)
+
+    def as_query_error(self) -> QueryError:
+        """The refusal as one of a call, for whoever treats `compute` as a tool like any other."""
+        return QueryError(
+            code=QueryErrorCode.INVALID_ARGUMENT, message=str(self), field=self.field, allowed=self.allowed
+        )
 
 
 def fold(text: str) -> str:
