@@ -77,7 +77,7 @@ async def test_what_an_incident_is_about_and_how_many_alerts_it_has(ask: Ask) ->
         ("what is the sha256 of dropper.exe in incident 12", "9f86d081884c7d659a2feaa0c55ad015a3bf4f1b"),
         ("what is the command line of the powershell alert in incident 31", "powershell.exe -enc AAAA"),
         (f"which incident does alert {alert_id('a5')} belong to", "belongs to incident 18"),
-        (f"what time was alert {alert_id('a5')}", "at 2024-07-09 13:20:00 UTC"),
+        (f"what time was alert {alert_id('a5')}", "at 2024-07-09 13:15:00 UTC"),
         ("oldest alert", "1 of 8"),
         ("which day was the busiest", "starts 2024-07-02 00:00:00 UTC with 2 alerts"),
         ("top accounts by distinct alerts", "First is `m.keller` with 4 alerts."),

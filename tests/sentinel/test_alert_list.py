@@ -380,3 +380,32 @@ async def test_the_alerts_of_a_real_incident_and_the_id_without_a_row(real: Any)
     assert result.coverage.rows_total == 27
     assert "The incident names 28 alerts; SecurityAlert has no row for 1 of them." in result.notes
     assert {row["incident_number"] for row in result.rows} == {55}
+
+
+BY_EVENT = [  # recorded in another order than it happened; two began in the same moment
+    alert("second", "2024-08-01T09:00:00Z", StartTime="2024-07-30T09:10:00Z", SystemAlertId=guid("b")),
+    alert("third", "2024-08-01T08:00:00Z", StartTime="2024-07-30T09:10:00Z", SystemAlertId=guid("c")),
+    alert("first", "2024-08-05T08:00:00Z", StartTime="2024-07-30T09:00:00Z", SystemAlertId=guid("a")),
+    alert("without a start", "2024-07-31T00:00:00Z", StartTime=None, SystemAlertId=guid("d")),
+]
+
+
+async def test_the_order_of_alerts_is_that_of_their_events(serving: Any) -> None:
+    served = serving(SecurityAlert=BY_EVENT)
+    tied = [name for _, name in sorted([(guid("b"), "second"), (guid("c"), "third")])]
+    for filters in ({}, {"start_time": "2024-07-01T00:00:00Z"}):
+        oldest = await served.ask("query_alerts", order="oldest", **filters)
+        assert names(oldest) == ["first", *tied, "without a start"]
+        newest = await served.ask("query_alerts", order="newest", **filters)
+        assert names(newest) == names(oldest)[::-1]
+    pages = [await served.ask("query_alerts", order="oldest", limit=1, offset=offset) for offset in range(4)]
+    assert [name for page in pages for name in names(page)] == names(oldest)
+
+
+async def test_the_real_alerts_of_an_incident_come_in_the_order_of_the_attack(real: Any) -> None:
+    result = await real.ask("query_alerts", incident="5", order="oldest", limit=100)
+    started = [parse_time(str(row["start_time"])) for row in result.rows]
+    assert len(started) == 70
+    assert started == sorted(started)
+    recorded = [row["time"] for row in result.rows]
+    assert recorded != sorted(recorded)

@@ -157,7 +157,7 @@ async def test_a_hundred_real_alerts_cost_far_less_than_their_rows_and_one_comes
     text = json.dumps(result.to_dict()["rows"], ensure_ascii=False)
     raw = sum(len(value) for row in raw_alerts for value in row.values()) / len(raw_alerts) * 100
     assert len(result.rows) == 100
-    assert len(text) < 90_000
+    assert len(text) < 95_000
     assert len(text) < raw / 6
     assert "$ref" not in text
     assert all(value not in (None, "", []) for row in result.rows for value in row.values())

@@ -32,7 +32,9 @@ LONGEST_WAIT_S = 40.0
 
 _OLDEST = datetime(1, 1, 1, tzinfo=UTC)
 _RANK = {severity.casefold(): rank for rank, severity in enumerate(SEVERITIES)}
-_TIMES = {"updated": "updated_time"}
+_TIMES = {"updated": ("updated_time",)}
+_EVENT_TIMES = ("created_time", "start_time", "time")
+"""Of an incident, or of an alert: the first that its row has."""
 
 
 async def ask_every_workspace(
@@ -132,11 +134,11 @@ def _sort(rows: list[dict[str, JsonValue]], order: Any) -> None:
     if order is None:  # tables: the largest first
         rows.sort(key=lambda row: -int(str(row["rows"])))
         return
-    time = _TIMES.get(order) or ("created_time" if rows and "created_time" in rows[0] else "time")
+    names = _TIMES.get(order, _EVENT_TIMES)
 
     def moment(row: Mapping[str, JsonValue]) -> datetime:
-        value = row.get(time)
-        return parse_time(value) if isinstance(value, str) else _OLDEST
+        told = (value for name in names if isinstance(value := row.get(name), str))
+        return next(map(parse_time, told), _OLDEST)
 
     rows.sort(key=moment, reverse=order != "oldest")
     if order == "severity":

@@ -1,7 +1,9 @@
 """KQL for alerts as they are now: several rows of SecurityAlert may tell of one SystemAlertId, and the newest wins.
 
 An alert belongs to a window by the time of its *first* row, so that an alert of last night which was resolved today
-stays an alert of last night; its values are those of the newest row. What a row means is the business of `alerts`.
+stays an alert of last night; its values are those of the newest row. Lists are in the order of the events themselves
+(StartTime), because one product records within minutes and another days later. What a row means is the business of
+`alerts`.
 """
 
 from __future__ import annotations
@@ -27,10 +29,11 @@ PROJECTED = (
     "Entities, ExtendedProperties, RemediationSteps, VendorOriginalId, AlertLink"
 )
 ORDERS = {
-    "newest": "FirstRow desc, SystemAlertId asc",
-    "oldest": "FirstRow asc, SystemAlertId asc",
-    "severity": "Rank desc, FirstRow desc, SystemAlertId asc",
+    "newest": "EventTime desc, SystemAlertId desc",
+    "oldest": "EventTime asc, SystemAlertId asc",
+    "severity": "Rank desc, EventTime desc, SystemAlertId desc",
 }
+"""The id settles ties, so that no alert stands on two pages, and that the oldest are the newest from behind."""
 
 
 def alert_span(window: TimeWindow) -> TimeWindow:
@@ -49,12 +52,13 @@ def newest_alerts(conditions: tuple[str, ...] = ()) -> str:
 
 
 def listed(base: str, window: TimeWindow, column: str, order: str, limit: int) -> str:
-    """KQL for the first `limit` alerts whose `column` (FirstRow or StartTime) lies in `window`."""
+    """KQL for the first `limit` alerts whose `column` (FirstRow or StartTime) lies in `window`; ordered by the time of
+    the event, which is that of the first row where an alert has no StartTime."""
     return "\n".join(
         (
             base,
             f"| where {within(column, window)}",
-            f"| extend Rank = {SEVERITY_RANK.format('AlertSeverity')}",
+            f"| extend Rank = {SEVERITY_RANK.format('AlertSeverity')}, EventTime = coalesce(StartTime, {FIRST_ROW})",
             f"| order by {ORDERS[order]}",
             f"| take {limit}",
             f"| project {PROJECTED}",

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters
+from sentinel_rag.agent.offline.compositions.scope import event_time
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading, read_question
@@ -105,7 +106,7 @@ def say_found(writer: AnswerWriter, step: FirstStep, found: ToolRun) -> None:
         writer.say(
             "The alert that is meant: {}, at {}, of incident {}, id {}.",
             writer.name(found, "/rows/0/name"),
-            writer.time(found, "/rows/0/time"),
+            writer.time(found, event_time(found, "/rows/0")),
             writer.number(found, "/rows/0/incident_number"),
             writer.exact(found, "/rows/0/alert_id"),
         )

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.references import ListItem, alert_item
 from sentinel_rag.agent.tool_runs import ToolRun
 
@@ -25,7 +26,7 @@ def brief_alert_table(writer: AnswerWriter, run: ToolRun, base: str, *, limit: i
         rows.append(
             [
                 Fact(f"[{start + place}]"),
-                writer.time_cell(run, f"{at}/time"),
+                writer.time_cell(run, scope.event_time(run, at)),
                 writer.cell(run, f"{at}/severity"),
                 writer.cell(run, f"{at}/status"),
                 writer.cell(run, f"{at}/compromised_entity", limit=50),

@@ -95,5 +95,4 @@ def _began(run: ToolRun, place: int) -> datetime:
 
 
 def _time(writer: AnswerWriter, run: ToolRun, place: int) -> Fact:
-    key = "start_time" if run.rows[place].get("start_time") else "time"
-    return writer.time(run, f"/rows/{place}/{key}")
+    return writer.time(run, scope.event_time(run, f"/rows/{place}"))

@@ -29,7 +29,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             writer.name(run, "/rows/0/name"),
             writer.number(run, "/rows/0/severity"),
             writer.number(run, "/rows/0/status"),
-            writer.time(run, "/rows/0/time"),
+            writer.time(run, scope.event_time(run, "/rows/0")),
             writer.number(run, "/rows/0/incident_number"),
         )
     if "fields" in plan.aspects:
@@ -91,7 +91,7 @@ def alert_table(
         rows.append(
             [
                 Fact(f"[{shown}]"),
-                writer.time_cell(run, f"{row}/time"),
+                writer.time_cell(run, scope.event_time(run, row)),
                 writer.cell(run, f"{row}/severity"),
                 writer.cell(run, f"{row}/status"),
                 writer.cell(run, f"{row}/incident_number"),
@@ -158,7 +158,7 @@ def _say_alert(
         writer.name(run, f"{at}/name"),
         writer.number(run, f"{at}/severity"),
         writer.number(run, f"{at}/status"),
-        writer.time(run, f"{at}/time"),
+        writer.time(run, scope.event_time(run, at)),
     )
     if alert.get("start_time") or alert.get("end_time"):
         writer.say("Activity from {} to {}.", writer.time(run, f"{at}/start_time"), writer.time(run, f"{at}/end_time"))

@@ -135,6 +135,11 @@ def say_shown(writer: AnswerWriter, run: ToolRun, total: Fact, *, first: int) ->
         writer.say("Rows shown: {} of {}.", shown, total)
 
 
+def event_time(run: ToolRun, at: str) -> str:
+    """Pointer to the time of the event that the alert at `at` tells of: lists of alerts are in this order."""
+    return f"{at}/start_time" if run.at(f"{at}/start_time") else f"{at}/time"
+
+
 def workspace_column(run: ToolRun) -> tuple[str, ...]:
     """The heading of the column that tells each row's workspace, where rows come from several."""
     return ("Workspace",) if any("workspace" in row for row in run.rows) else ()
