@@ -36,6 +36,7 @@ async def test_every_real_incident_fits_its_reader_and_keeps_its_counts(real: An
     assert shown + left_out.get("entities", 0) == sum(one["entity_counts"].values())
     assert one["entities"].keys() == all_of_it["entities"].keys()
     assert full.summary["detail"] == "full"
+    assert set(full.summary["left_out"]) <= {"cut_texts"}
     told = any("Compact form of incident" in note and "detail full" in note for note in compact.notes)
     assert told is (compact.summary["detail"] == "compact")
 
@@ -110,6 +111,62 @@ async def test_an_incident_of_thousands_of_everything_still_fits(serving: Any) -
     alerts = await estate.ask("query_alerts", incident="1")
     assert [found["name"] for found in alerts.rows] in ([], ["one"])
     assert any("names 3001 alerts; 2000 of them were looked for" in note for note in alerts.notes)
+
+
+async def test_the_full_form_has_every_event_and_alert_and_the_compact_one_counts_what_it_lacks(serving: Any) -> None:
+    """Model report, finding 22: what a form does not show stands in left_out."""
+    names = [f"alert {place}" for place in range(260)]
+    steps = json.dumps([f"step {place}" for place in range(14)])
+    estate = serving(
+        SecurityIncident=[
+            incident(
+                1,
+                "2024-08-01T08:00:00Z",
+                AlertIds=[guid(f"alert {name}") for name in names],
+                AdditionalData={"techniques": [f"T{1000 + place}" for place in range(120)]},
+            )
+        ],
+        SecurityAlert=[
+            alert(
+                name,
+                f"2024-07-{1 + place % 28:02d}T{place % 24:02d}:00:00Z",
+                AlertLink="https://portal.example/alert",
+                RemediationSteps=steps,
+                Entities=[{"Type": "host", "HostName": f"host-{place}"}],
+            )
+            for place, name in enumerate(names)
+        ],
+    )
+    full = await estate.ask("get_incident_detail", incident="1", detail="full")
+    row = full.rows[0]
+    assert full.summary["left_out"] == {"remediation_steps": 2 * 260}
+    assert [len(row["alerts"]), len(row["techniques"]), len(row["entities"]["host"])] == [260, 120, 260]
+    assert sum(event["event"].startswith("Alert: ") for event in row["timeline"]) == 260
+    compact = await estate.ask("get_incident_detail", incident="1")
+    short, left_out = compact.rows[0], compact.summary["left_out"]
+    for part in ("alerts", "timeline"):
+        assert len(short[part]) + left_out[part] == len(row[part])
+    assert len(short["techniques"]) + left_out["values"] == 120
+    fields = ("product", "url", "remediation_steps", "provider")
+    hidden = sum(field in row["alerts"][0] and field not in short["alerts"][0] for field in fields)
+    assert left_out["alert_fields"] >= hidden * len(short["alerts"]) > 0
+    told = [note for note in compact.notes if note.startswith("Compact form of incident 1: left out are ")]
+    assert all(str(count) in told[0] for count in left_out.values())
+
+
+async def test_an_incident_beyond_any_reader_is_cut_in_its_full_form_too_and_says_so(serving: Any) -> None:
+    entities = [{"Type": "url", "Url": f"https://evil.example/{place}/" + "x" * 950} for place in range(40)]
+    estate = serving(
+        SecurityIncident=[
+            incident(1, "2024-08-01T08:00:00Z", AlertIds=[guid(f"alert {place}") for place in range(60)])
+        ],
+        SecurityAlert=[alert(str(place), "2024-08-01T07:00:00Z", Entities=entities) for place in range(60)],
+    )
+    result = await estate.ask("get_incident_detail", incident="1", detail="full")
+    assert size(result) < 2_010_000
+    assert (result.summary["detail"], len(result.rows[0]["alerts"])) == ("compact", 60)
+    assert result.summary["left_out"]["alert_entities"] == 60 * 36
+    assert any(note.startswith("Full form of incident 1: left out are ") for note in result.notes)
 
 
 async def test_another_form_is_refused_with_those_there_are(real: Any) -> None:

@@ -237,7 +237,7 @@ async def test_how_it_was_classified_is_told_with_its_reason_and_comment(serving
 
 
 @pytest.mark.requirement("TOOL-7")
-async def test_entities_are_listed_to_a_hundred_a_kind_with_properties_and_counted_beyond(serving: Any) -> None:
+async def test_every_entity_is_listed_once_with_its_properties_and_in_each_of_its_alerts(serving: Any) -> None:
     hashes = [{"Type": "filehash", "Algorithm": "SHA1", "Value": f"{number:040x}"} for number in range(130)]
     line = {"Type": "process", "CommandLine": "cmd.exe"}
     estate = serving(
@@ -247,9 +247,11 @@ async def test_entities_are_listed_to_a_hundred_a_kind_with_properties_and_count
             alert("two", "2024-08-01T07:10:00Z", Entities=[hashes[129], {**line, "ProcessId": "2"}]),
         ],
     )
-    row = (await estate.ask("get_incident_detail", incident="1", detail="full")).rows[0]
+    result = await estate.ask("get_incident_detail", incident="1", detail="full")
+    row = result.rows[0]
+    assert result.summary["left_out"] == {}
     assert row["entity_counts"] == {"filehash": 130, "process": 1}
-    assert len(row["entities"]["filehash"]) == 100
+    assert len(row["entities"]["filehash"]) == 130
     value = f"{129:040x}"
     assert row["entities"]["filehash"][0] == {"name": value, "alerts": 2, "algorithm": "SHA1", "value": value}
     assert row["entities"]["process"] == [
@@ -261,12 +263,16 @@ async def test_entities_are_listed_to_a_hundred_a_kind_with_properties_and_count
             "other_values": {"process_id": ["2"]},
         }
     ]
-    assert {len(found["entities"]) for found in row["alerts"]} == {40, 2}
+    assert {len(found["entities"]) for found in row["alerts"]} == {131, 2}
 
 
 @pytest.mark.requirement("TOOL-7")
 async def test_the_real_incident_5_is_shown_with_all_its_entities(real: Any) -> None:
-    row = (await real.ask("get_incident_detail", incident="5", detail="full")).rows[0]
+    result = await real.ask("get_incident_detail", incident="5", detail="full")
+    row = result.rows[0]
+    assert set(result.summary["left_out"]) == {"cut_texts"}
+    assert (row["alert_count"], len(row["alerts"]), len(row["alert_ids_without_row"])) == (71, 70, 1)
+    assert all(found["entity_count"] == len(found["entities"]) for found in row["alerts"])
     assert row["entity_counts"] == {
         "account": 4,
         "file": 45,
@@ -277,7 +283,7 @@ async def test_the_real_incident_5_is_shown_with_all_its_entities(real: Any) -> 
         "url": 2,
     }
     shown = {kind: len(entities) for kind, entities in row["entities"].items()}
-    assert shown == {**row["entity_counts"], "filehash": 100}
+    assert shown == row["entity_counts"]
     assert all(account["sid"] for account in row["entities"]["account"])
     assert all("…" not in file["name"] for file in row["entities"]["file"])
     assert row["open_duration_s"] is None

@@ -75,7 +75,9 @@ async def test_many_long_bookmarks_do_not_burst_the_compact_form(served: Estate)
     full = await served.ask("get_incident_detail", incident=str(MAIN), detail="full")
     assert len(full.rows[0]["bookmarks"]) == 20
     assert len(str(compact.rows[0])) < 25_000
-    assert all(len(str(each["notes"])) <= 2000 for each in full.rows[0]["bookmarks"])
+    assert len(compact.rows[0]["bookmarks"]) + compact.summary["left_out"].get("bookmarks", 0) == 20
+    assert compact.summary["left_out"]["cut_texts"] >= len(compact.rows[0]["bookmarks"])
+    assert all(len(str(each["notes"])) == len("word " * 2000) - 1 for each in full.rows[0]["bookmarks"])
 
 
 async def test_bookmarks_are_asked_once_while_the_incident_stays_as_it_is(served: Estate) -> None:

@@ -176,10 +176,18 @@ def techniques_of(record: Mapping[str, Any]) -> list[str]:
 
 def remediation_steps(text: Any) -> list[str]:
     """`RemediationSteps`: a JSON list in a string, or plain text with a step a line; long lists and steps are cut."""
+    return [one_line(step, LONGEST_REMEDIATION_STEP) for step in _steps(text)[:MOST_REMEDIATION_STEPS]]
+
+
+def remediation_step_count(text: Any) -> int:
+    """How many steps there are, shown or not."""
+    return len(_steps(text))
+
+
+def _steps(text: Any) -> list[str]:
     value = parse_dynamic(text)
     lines = json_list(value) if isinstance(value, list) else str(text or "").splitlines()
-    steps = (one_line(line, LONGEST_REMEDIATION_STEP) for line in lines)
-    return [step for step in steps if step][:MOST_REMEDIATION_STEPS]
+    return [line for line in lines if line.strip()]
 
 
 def extended_properties(text: Any) -> Mapping[str, Any] | None:

@@ -13,7 +13,7 @@ from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
 from sentinel_rag.sentinel import incidents, newest_alerts
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.incident_forms import COMPACT_BYTES, FULL, compact, left_out_note
+from sentinel_rag.sentinel.incident_forms import COMPACT_BYTES, FULL_BYTES, left_out_note, richest
 from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY
 from sentinel_rag.sentinel.incident_live import live_incident
 from sentinel_rag.sentinel.incident_parts import IncidentParts
@@ -71,18 +71,18 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
             (Alert.from_record(record) for answer in alert_rows for record in answer.records()), key=_by_start
         )
         found = {alert.alert_id: alert for alert in read}
-        share = COMPACT_BYTES // len(resolution.records)
+        room = COMPACT_BYTES if arguments["detail"] == "compact" else FULL_BYTES
         for each in live:
             record = each.record
             parts = IncidentParts.of(record, versions, found, each.bookmarks)
             notes += each.notes
-            told = compact(parts.told, share=share) if arguments["detail"] == "compact" else parts.told(FULL)
+            told = richest(parts.told, share=room // len(resolution.records))
             rows.append(told.row)
             left_out.update(told.left_out)
             notes += parts.notes()
             if not told.full:
                 whole = False
-                notes.append(left_out_note(record["IncidentNumber"], told.left_out))
+                notes.append(left_out_note(record["IncidentNumber"], told.left_out, detail=arguments["detail"]))
     notes += incidents.reopened_note(rows)
     return build_result(
         _DETAIL_COLUMNS,

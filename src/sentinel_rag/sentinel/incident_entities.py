@@ -1,4 +1,4 @@
-"""The entities of all alerts of an incident, each once under its best name, with true counts beside cut lists."""
+"""The entities of all alerts of an incident, each once under its best name, and how many there are of each kind."""
 
 from __future__ import annotations
 
@@ -9,8 +9,6 @@ from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT, merged_properties
 from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.results import one_line
-
-MOST_ENTITIES_OF_A_KIND = 100
 
 
 def incident_entities(alerts: Iterable[Alert]) -> tuple[dict[str, JsonValue], dict[str, JsonValue]]:
@@ -29,7 +27,7 @@ def incident_entities(alerts: Iterable[Alert]) -> tuple[dict[str, JsonValue], di
                 "alerts": len(entity.alerts),
                 **merged_properties(entity.sightings),
             }
-            for entity in entities[:MOST_ENTITIES_OF_A_KIND]
+            for entity in entities
         ]
         for kind, entities in ranked.items()
     }

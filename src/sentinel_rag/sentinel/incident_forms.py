@@ -1,7 +1,7 @@
-"""How much of an incident get_incident_detail tells: all of it, or as much as a reader of COMPACT_BYTES can hold.
+"""How much of an incident get_incident_detail tells: all of it, or as much as fits into a number of bytes.
 
-A row in full may be 130 kB. The compact form is the richest of a few fixed ones that fits; it never drops a count, and
-says of what it left out how much there is. What a row holds is the business of `incident_detail`.
+An answer has the richest of a few fixed forms that fits. None drops a count, and each says of what it left out how much
+there is. What a row holds is the business of `incident_detail`.
 """
 
 from __future__ import annotations
@@ -12,11 +12,18 @@ from dataclasses import dataclass
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.sentinel.alerts import RowBudget, row_budget
+from sentinel_rag.sentinel.results import WHOLE_DESCRIPTION
 
 COMPACT_BYTES = 20_000
 """JSON bytes of all rows of a compact answer; columns, coverage and notes come on top and stay below 4 kB."""
 
+FULL_BYTES = 2_000_000
+"""JSON bytes of all rows of a full answer: incidents of hundreds of alerts fit, and a gateway takes four times that."""
+
 _NO_LIMIT = 1_000_000
+WHOLE_ALERT = RowBudget(
+    entities=_NO_LIMIT, description=WHOLE_DESCRIPTION, entity_properties=True, remediation_steps=True
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,11 +46,12 @@ class Form:
         return self.alert or row_budget(count)
 
 
-FULL = Form()
+FULL = Form(alert=WHOLE_ALERT, entities=_NO_LIMIT, events=_NO_LIMIT, bookmarks=_NO_LIMIT, bookmark_text=_NO_LIMIT)
 _BRIEF = RowBudget(entities=4, description=120, entity_properties=False, remediation_steps=False, sparse=True)
 _BARE = RowBudget(entities=0, description=0, entity_properties=False, remediation_steps=False, sparse=True)
 _FORMS = (
     FULL,
+    Form(),
     Form(alert=_BRIEF, entities=100, events=100, comments=20, comment=2000, description=2000, bookmark_text=300),
     Form(alert=_BRIEF, entities=20, events=60, comments=12, comment=1000, description=1000, bookmark_text=150),
     Form(
@@ -78,15 +86,15 @@ _FORMS = (
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """A row, what it leaves out of what there is (name -> how many), and whether it has the full form, which has its
-    bounds too."""
+    """A row, what it leaves out of what there is (name -> how many), and whether it has the form FULL, in which only
+    a text may be cut."""
 
     row: dict[str, JsonValue]
     left_out: Mapping[str, int]
     full: bool
 
 
-def compact(build: Callable[[Form], Told], *, share: int) -> Told:
+def richest(build: Callable[[Form], Told], *, share: int) -> Told:
     """The first form of the row whose JSON has at most `share` bytes; the barest if none has."""
     told = build(FULL)
     for form in _FORMS:
@@ -96,23 +104,26 @@ def compact(build: Callable[[Form], Told], *, share: int) -> Told:
     return told
 
 
-def left_out_note(number: object, left_out: Mapping[str, int]) -> str:
-    """For the reader of a compact row: what is missing and how to have it."""
+def left_out_note(number: object, left_out: Mapping[str, int], *, detail: str) -> str:
+    """For the reader of a row that is not all: what is missing and how to have it."""
     parts = ", ".join(f"{count} {_NAMES.get(name, name)}" for name, count in left_out.items())
+    more = "ask with detail full, or query_alerts" if detail == "compact" else "ask query_alerts"
     return (
-        f"Compact form of incident {number}: left out are {parts}. The counts are of all; ask with detail full, or "
-        "query_alerts with this incident or an alert_id, for the rest."
+        f"{detail.capitalize()} form of incident {number}: left out are {parts}. The counts are of all; {more} with "
+        "this incident or an alert_id, for the rest."
     )
 
 
 _NAMES = {
     "alerts": "alerts",
     "alert_entities": "entities of alerts",
+    "alert_fields": "fields of alerts (page, provider, description, remediation steps)",
     "entities": "entities",
     "entity_properties": "properties of entities",
     "timeline": "events of the timeline",
     "comments": "comments",
     "bookmarks": "bookmarks",
     "values": "labels, techniques and ids",
+    "remediation_steps": "remediation steps",
     "cut_texts": "texts cut short",
 }

@@ -18,7 +18,7 @@ from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT
 from sentinel_rag.sentinel.incident_entities import incident_entities
-from sentinel_rag.sentinel.incident_forms import FULL, Form, Told
+from sentinel_rag.sentinel.incident_forms import FULL, WHOLE_ALERT, Form, Told
 from sentinel_rag.sentinel.incident_links import IncidentLinks
 from sentinel_rag.sentinel.incident_live import bookmark_row
 from sentinel_rag.sentinel.incident_timeline import incident_durations, incident_timeline
@@ -69,13 +69,17 @@ class IncidentParts:
         comments = self._comments(form, left_out)
         left_out["timeline"] = max(0, len(self.timeline) - form.events)
         row = incidents.incident_row(self.record, description=min(form.description, WHOLE_DESCRIPTION))
-        left_out["cut_texts"] += str(row["description"] or "").endswith("…")
         row["defender_url"] = incidents.defender_url(self.record)
         row |= incident_durations(self.record)
         comment = shortened(self.record.get("ClassificationComment"), min(form.description, WHOLE_DESCRIPTION))
-        left_out["cut_texts"] += str(comment or "").endswith("…")
+        left_out["cut_texts"] += _cut((row["description"], comment))
         row["classification_reason"] = self.record.get("ClassificationReason") or None
         row["classification_comment"] = comment or None
+        bookmarks: list[JsonValue] = []
+        for each in self.bookmarks[: form.bookmarks]:
+            shown_bookmark = bookmark_row(each, form.bookmark_text)
+            left_out["cut_texts"] += _cut(shown_bookmark.values())
+            bookmarks.append(shown_bookmark)
         row |= {
             "alerts": alert_rows,
             "alert_ids_without_row": self._without_row(),
@@ -87,7 +91,7 @@ class IncidentParts:
             "custom_details": self._custom_details(form, left_out),
             "labels": [label["labelName"] for label in _mappings(self.record["Labels"]) if label.get("labelName")],
             "timeline": list(_spread(self.timeline, form.events)),
-            "bookmarks": [bookmark_row(each, form.bookmark_text) for each in self.bookmarks[: form.bookmarks]],
+            "bookmarks": bookmarks,
         }
         left_out["bookmarks"] = max(0, len(self.bookmarks) - form.bookmarks)
         for name in _LISTS:
@@ -117,20 +121,27 @@ class IncidentParts:
         return [alert_id for alert_id in self.alert_ids if alert_id not in known]
 
     def _alert_row(self, alert: Alert, form: Form, left_out: Counter[str]) -> JsonValue:
-        row = alert.row(self.record["IncidentNumber"], form.alert_budget(len(self.alerts)))
+        budget = form.alert_budget(len(self.alerts))
+        row = alert.row(self.record["IncidentNumber"], budget)
         entities, count = row.get("entities", []), row["entity_count"]
         assert isinstance(entities, list)
         assert isinstance(count, int)
         left_out["alert_entities"] += count - len(entities)
-        left_out["cut_texts"] += bool(alert.record["Description"]) and str(row.get("description") or "").endswith("…")
-        return dict(row)
+        left_out["cut_texts"] += _cut((row.get("description"),)) + sum(_cut(each.values()) for each in entities)
+        steps = row.get("remediation_steps")
+        if isinstance(steps, list):
+            left_out["remediation_steps"] += alerts.remediation_step_count(alert.record["RemediationSteps"]) - len(
+                steps
+            )
+            left_out["cut_texts"] += _cut(steps)
+        if budget != WHOLE_ALERT:
+            left_out["alert_fields"] += _fields_lost(row, alert.row(self.record["IncidentNumber"], WHOLE_ALERT))
+        return row
 
     def _entities(self, form: Form, left_out: Counter[str]) -> dict[str, JsonValue]:
         told: dict[str, JsonValue] = {}
         for kind, listed in self.entities.items():
-            total = self.entity_counts[kind]
             assert isinstance(listed, list)
-            assert isinstance(total, int)
             kept: list[JsonValue] = []
             for entity in listed[: form.entities]:
                 assert isinstance(entity, dict)
@@ -140,8 +151,9 @@ class IncidentParts:
                         "name": one_line(str(entity["name"]), alerts.LONGEST_SPARSE_NAME),
                         "alerts": entity["alerts"],
                     }
+                left_out["cut_texts"] += _cut(entity.values())
                 kept.append(entity)
-            left_out["entities"] += total - len(kept)
+            left_out["entities"] += len(listed) - len(kept)
             told[kind] = kept
         return told
 
@@ -168,8 +180,10 @@ class IncidentParts:
                     found.setdefault(name, {})[each if isinstance(each, str) else json.dumps(each)] = None
         told: dict[str, JsonValue] = {}
         for name, values in found.items():
-            told[name] = [one_line(value, LONGEST_TEXT) for value in list(values)[: form.entities]]
-            left_out["values"] += max(0, len(values) - form.entities)
+            kept = [one_line(value, LONGEST_TEXT) for value in list(values)[: form.entities]]
+            left_out["cut_texts"] += _cut(kept)
+            left_out["values"] += len(values) - len(kept)
+            told[name] = list[JsonValue](kept)
         return told
 
     def _distinct(self, name: str, of_alert: Any) -> list[JsonValue]:
@@ -177,6 +191,20 @@ class IncidentParts:
         own = _texts(additional.get(name)) if isinstance(additional, Mapping) else []
         lists: Iterable[Sequence[str]] = (own, *(of_alert(alert) for alert in self.alerts))
         return list(dict.fromkeys(item for items in lists for item in items))
+
+
+def _fields_lost(row: Mapping[str, JsonValue], whole: Mapping[str, JsonValue]) -> int:
+    """How many fields of an alert hold something and are not in its row; a description that only repeats the name is
+    no loss, and entities are counted for themselves."""
+    lost = {name for name, value in whole.items() if value not in (None, [], "") and not row.get(name)}
+    if whole["description"] == whole["name"]:
+        lost.discard("description")
+    return len(lost - {"entities", "incident_number"})
+
+
+def _cut(values: Iterable[JsonValue]) -> int:
+    """How many texts among the values were cut."""
+    return sum(isinstance(value, str) and value.endswith("…") for value in values)
 
 
 def _weightiest(found: Sequence[Alert], most: int) -> Sequence[Alert]:

@@ -15,7 +15,6 @@ from sentinel_rag.sentinel.incidents import owner_name
 from sentinel_rag.sentinel.log_tables import parse_datetime
 from sentinel_rag.sentinel.results import shortened
 
-MOST_EVENTS = 200
 _WATCHED = (("Status", "Status"), ("Severity", "Severity"), ("Title", "Title"))
 
 
@@ -25,7 +24,7 @@ def incident_timeline(
     alerts: Sequence[Alert],
     comments: Sequence[JsonValue],
 ) -> list[JsonValue]:
-    """`{time, event}` in order of time, at most MOST_EVENTS; alerts of one name and one minute are one event."""
+    """`{time, event}` in order of time; alerts of one name and one minute are one event."""
     events: list[tuple[datetime, str]] = []
 
     def add(moment: Any, event: str) -> None:
@@ -55,7 +54,7 @@ def incident_timeline(
             add(comment["time"], f"Comment by {comment['author'] or 'an unnamed author'}")
     add(record["ClosedTime"], "Closed" if record["Status"] == "Closed" else "Closed (and open again later)")
     events.sort(key=lambda event: event[0])
-    return [{"time": format_time(moment), "event": event} for moment, event in events[:MOST_EVENTS]]
+    return [{"time": format_time(moment), "event": event} for moment, event in events]
 
 
 def incident_durations(record: Mapping[str, Any]) -> dict[str, JsonValue]:
