@@ -90,7 +90,7 @@ def _cut(lines: list[str]) -> Iterator[str]:
 
 def _footnote(text: str) -> Iterator[str]:
     found = _FOOTNOTE.match(text)
-    if found and found["call"] == "list_kql_templates()":
+    if found and found["call"].startswith("list_kql_templates("):
         yield ANYTHING
         return
     if found and found["rows"]:

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 from jsonschema import Draft202012Validator
 
+from sentinel_rag.agent.tokens import count_tool, ready_counter
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_schemas import (
     MAX_LIMIT,
     SENTINEL_TOOLS,
@@ -56,3 +58,10 @@ def test_windows_thresholds_and_limits_are_as_promised() -> None:
         assert schemas["time_window"]["enum"] == list(TIME_WINDOWS)
         assert (schemas["limit"]["default"], schemas["limit"]["maximum"]) == (20, MAX_LIMIT)
     assert MAX_LIMIT == 100
+
+
+def test_all_tools_together_leave_a_model_its_context() -> None:
+    """Model report: 19 tools were 6,110 tokens as sent."""
+    counter = ready_counter()
+    assert counter.exact
+    assert sum(count_tool(tool, counter) for tool in SHIPPED_TOOLS) <= 3_300

@@ -40,7 +40,7 @@ SERVED = tuple(tool.name for tool in SENTINEL_TOOLS if tool.name not in OPT_IN_T
         ("query_incidents", {"limit": "20"}, "limit", "whole number", ()),
         ("query_incidents", {"limit": True}, "limit", "whole number", ()),
         ("query_incidents", {"limit": 2.5}, "limit", "whole number", ()),
-        ("query_incidents", {"title_contains": "x" * 201}, "title_contains", "200 characters", ()),
+        ("query_incidents", {"title_contains": "x" * 501}, "title_contains", "500 characters", ()),
         ("query_incidents", {"title_contains": ["x"]}, "title_contains", "text", ()),
         ("query_incidents", {"entity": "x" * 501}, "entity", "500 characters", ()),
         ("query_incidents", {"entity": "x", "entity_kind": "computer"}, "entity_kind", "'computer'", None),

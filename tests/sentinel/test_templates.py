@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections import Counter
+from fnmatch import fnmatch
 from typing import Any
 
 import pytest
@@ -10,7 +13,9 @@ from estate_rows import alert, incident
 from sentinel_servers import Served
 from starlette.responses import JSONResponse
 
+from sentinel_rag.agent.tokens import ready_counter
 from sentinel_rag.contracts.query_results import QueryErrorCode, parse_time
+from sentinel_rag.contracts.tool_schemas import TEMPLATE_FAMILIES, TOOLS_BY_NAME
 from sentinel_rag.sentinel.template_registry import load_templates
 
 pytestmark = pytest.mark.anyio
@@ -659,8 +664,22 @@ async def test_a_wrong_parameter_is_told_by_name(
     assert words in error.message
 
 
-async def test_the_list_tells_parameters_and_questions(estate: Any) -> None:
+async def test_the_list_tells_every_template_in_one_call_that_a_model_can_read(estate: Any) -> None:
+    """Model report, finding 24: 35 of 56 were shown, and there was no way to the others."""
     result = await estate.ask("list_kql_templates")
+    assert [row["name"] for row in result.rows] == list(load_templates())
+    assert result.summary == {"templates": 56, "found": 56, "detail": "compact"}
+    by_name = {row["name"]: row for row in result.rows}
+    assert by_name["risky_signins"]["parameters"] == ["min_risk=low"]
+    assert by_name["signins_from_ip"]["parameters"] == ["ip"]
+    assert "\n" not in by_name["account_activity_timeline"]["description"]
+    counter = ready_counter()
+    assert counter.exact
+    assert counter.count(json.dumps(result.to_dict()["rows"], separators=(",", ":"))) < 4_000
+
+
+async def test_the_list_tells_all_of_a_template_on_demand(estate: Any) -> None:
+    result = await estate.ask("list_kql_templates", detail="full", limit=500)
     by_name = {row["name"]: row for row in result.rows}
     assert set(by_name) == set(load_templates())
     assert by_name["risky_signins"]["parameters"] == [
@@ -674,6 +693,49 @@ async def test_the_list_tells_parameters_and_questions(estate: Any) -> None:
         }
     ]
     assert [row["name"] for row in result.rows if len(row["questions"]) < 2] == []
+
+
+async def test_the_list_is_paged_with_its_total(estate: Any) -> None:
+    pages = [await estate.ask("list_kql_templates", limit=20, offset=offset) for offset in (0, 20, 40, 60)]
+    assert [len(page.rows) for page in pages] == [20, 20, 16, 0]
+    assert {page.coverage.rows_total for page in pages} == {56}
+    assert [row["name"] for page in pages for row in page.rows] == list(load_templates())
+
+
+@pytest.mark.parametrize(
+    ("search", "found"),
+    [
+        (
+            "failed sign-ins by country",
+            {"signins_by_country", "failed_signins_by_ip", "failed_signins_by_user", "signin_places_of_user"},
+        ),
+        ("T1566", {"emails_from_sender", "url_clicks"}),
+        ("lateral movement", {"account_activity_timeline", "logons_of_account", "logons_on_host"}),
+        ("DnsEvents", {"dns_queries_by_host", "dns_queries_for_domain"}),
+        ("which users failed MFA?", {"mfa_denied_signins"}),
+        ("PASSWORD spray", {"failed_signins_by_ip"}),
+    ],
+)
+async def test_templates_are_found_by_words_and_few_are_told_whole(estate: Any, search: str, found: set[str]) -> None:
+    result = await estate.ask("list_kql_templates", search=search)
+    assert {row["name"] for row in result.rows} == found
+    assert result.summary["detail"] == "full"
+    assert all(row["questions"] for row in result.rows)
+
+
+async def test_where_no_template_has_every_word_those_with_most_come_and_it_is_told(estate: Any) -> None:
+    result = await estate.ask("list_kql_templates", search="RDP brute force")
+    assert [row["name"] for row in result.rows] == ["success_after_failures"]
+    assert result.notes == ("No template has every word of the search; these fit best.",)
+    assert (await estate.ask("list_kql_templates", search="zzz")).rows == ()
+    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 56
+
+
+def test_the_description_of_run_kql_query_names_every_template() -> None:
+    patterns = re.findall(r"[a-z_*]*[_*][a-z_*]*", TEMPLATE_FAMILIES)
+    assert TEMPLATE_FAMILIES in TOOLS_BY_NAME["run_kql_query"].description
+    assert [name for name in load_templates() if not any(fnmatch(name, pattern) for pattern in patterns)] == []
+    assert [pattern for pattern in patterns if not any(fnmatch(name, pattern) for name in load_templates())] == []
 
 
 async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None:

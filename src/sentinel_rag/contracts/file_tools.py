@@ -29,35 +29,19 @@ BUNDLED_SAMPLE = "bundled sample"
 FILE_TOOLS: tuple[ToolSchema, ...] = (
     ToolSchema(
         "file_read",
-        "Read a text file of the files folder; long ones page by page with offset and limit.",
+        "Read a file of the files folder, paged by characters (bytes with base64, for what is no text). confidential/ "
+        "needs approval.",
         {
             "type": "object",
             "properties": {
-                "file_path": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_PATH_CHARACTERS,
-                    "description": "Path below the folder's root, such as public/handbook.md.",
-                },
-                "offset": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "default": 0,
-                    "description": "Where to start: characters of the text, bytes with read_as base64.",
-                },
+                "file_path": {"type": "string", "description": "such as public/handbook.md"},
+                "offset": {"type": "integer", "default": 0},
                 "limit": {
                     "type": "integer",
-                    "minimum": 1,
                     "maximum": MAX_CHARACTERS,
                     "default": DEFAULT_CHARACTERS,
-                    "description": "How much to return at most, in the same unit.",
                 },
-                "read_as": {
-                    "type": "string",
-                    "enum": list(READ_AS),
-                    "default": READ_AS[0],
-                    "description": "base64 for a file that is not text.",
-                },
+                "read_as": {"type": "string", "enum": list(READ_AS), "default": READ_AS[0]},
             },
             "required": ["file_path"],
             "additionalProperties": False,
@@ -65,25 +49,14 @@ FILE_TOOLS: tuple[ToolSchema, ...] = (
     ),
     ToolSchema(
         "file_list",
-        "List the files and folders of a directory of the files folder, by name.",
+        "List a directory of the files folder: public or confidential.",
         {
             "type": "object",
             "properties": {
-                "directory": {
-                    "type": "string",
-                    "maxLength": MAX_PATH_CHARACTERS,
-                    "description": "Directory below the root, such as public; leave out for the root.",
-                },
-                "offset": {"type": "integer", "minimum": 0, "default": 0, "description": "How many entries to skip."},
-                "limit": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MAX_ENTRIES,
-                    "default": DEFAULT_ENTRIES,
-                    "description": "How many entries to return at most.",
-                },
+                "directory": {"type": "string"},
+                "offset": {"type": "integer", "default": 0},
+                "limit": {"type": "integer", "maximum": MAX_ENTRIES, "default": DEFAULT_ENTRIES},
             },
-            "required": [],
             "additionalProperties": False,
         },
     ),

@@ -1,8 +1,8 @@
 """The tools over Microsoft Sentinel, as plain data: what a model sees, what an executor serves, what a policy names.
 All read but those in `WRITING_TOOLS`.
 
-Handlers live in `executors.sentinel`. Windows: `time_window` is relative to now; `start_time`/`end_time` (ISO 8601 with
-zone) are absolute, half open and win over it; with neither, everything the workspace retains is read.
+Handlers live in `executors.sentinel`. A schema is sent with each question of a model, so that it says only what a model
+cannot guess; the rest stands here and is checked by the handlers.
 
 Shapes of the results (`rows` of a QueryResult; times are ISO 8601 UTC strings; a missing value is null):
 
@@ -17,23 +17,27 @@ get_incident_detail  one row for each incident that the reference may mean (0: n
                      first_response_s (creation to the first change; null if the workspace does not tell),
                      classification_reason, classification_comment (as it was closed; null if not told), alerts
                      [fields of query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts,
-                     properties as below, other_values {property -> [value]} where alerts disagree}]} (at most 100 a
-                     kind), entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],
+                     properties as below, other_values {property -> [value]} where alerts disagree}]},
+                     entity_counts {kind -> count} (of all), labels [], comments [{time, author, message}],
                      tactics, techniques, custom_details {name -> [value]} (of all its alerts; text that is no JSON
                      raw, under a name in brackets), timeline [{time, event}], bookmarks [{bookmark_id, name, notes,
                      query, query_result, event_time, created_time, created_by, labels []}] (through REST; where it is
                      not configured or gives no answer, a note tells how many there are). summary: matched_by
                      (incident_number, provider_incident_id, incident_name, alert_id, url), reference, alert_count,
                      ambiguous, detail (the form that came), left_out {name -> how many alerts, entities, ... are not
-                     shown}. The compact form shows fewer alerts (one of each name first, the severe before the
-                     others), entities and events, so that the rows stay below 20 kB of JSON; counts are always of all.
+                     shown, and cut_texts}. The full form has all there is, up to 2 MB of JSON (a real incident of 71
+                     alerts has 460 kB), with texts of entities of at most 1 000 characters and 12 remediation steps an
+                     alert. The compact form shows fewer alerts (one of each name first, the severe before the others),
+                     entities and events, so that the rows stay below 20 kB; counts are always of all.
 query_alerts         alert_id, name, severity, status, time, start_time, end_time, product, provider, tactics [],
                      techniques [], compromised_entity, incident_number, description, entities [{kind, name,
                      properties as below}], entity_count (of all; `entities` may be fewer), row_time (when the newest
                      row was written), custom_details (where there are any), remediation_steps [] (at most 12, only if
                      at most 5 rows came, when descriptions too are whole), url (the alert's page in its product's
                      portal, where there is one). Over 20 rows are compact: 4 entities a row, {kind, name} with the
-                     name cut at 80 characters, and no key without a value; otherwise 40 a row in full.
+                     name cut at 80 characters, and no key without a value; otherwise 40 a row in full. `time` is
+                     when the first row was recorded, and what a window is of; newest and oldest go by start_time,
+                     by `time` where an alert has none.
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
 get_alert_events     the columns of the query that the alert's rule left in it, run again in the window that the alert
                      tells; no rows if it holds none, or one that may not or could not run. summary: alert_id,
@@ -57,8 +61,11 @@ get_threat_summary   the newest open incidents (fields of query_incidents). summ
                      top_accounts, top_hosts, top_ips [{name, alerts}], tactics {name -> alerts}.
 run_kql_query        the columns of the template. summary: template, description; totals {column -> sum over all
                      rows, shown or not} where the template groups and every row was counted.
-list_kql_templates   name, description, tables [], parameters [{name, type, required, default, description, allowed}],
-                     questions [example questions], tactics [], techniques [].
+list_kql_templates   name, description (its first sentence), parameters ["name" of a required one, "name=default"]. With
+                     detail full, or if at most 5 templates are found: name, description, tables [], parameters [{name,
+                     type, required, default, description, allowed}], questions [example questions], tactics [],
+                     techniques []. summary: templates (all there are), found, detail. Words of `search` are looked for
+                     in all of these, also in another form ("countries"), rare ones weigh more; best first.
 list_tables          table, rows, oldest, newest.
 list_workspaces      name, default (bool), changes (bool: whether incidents can be changed there). Asks no workspace.
 describe_table       column, type, filled (how many of the rows that were looked at hold a value), with `examples` also
@@ -76,6 +83,12 @@ update_incident      one row, the incident after the update: number, title, seve
                      before, after}] (of these fields; empty if the incident was so already).
                      summary: matched_by, reference, changed [field].
 
+Arguments that several tools take: `time_window` is relative to now (other lengths, such as last_4h or PT90M, are taken
+too); `start_time` and `end_time` (ISO 8601 with zone) are absolute, half open and win over it; with none of them
+everything the workspace retains is read. `min_severity` is a threshold: Medium means Medium and High. `limit` is how
+many rows come, `offset` how many are skipped for the next page of the same list (at most 10 000); totals always count
+all that match. Texts have at most 500 characters where nothing else is said.
+
 Every tool but list_kql_templates and list_workspaces asks one workspace, by name in `workspace`; coverage says which.
 Where a tool takes `workspace: "all"`, each row also has workspace, summary has by_workspace {name -> {rows_total (null
 if it was not told), error (null if it answered)}}, coverage names every workspace that answered, and one that did not
@@ -92,7 +105,9 @@ publisher), azure-resource (resource_id), registry-value (value), security-group
 
 from __future__ import annotations
 
-from sentinel_rag.contracts.json_values import JsonObject
+from collections.abc import Iterable
+
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.tool_calls import ToolSchema
 
 TIME_WINDOWS: dict[str, int] = {
@@ -146,84 +161,63 @@ ENTITY_KINDS = (
     "oauth-application",
 )
 
+TEMPLATE_FAMILIES = (
+    "account_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, firewall_*, heartbeat_*, "
+    "incidents_*, ingestion_*, logons_*, mailbox_*, mean_time_to_close, mfa_*, network_*, new_inbox_rules, office_*, "
+    "parent_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, success_after_failures, threat_*, "
+    "url_*, user_*, windows_*"
+)
+"""The names of all shipped templates, as patterns: what a model can ask for without listing them first."""
+
 DEFAULT_LIMIT = 20
 MAX_LIMIT = 100
 
+MOST_SKIPPED = 10_000
+MOST_TEMPLATES = 500
+LONGEST_TEXT = 500
+"""Characters of a text argument whose schema tells no other bound; a schema is sent with each question of a model."""
+
+BOUNDS: dict[str, tuple[int, int]] = {"limit": (1, MAX_LIMIT), "offset": (0, MOST_SKIPPED)}
+"""Least and most of an argument whose schema does not tell it."""
+
+CHOICES: dict[str, tuple[str, ...]] = {"entity_kind": ENTITY_KINDS}
+"""Values of an argument whose schema does not list them, since another tool's does."""
+
+_TEXT: JsonObject = {"type": "string"}
+
+
+def _text(description: str, **more: JsonValue) -> JsonObject:
+    return {**_TEXT, **more, "description": description}
+
+
+def _choice(values: Iterable[str], description: str = "", **more: JsonValue) -> JsonObject:
+    return {**_TEXT, "enum": list(values), **more, **({"description": description} if description else {})}
+
+
 _WINDOW: dict[str, JsonObject] = {
-    "time_window": {
-        "type": "string",
-        "enum": list(TIME_WINDOWS),
-        "description": "A window that ends now. Leave out (with start_time and end_time) for all retained data.",
-    },
-    "start_time": {
-        "type": "string",
-        "format": "date-time",
-        "description": "Start of an absolute window, ISO 8601 with zone, inclusive. Wins over time_window.",
-    },
-    "end_time": {
-        "type": "string",
-        "format": "date-time",
-        "description": "End of an absolute window, ISO 8601 with zone, exclusive.",
-    },
+    "time_window": _choice(TIME_WINDOWS),
+    "start_time": _text("ISO 8601 with zone"),
+    "end_time": _TEXT,
 }
 _SEVERITY: dict[str, JsonObject] = {
-    "min_severity": {
-        "type": "string",
-        "enum": list(SEVERITIES),
-        "description": "A threshold: Medium means Medium and High.",
-    },
-    "severity": {
-        "type": "string",
-        "enum": list(SEVERITIES),
-        "description": "Exactly this severity.",
-    },
+    "min_severity": _choice(SEVERITIES, "at least"),
+    "severity": _choice(SEVERITIES, "exactly"),
 }
-_LIMIT: dict[str, JsonObject] = {
-    "limit": {
-        "type": "integer",
-        "minimum": 1,
-        "maximum": MAX_LIMIT,
-        "default": DEFAULT_LIMIT,
-        "description": "How many rows to return; totals always count all that match.",
-    }
-}
-MOST_SKIPPED = 10_000
+_LIMIT: dict[str, JsonObject] = {"limit": {"type": "integer", "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}}
 _PAGE: dict[str, JsonObject] = {
     **_LIMIT,
-    "offset": {
-        "type": "integer",
-        "minimum": 0,
-        "maximum": MOST_SKIPPED,
-        "default": 0,
-        "description": "How many rows to skip, for the next page of the same list.",
-    },
+    "offset": {"type": "integer", "default": 0},
 }
 
 ALL_WORKSPACES = "all"
-_WORKSPACE: JsonObject = {
-    "type": "string",
-    "maxLength": 40,
-    "description": "Name of the workspace to ask (list_workspaces tells them); left out: the default one.",
-}
-_WORKSPACE_OR_ALL: JsonObject = {
-    **_WORKSPACE,
-    "description": "Name of the workspace to ask (list_workspaces tells them), or 'all' for each of them; left out: "
-    "the default one.",
-}
+_WORKSPACE: JsonObject = _TEXT
+_WORKSPACE_OR_ALL: JsonObject = _text("or 'all'")
 
-_ONE_INCIDENT: JsonObject = {
-    "type": "string",
-    "minLength": 1,
-    "maxLength": 500,
-    "description": "For example 55, #55, a GUID or the incident's URL.",
+_ONE_INCIDENT: JsonObject = _text("55, #55, a GUID or the incident's URL")
+_ENTITY: dict[str, JsonObject] = {
+    "entity": _text("exact name in an alert: host, account, address, hash, ..."),
+    "entity_kind": _text("kinds as in get_top_entities"),
 }
-
-
-def _entity(description: str) -> dict[str, JsonObject]:
-    return {
-        "entity": {"type": "string", "maxLength": 500, "description": description},
-        "entity_kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of `entity`, if known."},
-    }
 
 
 def _tool(
@@ -238,7 +232,7 @@ def _tool(
     parameters: JsonObject = {
         "type": "object",
         "properties": properties if workspace is None else {**properties, "workspace": workspace},
-        "required": list(required),
+        **({"required": list(required)} if required else {}),
         "additionalProperties": False,
     }
     return ToolSchema(name, description, parameters, aliases)
@@ -247,34 +241,17 @@ def _tool(
 SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     _tool(
         "query_incidents",
-        "List Sentinel incidents, each in its newest version, with exact totals by severity and status.",
+        "Incidents in their newest version, with exact totals by severity and status. A window is time_window, or "
+        "start_time and end_time (exclusive); without one all retained data is read.",
         {
             **_WINDOW,
             **_SEVERITY,
-            "status": {
-                "type": "string",
-                "enum": [*INCIDENT_STATUSES, "Open"],
-                "description": "Status of the newest version; Open means New or Active.",
-            },
-            "time_field": {
-                "type": "string",
-                "enum": ["created", "closed", "updated"],
-                "default": "created",
-                "description": "Which of its times the window applies to; closed means closed and not reopened.",
-            },
-            "title_contains": {"type": "string", "maxLength": 200, "description": "Words of the title, any case."},
-            "owner": {
-                "type": "string",
-                "maxLength": 200,
-                "description": "Owner's name or address, or part of it; 'unassigned' for none.",
-            },
-            **_entity("Only incidents with an alert that names exactly this host, account, address, hash, ..."),
-            "order": {
-                "type": "string",
-                "enum": ["newest", "oldest", "severity", "updated"],
-                "default": "newest",
-                "description": "newest and oldest go by creation time.",
-            },
+            "status": _choice((*INCIDENT_STATUSES, "Open"), "Open: New or Active"),
+            "time_field": _choice(("created", "closed", "updated"), "what the window is of", default="created"),
+            "title_contains": _TEXT,
+            "owner": _text("name or address, or a part; 'unassigned'"),
+            **_ENTITY,
+            "order": _choice(("newest", "oldest", "severity", "updated"), "newest: by creation", default="newest"),
             **_PAGE,
         },
         aliases=("query_sentinel_incidents",),
@@ -282,46 +259,30 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "get_incident_detail",
-        "One incident with its alerts, entities, comments and timeline. The reference may be a Sentinel number, a "
-        "Defender id, a GUID, a portal URL or an alert id; which of them it was is told.",
+        "One incident with alerts, entities, comments, timeline, techniques and bookmarks. compact fits into 24 kB and "
+        "counts in left_out what it lacks; full has everything.",
         {
-            "incident": _ONE_INCIDENT,
-            "detail": {
-                "type": "string",
-                "enum": ["compact", "full"],
-                "default": "compact",
-                "description": "compact fits a reader of 24 kB and says what it left out; full may be 130 kB.",
-            },
+            "incident": _text("Sentinel number, Defender id, GUID, portal URL or alert id"),
+            "detail": _choice(("compact", "full"), default="compact"),
         },
         required=("incident",),
         aliases=("get_incident_details",),
     ),
     _tool(
         "query_alerts",
-        "List security alerts, newest version of each, with totals by severity, status, name and product.",
+        "Alerts in their newest version, with exact totals by severity, status, name and product. A window is of when "
+        "they were recorded; newest and oldest go by the time of the event (start_time).",
         {
             **_WINDOW,
-            "alert_id": {
-                "type": "string",
-                "maxLength": 500,
-                "description": "Only the alert with this id (SystemAlertId, or the id or address of its own portal).",
-            },
+            "alert_id": _text("SystemAlertId, or portal id or address"),
             **_SEVERITY,
-            "status": {"type": "string", "enum": list(ALERT_STATUSES), "description": "Status of the alert."},
-            "name_contains": {
-                "type": "string",
-                "maxLength": 200,
-                "description": "Words of the alert's name, any case.",
-            },
-            **_entity("Only alerts that name exactly this host, account, address, hash, file, URL, ..."),
-            "incident": {"type": "string", "maxLength": 500, "description": "Only alerts of this incident."},
-            "product": {
-                "type": "string",
-                "maxLength": 200,
-                "description": "Product that raised it, or part of its name.",
-            },
-            "tactic": {"type": "string", "maxLength": 100, "description": "MITRE ATT&CK tactic or technique id."},
-            "order": {"type": "string", "enum": ["newest", "oldest", "severity"], "default": "newest"},
+            "status": _choice(ALERT_STATUSES),
+            "name_contains": _TEXT,
+            **_ENTITY,
+            "incident": _TEXT,
+            "product": _TEXT,
+            "tactic": _text("MITRE tactic or technique id"),
+            "order": _choice(("newest", "oldest", "severity"), default="newest"),
             **_PAGE,
         },
         aliases=("query_sentinel_alerts",),
@@ -329,64 +290,38 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "get_alert_events",
-        "The raw log rows behind one alert: the query that its analytic rule stored, run again in the alert's own "
-        "window after a check. Says what evidence there is where an alert holds no query.",
-        {
-            "alert_id": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 500,
-                "description": "SystemAlertId of the alert, or the id or address of its own portal.",
-            },
-            **_LIMIT,
-        },
+        "The raw log rows behind one alert: its rule's query, run again in the alert's own window. Says what evidence "
+        "there is where an alert holds no query.",
+        {"alert_id": _text("SystemAlertId, or portal id or address"), **_LIMIT},
         required=("alert_id",),
     ),
     _tool(
         "get_alert_trend",
-        "Counts of alerts over time in equal buckets, gaps filled with zero.",
+        "Counts of alerts in equal buckets of time, gaps as 0.",
         {
             **_WINDOW,
             **_SEVERITY,
-            "interval": {
-                "type": "string",
-                "enum": ["1h", "6h", "1d", "7d"],
-                "description": "Width of a bucket; chosen from the window when left out.",
-            },
-            "timezone": {
-                "type": "string",
-                "maxLength": 64,
-                "default": "UTC",
-                "description": "IANA name of the zone at whose midnight days begin, such as Europe/Berlin.",
-            },
+            "interval": _choice(("1h", "6h", "1d", "7d")),
+            "timezone": _text("IANA name", default="UTC"),
         },
     ),
     _tool(
         "get_top_entities",
-        "The entities that most distinct alerts name, for one kind (account, host, ip, ...).",
-        {
-            "kind": {"type": "string", "enum": list(ENTITY_KINDS), "description": "Kind of entity to rank."},
-            **_WINDOW,
-            **_SEVERITY,
-            **_PAGE,
-        },
+        "The entities of one kind that most distinct alerts name.",
+        {"kind": _choice(ENTITY_KINDS), **_WINDOW, **_SEVERITY, **_PAGE},
         required=("kind",),
     ),
     _tool(
         "get_threat_summary",
-        "A situation report: incidents and alerts by severity and status, change against the window before, top names.",
+        "Situation report: incidents and alerts by severity and status, change against the window before, top names.",
         {**_WINDOW},
     ),
     _tool(
         "run_kql_query",
-        "Run a named KQL template with typed parameters; list_kql_templates tells which there are.",
+        f"Run a KQL template with typed parameters; list_kql_templates tells them. Templates: {TEMPLATE_FAMILIES}.",
         {
-            "template": {"type": "string", "maxLength": 100, "description": "Name of the template."},
-            "parameters": {
-                "type": "object",
-                "description": "The template's parameters by name.",
-                "additionalProperties": {"type": ["string", "number", "boolean", "array"]},
-            },
+            "template": _TEXT,
+            "parameters": {"type": "object"},
             **_WINDOW,
             **_PAGE,
         },
@@ -394,96 +329,65 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "list_kql_templates",
-        "The KQL templates that run_kql_query knows, with parameters and example questions.",
-        {},
+        "Find templates for run_kql_query: name, purpose, parameters (name=default: optional). All of a template, with "
+        "example questions, if five or fewer match or with detail full.",
+        {
+            "search": _text("words, a table, tactic or technique"),
+            "detail": _choice(("compact", "full"), default="compact"),
+            "limit": {"type": "integer", "maximum": MOST_TEMPLATES, "default": MAX_LIMIT},
+            "offset": _PAGE["offset"],
+        },
         workspace=None,
     ),
     _tool(
         "list_tables",
-        "The tables that hold rows, with row counts and the times of their oldest and newest row.",
+        "The tables that hold rows, with counts and the times of their oldest and newest row.",
         {},
         workspace=_WORKSPACE_OR_ALL,
     ),
-    _tool("list_workspaces", "The workspaces by name, and which of them is the default one.", {}, workspace=None),
+    _tool(
+        "list_workspaces",
+        "The workspaces that `workspace` can name, and the default one.",
+        {},
+        workspace=None,
+    ),
     _tool(
         "describe_table",
         "The columns of one table with their types, and which of them hold values. Look here before writing KQL.",
         {
-            "table": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": 200,
-                "description": "The table, such as SigninLogs; list_tables tells which tables hold rows.",
-            },
-            "examples": {
-                "type": "boolean",
-                "default": False,
-                "description": "Also one value of each column, out of the newest rows.",
-            },
+            "table": _TEXT,
+            "examples": {"type": "boolean", "default": False, "description": "also a value of each column"},
         },
         required=("table",),
     ),
     _tool(
         "run_freeform_kql",
-        "Run one KQL query of your own over this workspace's tables. It is checked first: reading operators only, "
-        "names bound to the schema, one workspace, a time window. Prefer run_kql_query where a template answers.",
-        {
-            "kql": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": LONGEST_FREEFORM_KQL,
-                "description": "The query. describe_table tells the columns; names are case sensitive.",
-            },
-            **_WINDOW,
-            **_LIMIT,
-        },
+        "Run KQL of your own: checked first for reading operators only, names of the schema (case sensitive), one "
+        "workspace, a window. Prefer run_kql_query where a template answers.",
+        {"kql": {**_TEXT, "maxLength": LONGEST_FREEFORM_KQL}, **_WINDOW, **_LIMIT},
         required=("kql",),
     ),
     _tool(
         "add_incident_comment",
-        "Add a comment to one incident. Changes Sentinel.",
-        {
-            "incident": _ONE_INCIDENT,
-            "message": {
-                "type": "string",
-                "minLength": 1,
-                "maxLength": LONGEST_COMMENT,
-                "description": "The comment, as plain text.",
-            },
-        },
+        "Comment on an incident. Changes Sentinel: a person approves each call.",
+        {"incident": _ONE_INCIDENT, "message": _text("plain text", maxLength=LONGEST_COMMENT)},
         required=("incident", "message"),
     ),
     _tool(
         "update_incident",
-        "Change status, severity, owner or classification of one incident; what is left out stays. Changes Sentinel.",
+        "Change status, severity, owner or classification of an incident; what is left out stays. Changes Sentinel: a "
+        "person approves each call.",
         {
             "incident": _ONE_INCIDENT,
-            "status": {
-                "type": "string",
-                "enum": list(INCIDENT_STATUSES),
-                "description": "Closed needs a classification; New or Active opens a closed incident again.",
-            },
-            "severity": {"type": "string", "enum": list(SEVERITIES), "description": "The new severity."},
-            "owner": {
-                "type": "string",
-                "maxLength": 254,
-                "description": "User principal name, e-mail address or object id of the new owner, or 'unassigned'.",
-            },
-            "classification": {
-                "type": "string",
-                "enum": list(CLASSIFICATION_REASONS),
-                "description": "How a closed incident turned out; for an open one only together with status Closed.",
-            },
-            "classification_reason": {
-                "type": "string",
-                "enum": [reason for reasons in CLASSIFICATION_REASONS.values() for reason in reasons],
-                "description": "The reason for the classification; FalsePositive has two to choose from.",
-            },
-            "classification_comment": {
-                "type": "string",
-                "maxLength": 3_000,
-                "description": "A sentence beside the classification, as plain text.",
-            },
+            "status": _choice(INCIDENT_STATUSES, "Closed needs a classification; New or Active reopens"),
+            "severity": _choice(SEVERITIES),
+            "owner": _text("user principal name, address or object id, or 'unassigned'"),
+            "classification": _choice(CLASSIFICATION_REASONS, "with status Closed"),
+            "classification_reason": _choice(
+                (reason for reasons in CLASSIFICATION_REASONS.values() for reason in reasons),
+                "needed for FalsePositive",
+            ),
+            "classification_comment": {**_TEXT, "maxLength": 3_000},
         },
         required=("incident",),
     ),

@@ -26,28 +26,14 @@ BUNDLED_HOST = "pages.sentinel-rag.example"
 WEB_TOOLS: tuple[ToolSchema, ...] = (
     ToolSchema(
         "web_search",
-        "Search the web: title, URL and a snippet of each result.",
+        "Search the web: title, URL and snippet of each result. Once the workspace was read only words that the person "
+        "asked to look up may be searched for.",
         {
             "type": "object",
             "properties": {
-                "query": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_QUERY_CHARACTERS,
-                    "description": "What to search for; it is sent to the search provider.",
-                },
-                "context": {
-                    "type": "string",
-                    "maxLength": MAX_CONTEXT_CHARACTERS,
-                    "description": "Why it is asked, for the audit record; it is sent to nobody.",
-                },
-                "limit": {
-                    "type": "integer",
-                    "minimum": 1,
-                    "maximum": MAX_RESULTS,
-                    "default": DEFAULT_RESULTS,
-                    "description": "How many results to return at most.",
-                },
+                "query": {"type": "string"},
+                "context": {"type": "string", "description": "why, for the record alone"},
+                "limit": {"type": "integer", "maximum": MAX_RESULTS, "default": DEFAULT_RESULTS},
             },
             "required": ["query"],
             "additionalProperties": False,
@@ -55,28 +41,16 @@ WEB_TOOLS: tuple[ToolSchema, ...] = (
     ),
     ToolSchema(
         "web_fetch",
-        "Fetch one public web page (http or https) as readable text; long ones page by page with offset and limit.",
+        "Read a public web page as text, paged by characters. An address that the person did not name needs approval.",
         {
             "type": "object",
             "properties": {
-                "url": {
-                    "type": "string",
-                    "minLength": 1,
-                    "maxLength": MAX_URL_CHARACTERS,
-                    "description": "The page's address, such as https://example.com/advisory.",
-                },
-                "offset": {
-                    "type": "integer",
-                    "minimum": 0,
-                    "default": 0,
-                    "description": "Where in the page's text to start, in characters.",
-                },
+                "url": {"type": "string"},
+                "offset": {"type": "integer", "default": 0},
                 "limit": {
                     "type": "integer",
-                    "minimum": 1,
                     "maximum": MAX_PAGE_CHARACTERS,
                     "default": DEFAULT_PAGE_CHARACTERS,
-                    "description": "How many characters to return at most.",
                 },
             },
             "required": ["url"],

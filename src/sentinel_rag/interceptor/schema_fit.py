@@ -40,7 +40,8 @@ def difference(tool: ToolPolicy, schema: Mapping[str, Any]) -> str:
 def cut_down(tool: ToolPolicy, schema: Mapping[str, Any]) -> dict[str, Any]:
     """The schema with the policy's parameters and no others; the policy's descriptions replace the server's."""
     properties = _properties(schema)
-    required = _required(schema)
+    needed = _required(schema)
+    required = [name for name, parameter in tool.parameters.items() if parameter.required or name in needed]
     return {
         "type": "object",
         "properties": {
@@ -50,7 +51,7 @@ def cut_down(tool: ToolPolicy, schema: Mapping[str, Any]) -> dict[str, Any]:
             }
             for name, parameter in tool.parameters.items()
         },
-        "required": [name for name, parameter in tool.parameters.items() if parameter.required or name in required],
+        **({"required": required} if required else {}),
         "additionalProperties": False,
         **{key: schema[key] for key in KEPT_KEYS if key in schema},
     }

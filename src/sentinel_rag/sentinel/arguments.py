@@ -7,14 +7,13 @@ is wrong with it, what would have been taken. Null and the empty string count as
 from __future__ import annotations
 
 import difflib
-import operator
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.contracts.tool_schemas import BOUNDS, CHOICES, LONGEST_TEXT, SEVERITIES
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.time_windows import read_time_window
 
@@ -63,21 +62,21 @@ def _checked_value(name: str, schema: JsonObject, value: Any) -> Any:
         )
     if isinstance(value, str) and _HALF_PAIR.search(value):
         raise invalid_argument(name, f"{name} holds half of a surrogate pair, which no query can carry.")
-    allowed = schema.get("enum")
+    allowed = schema.get("enum", CHOICES.get(name))
     if name == "time_window":
         return read_time_window(value)
-    if isinstance(allowed, list) and value not in allowed:
+    if isinstance(allowed, list | tuple) and value not in allowed:
         raise _not_allowed(name, value, tuple(str(item) for item in allowed))
-    for bound, wrong, word in (("minimum", operator.lt, "least"), ("maximum", operator.gt, "most")):
-        limit = schema.get(bound)
-        if isinstance(limit, int) and wrong(value, limit):
+    if isinstance(value, int) and not isinstance(value, bool):
+        least, most = BOUNDS[name]
+        most = int(str(schema.get("maximum", most)))
+        if not least <= value <= most:
+            word, bound = ("least", least) if value < least else ("most", most)
             raise invalid_argument(
-                name,
-                f"{name} must be at {word} {limit}, not {value}.",
-                next_step=f"Use {schema.get('minimum')} to {schema.get('maximum')}.",
+                name, f"{name} must be at {word} {bound}, not {value}.", next_step=f"Use {least} to {most}."
             )
-    longest = schema.get("maxLength")
-    if isinstance(longest, int) and len(value) > longest:
+    longest = int(str(schema.get("maxLength", LONGEST_TEXT)))
+    if isinstance(value, str) and len(value) > longest:
         raise invalid_argument(name, f"{name} may be {longest} characters long, not {len(value)}.")
     return value
 

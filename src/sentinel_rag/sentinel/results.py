@@ -91,6 +91,8 @@ def told_result(
     *,
     workspace: str,
     summary: Mapping[str, JsonValue],
+    rows_total: int | None = None,
+    notes: Sequence[str] = (),
 ) -> QueryResult:
     """A result that is known without asking the service: no table, no window, no query."""
     return build_result(
@@ -100,12 +102,12 @@ def told_result(
         tables=(),
         window=TimeWindow(),
         time_column="",
-        rows_total=len(rows),
+        rows_total=len(rows) if rows_total is None else rows_total,
         answers=(),
         statistics=TableStatistics(),
         stopwatch=Stopwatch(),
         summary=summary,
-        notes=(),
+        notes=notes,
     )
 
 

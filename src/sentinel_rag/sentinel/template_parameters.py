@@ -126,6 +126,10 @@ class TemplateParameter:
             case _:
                 return kql_literals.string_literal("x")
 
+    def brief(self) -> str:
+        """`user` where a value is needed, else the name with its default: `min_failures=1`."""
+        return self.name if self.required else f"{self.name}={self.default}"
+
     def to_dict(self) -> dict[str, JsonValue]:
         """As list_kql_templates shows it."""
         return {

@@ -14,8 +14,9 @@ from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.results import Stopwatch, build_result, told_result
+from sentinel_rag.sentinel.results import FEW_ROWS, Stopwatch, build_result, told_result
 from sentinel_rag.sentinel.template_registry import KqlTemplate
+from sentinel_rag.sentinel.template_search import found_templates
 from sentinel_rag.sentinel.time_windows import since_before, window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -27,6 +28,8 @@ _LIST_COLUMNS = (
     Column("description", "string"),
     *(Column(name, "dynamic") for name in ("tables", "parameters", "questions", "tactics", "techniques")),
 )
+_BRIEF = ("name", "description", "parameters")
+_NOT_EVERY_WORD = "No template has every word of the search; these fit best."
 
 
 class TemplateTools:
@@ -66,10 +69,20 @@ class TemplateTools:
             notes=(*chosen.notes, *uncounted),
         )
 
-    async def list_kql_templates(self, view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
-        """One row for each template; no query runs."""
-        rows: list[dict[str, JsonValue]] = [template.to_row() for template in self._templates.values()]
-        return told_result(_LIST_COLUMNS, rows, workspace=view.logs.name, summary={"templates": len(rows)})
+    async def list_kql_templates(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
+        """One row for each template that `search` finds; no query runs."""
+        found, whole = found_templates(arguments.get("search", ""), tuple(self._templates.values()))
+        full = arguments["detail"] == "full" or len(found) <= FEW_ROWS
+        offset = arguments["offset"]
+        page = found[offset : offset + arguments["limit"]]
+        return told_result(
+            _LIST_COLUMNS if full else tuple(column for column in _LIST_COLUMNS if column.name in _BRIEF),
+            [template.to_row() if full else template.to_brief_row() for template in page],
+            workspace=view.logs.name,
+            summary={"templates": len(self._templates), "found": len(found), "detail": "full" if full else "compact"},
+            rows_total=len(found),
+            notes=() if whole else (_NOT_EVERY_WORD,),
+        )
 
     def _named(self, name: str) -> KqlTemplate:
         template = self._templates.get(name)

@@ -56,7 +56,7 @@ class KqlTemplate:
         return SLOT.sub(lambda slot: literals[slot[1]], self.kql)
 
     def to_row(self) -> dict[str, JsonValue]:
-        """As list_kql_templates shows it."""
+        """As list_kql_templates shows one of few."""
         return {
             "name": self.name,
             "description": self.description,
@@ -65,6 +65,15 @@ class KqlTemplate:
             "questions": list(self.questions),
             "tactics": list(self.tactics),
             "techniques": list(self.techniques),
+        }
+
+    def to_brief_row(self) -> dict[str, JsonValue]:
+        """As list_kql_templates shows one of many: the first sentence of its description, and what it takes."""
+        purpose, stop, _ = self.description.partition(". ")
+        return {
+            "name": self.name,
+            "description": purpose + stop.strip(),
+            "parameters": [parameter.brief() for parameter in self.parameters],
         }
 
 

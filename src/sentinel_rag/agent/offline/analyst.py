@@ -30,6 +30,7 @@ from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.spoken_times import with_spoken_time
+from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
@@ -231,7 +232,7 @@ class OfflineAnalyst:
     async def _decided(self, turn: Turn, reading: Reading) -> Answer:
         decision = decide(reading, turn.conversation, None, turn.now)
         if isinstance(decision, NeedTemplates):
-            fetched = await turn.run((PlannedCall("list_kql_templates"),))
+            fetched = await turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
             decision = decide(reading, turn.conversation, list(fetched[0].rows), turn.now)
             assert not isinstance(decision, NeedTemplates)
             understood = isinstance(decision, Plan) and decision.view is not View.KEYWORD

@@ -43,7 +43,7 @@ from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_samp
 from sentinel_rag.agent.offline.schema_plans import schema_plan
 from sentinel_rag.agent.offline.search_plans import alert_field_plan, keyword_plan, property_plan, search_plan
 from sentinel_rag.agent.offline.subjects import Subject
-from sentinel_rag.agent.offline.template_match import Template
+from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES, Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
 from sentinel_rag.agent.offline.unanswerable import unanswerable
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
@@ -258,7 +258,7 @@ def _plan(
         return around_plan(reading, subject)
     if not subject.kind and not reading.names:
         if reading.has(cues.TEMPLATES) and not alert_noun and not _RUNS.match(reading.text):
-            return Plan(view=View.TEMPLATES, calls=(PlannedCall("list_kql_templates"),), reading=reading)
+            return Plan(view=View.TEMPLATES, calls=(PlannedCall("list_kql_templates", ALL_TEMPLATES),), reading=reading)
         metered = reading.has(cues.INGESTION) and not alert_noun and not incident_noun
         ingested = logs_plan(reading, templates) if metered else None
         if ingested is not None:

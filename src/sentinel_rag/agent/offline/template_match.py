@@ -17,10 +17,14 @@ from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.agent.offline.word_lists import word_list
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.tool_schemas import MOST_TEMPLATES
 
 THRESHOLD = 0.30
 MARGIN = 0.04
+
+ALL_TEMPLATES: JsonObject = {"detail": "full", "limit": MOST_TEMPLATES}
+"""Arguments of list_kql_templates, for their example questions too."""
 
 Template = Mapping[str, JsonValue]
 
