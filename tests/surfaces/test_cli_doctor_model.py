@@ -91,7 +91,7 @@ def checked(doctor: Any) -> Any:
         (text_reply("Hello!", prompt=7_483), "fail", "did not call list_workspaces", "a model that calls tools"),
         (text_reply("Hello!", prompt=1_215), "fail", "drops the tools", "chat template"),
         (
-            calls_reply(("list_workspaces", {}), prompt=4_096),
+            calls_reply(("list_workspaces", {}), prompt=3_072),
             "fail",
             "cuts long prompts",
             "OLLAMA_CONTEXT_LENGTH=16384",

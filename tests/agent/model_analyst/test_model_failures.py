@@ -125,7 +125,7 @@ async def test_a_conversation_that_is_too_long_is_shortened_once(desk):
             "error": {
                 "code": "context_length_exceeded",
                 "param": "messages",
-                "message": "This model's maximum context length is 9000 tokens. However, you requested 30000 tokens.",
+                "message": "This model's maximum context length is 6000 tokens. However, you requested 30000 tokens.",
             }
         },
         400,
@@ -138,7 +138,7 @@ async def test_a_conversation_that_is_too_long_is_shortened_once(desk):
     answer = await at.ask("Who are you?")
     assert answer.text.startswith("Hello again.")
     assert len(at.sent()) < long
-    assert at.sent()[-1]["content"] == "Who are you?"
+    assert at.sent()[-1]["content"].endswith("Who are you?")
     at.script(overflow)
     again = await at.ask("Who are you?")
     assert again.outcome is Outcome.TOOL_FAILED
