@@ -274,10 +274,14 @@ class Written:
     """What was shown of an answer before it was whole."""
 
     text: str = ""
+    sentences: tuple[Sentence, ...] = ()
 
     def hear(self, progress: Progress) -> None:
         """Take over what one line of progress tells."""
-        self.text = progress.written if progress.withdrawn else self.text + progress.written
+        if progress.withdrawn:
+            self.text, self.sentences = "", ()
+        self.text += progress.written
+        self.sentences += progress.sentences
 
     def rest_of(self, answer: str) -> str | None:
         """What is still to be shown of the answer's text; None if it does not begin with what was shown."""

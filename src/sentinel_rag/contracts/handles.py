@@ -8,7 +8,8 @@ person, asks the Interceptor for the value and draws it in its place. The agent 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from bisect import bisect_right
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 REF_KEY = "$ref"
@@ -28,10 +29,11 @@ def handles_in(value: Any) -> tuple[str, ...]:
     """The handles whose placeholders stand in the texts of a JSON value as words of their own, each once."""
     found: dict[str, None] = {}
 
-    def collect(handle: str) -> None:
-        found[handle] = None
+    def collect(text: str) -> str:
+        found.update(dict.fromkeys(place[1] for place in _standing_alone(text)))
+        return text
 
-    _with_texts(value, lambda text: _each_placeholder(text, collect))
+    _with_texts(value, collect)
     return tuple(found)
 
 
@@ -41,19 +43,55 @@ def fill_in(value: Any, values: Mapping[str, Any]) -> Any:
     One that is glued to letters or digits stays too: whoever wrote the text could else have a hidden value drawn into
     an address, a path or a command, and carried off by whoever follows it.
     """
-    return _with_texts(value, lambda text: _each_placeholder(text, lambda handle: values.get(handle)))
+    return _with_texts(value, lambda text: _filled(text, values)[0])
 
 
-def _each_placeholder(text: str, put: Callable[[str], Any]) -> str:
-    """The text with what `put` gives for each handle that stands by itself; None leaves its placeholder."""
+def fill_in_answer(answer: Mapping[str, Any], values: Mapping[str, Any]) -> dict[str, Any]:
+    """`fill_in` of an answer (`Answer.to_dict`), or of its `answer` and `sentences` alone: the places of its sentences
+    and marks move with its text."""
+    filled: dict[str, Any] = fill_in(dict(answer), values)
+    text, moved = _filled(answer["answer"], values)
 
-    def in_word(word: re.Match[str]) -> str:
+    def placed(part: Mapping[str, Any]) -> dict[str, Any]:
+        return {**part, "start": moved(part["start"]), "end": moved(part["end"])}
+
+    filled["sentences"] = [
+        # Its text anew: cut out of the answer, a placeholder may have lost what it was glued to.
+        {**(whole := placed(sentence)), "text": text[whole["start"] : whole["end"]], "marks": list(map(placed, marks))}
+        for sentence in filled.get("sentences", ())
+        for marks in (sentence["marks"],)
+    ]
+    return filled
+
+
+def _filled(text: str, values: Mapping[str, Any]) -> tuple[str, Callable[[int], int]]:
+    """The text with the known values in it, and where a place of it lies then: within a placeholder, at its start."""
+    written: list[str] = []
+    edges: list[tuple[int, int, int, int]] = []  # a placeholder's start and end, and how far each of them moves
+    at = shift = 0
+    for place in _standing_alone(text):
+        if (value := values.get(place[1])) is not None:
+            written += (text[at : place.start()], str(value))
+            at = place.end()
+            edges.append((place.start(), at, shift, shift := shift + len(str(value)) - len(place[0])))
+    written.append(text[at:])
+
+    def moved(place: int) -> int:
+        number = bisect_right(edges, place, key=lambda edge: edge[0])
+        if not number:
+            return place
+        start, end, before, behind = edges[number - 1]
+        return place + behind if place >= end else start + before
+
+    return "".join(written), moved
+
+
+def _standing_alone(text: str) -> Iterator[re.Match[str]]:
+    """The placeholders that are words of their own."""
+    for word in _WORD.finditer(text) if "⟦" in text else ():
         beside = _PLACEHOLDER.sub("", _POSSESSIVE.sub("⟧", word[0]))
-        if any(character.isalnum() for character in beside):
-            return word[0]
-        return _PLACEHOLDER.sub(lambda match: match[0] if (put_in := put(match[1])) is None else str(put_in), word[0])
-
-    return _WORD.sub(in_word, text) if "⟦" in text else text
+        if not any(character.isalnum() for character in beside):
+            yield from _PLACEHOLDER.finditer(text, word.start(), word.end())
 
 
 def _with_texts(value: Any, change: Callable[[str], str]) -> Any:

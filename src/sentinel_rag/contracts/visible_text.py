@@ -36,14 +36,17 @@ def visible(text: str) -> str:
     """`text` with every unsafe character written as an escape; new lines and tabs stay where the caller wants lines."""
     if text.isascii():
         return _CONTROLS.sub(lambda found: _escape(found.group()), text)
-    return "".join(_shown(text))
+    return "".join(shown_characters(text))
 
 
-def _shown(text: str) -> list[str]:
+def shown_characters(text: str, also: str = "") -> list[str]:
+    """What `visible` writes for each character; those of `also` become escapes too."""
     shown: list[str] = []
     before, marks = "", 0  # the last character if it was kept, and how many marks it carries
     for place, character in enumerate(text):
-        if character < "\x7f":
+        if character in also:
+            keep = False
+        elif character < "\x7f":
             keep = not _CONTROLS.match(character)
         elif _INVISIBLE.match(character):
             keep = False

@@ -3,6 +3,7 @@
 say TEXT            answers TEXT; a line of it that holds `=` is also evidence
 call TOOL JSON      makes that call as the agent and answers with its result
 show TOOL JSON      does that, with each of its values in a table, the footnote and what to ask next
+cite A|B|C          answers the sentences A, B and C with what a check would say of them (`cited_sentence`)
 write A|B|C         shows A, B and C while it writes, then answers ABC; `<` takes back what was shown, `...` waits
 long N              answers N sentences of 20 000 characters
 wait                waits for `release`, or for ever
@@ -12,6 +13,7 @@ fail                raises
 from __future__ import annotations
 
 import json
+import re
 import threading
 from collections.abc import Mapping
 from dataclasses import replace
@@ -22,7 +24,20 @@ import anyio.to_thread
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.tool_runs import run_calls
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
-from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress, Table, ToolTrace, Written
+from sentinel_rag.contracts.evidence import (
+    Answer,
+    Citation,
+    CitedBy,
+    Evidence,
+    Mark,
+    Outcome,
+    Progress,
+    Sentence,
+    SentenceState,
+    Table,
+    ToolTrace,
+    Written,
+)
 from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Succeeded, ToolCall
 
@@ -64,6 +79,8 @@ class ObedientAnalyst:
             return await self._call(rest, session_id, progress)
         if verb == "show":
             return _with_table(await self._call(rest, session_id, progress))
+        if verb == "cite":
+            return cited_answer(rest, session_id, progress)
         if verb == "wait":
             await self._wait(question)
         elif verb == "write":
@@ -129,6 +146,56 @@ class ObedientAnalyst:
         finally:
             if not released:
                 self.stopped.append(question)
+
+
+def cited_answer(script: str, session_id: str, progress: ProgressListener | None = None) -> Answer:
+    """An answer of the sentences of `script`, told as it is written."""
+    tell = progress or (lambda _: None)
+    text, sentences = "", []
+    for part in script.split("|"):
+        lead = "" if not text or part.startswith("\n") else " "
+        said, sentence = cited_sentence(part, len(text) + len(lead))
+        text += lead + said
+        sentences.append(sentence)
+        tell(Progress("Writing...", written=lead + said))
+        tell(Progress("Writing...", sentences=(sentence,)))
+    trace = ToolTrace("c1", "query_incidents", {"limit": 3}, "ok", audit_id="a-1")
+    return Answer(
+        outcome=Outcome.ANSWERED,
+        text=text,
+        session_id=session_id,
+        sentences=tuple(sentences),
+        tools=(trace,),
+        footnote=("-",),
+    )
+
+
+def cited_sentence(part: str, start: int) -> tuple[str, Sentence]:
+    """The text of `part`, and what is said of it at place `start` of an answer. `STATE ROW WORDS` with literals as
+    `<field=word>`, or `<field=word~cell>` where the cell of row `ROW` holds another value; row 0 cites nothing."""
+    lead = part[: len(part) - len(part.lstrip("\n"))]
+    state, row, words = part[len(lead) :].split(" ", 2)
+    said, marks = "", []
+    for number, piece in enumerate(re.split(r"<([^<>]*)>", words)):
+        field, _, word = piece.partition("=") if number % 2 else ("", "", piece)
+        word, _, cell = word.partition("~")
+        if number % 2:
+            at = start + len(lead) + len(said)
+            found = state == "values_found" or (state == "contradicted" and not cell)
+            place = (f"/rows/{int(row) - 1}/{field}", cell or word) if found or cell else ("", None)
+            marks.append(Mark(at, at + len(word), found, "c1" if place[0] else "", *place))
+        said += word
+    sentence = Sentence(
+        start=start + len(lead),
+        end=start + len(lead) + len(said),
+        text=said,
+        state=SentenceState(state),
+        reason={"not_found": "no cited row has it", "contradicted": "the cited row says otherwise"}.get(state, ""),
+        citations=(Citation(f"c1.{row}", "c1", "query_incidents", f"/rows/{int(row) - 1}"),) if row != "0" else (),
+        marks=tuple(marks),
+        cited_by=CitedBy.WRITER if row != "0" else CitedBy.NOBODY,
+    )
+    return lead + said, sentence
 
 
 def _with_table(answer: Answer) -> Answer:

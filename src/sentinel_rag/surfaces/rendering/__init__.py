@@ -6,7 +6,7 @@ of a character that a reader would not see stands in `visible`.
 
 from sentinel_rag.surfaces.rendering.html_text import html_text
 from sentinel_rag.surfaces.rendering.links import host_in_ascii, opened_host, with_ascii_hosts
-from sentinel_rag.surfaces.rendering.markdown_html import markdown_html
+from sentinel_rag.surfaces.rendering.markdown_html import markdown_html, marked_html
 from sentinel_rag.surfaces.rendering.markdown_text import markdown_line, markdown_lines
 from sentinel_rag.surfaces.rendering.spreadsheet import csv_cell, csv_text
 from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
@@ -19,6 +19,7 @@ __all__ = [
     "markdown_html",
     "markdown_line",
     "markdown_lines",
+    "marked_html",
     "opened_host",
     "safe",
     "safe_cell",

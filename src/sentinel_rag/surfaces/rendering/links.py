@@ -18,6 +18,12 @@ def with_ascii_hosts(text: str) -> str:
     return _HOST.sub(_authority, text) if "://" in text else text
 
 
+def hosts_spelled_anew(text: str) -> list[tuple[int, int, str]]:
+    """Start, end and new form of each host that `with_ascii_hosts` changes."""
+    found = ((host.start(), host.end(), _authority(host)) for host in _HOST.finditer(text))
+    return [(start, end, put) for start, end, put in found if text[start:end] != put]
+
+
 def host_in_ascii(host: str) -> str:
     """The host as a browser asks DNS for it; labels that no registry takes are encoded alike, so that all is ASCII."""
     if host.isascii():

@@ -8,12 +8,15 @@ asked for it, and is clickable only where the caller's page asks before it opens
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import TYPE_CHECKING
 
 from sentinel_rag.surfaces.rendering.html_text import html_text
 from sentinel_rag.surfaces.rendering.links import opened_host
+from sentinel_rag.surfaces.rendering.marked_markdown import BELOW, IN_ROW, NOTE, SEEN, with_marks
+from sentinel_rag.surfaces.rendering.marks import Marked, Note
 
 if TYPE_CHECKING:
     from markdown_it import MarkdownIt
@@ -70,11 +73,15 @@ def tables_are_whole(text: str) -> bool:
     return True
 
 
+_NEVER = ("reference", "text_join")
+"""The second would join what stood behind a backslash with the text around it, whose place is then not found again."""
+
+
 @cache
 def _answer_parser(tables: bool) -> MarkdownIt:
     from markdown_it import MarkdownIt
 
-    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable(["reference", "entity"])
+    parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough").disable([*_NEVER, "entity"])
     return parser.enable("table") if tables else parser
 
 
@@ -84,7 +91,7 @@ def _spelled_out_parser(tables: bool) -> MarkdownIt:
 
     parser = MarkdownIt("commonmark", {"html": False}).enable("strikethrough")
     parser = parser.enable("table") if tables else parser
-    return parser.disable(["reference", "link", "image", "autolink", "html_block", "html_inline", "entity"])
+    return parser.disable([*_NEVER, "link", "image", "autolink", "html_block", "html_inline", "entity"])
 
 
 def markdown_html(text: str, *, clickable: bool = False) -> str:
@@ -93,9 +100,16 @@ def markdown_html(text: str, *, clickable: bool = False) -> str:
     return "".join(_element(token, clickable) for token in parsed_answer(text))
 
 
-def _element(token: Token, clickable: bool) -> str:
+def marked_html(marked: Marked, put: Callable[[Note, bool], str]) -> str:
+    """An answer with its marks as HTML. `put` gives that of a note, and of one alone where the reason of a row stands
+    below its table."""
+    tokens = with_marks(parsed_answer(marked.text), marked)
+    return "".join(_element(token, False, put) for token in tokens)
+
+
+def _element(token: Token, clickable: bool, put: Callable[[Note, bool], str] = lambda _, __: "") -> str:
     if token.type == "inline":
-        return _inline(token.children or (), clickable)
+        return _inline(token.children or (), clickable, put)
     if token.type in ("fence", "code_block"):
         told = f"{token.info.strip()}\n" if token.info.strip() else ""
         return f"<pre><code>{html_text(told + token.content.rstrip())}</code></pre>\n"
@@ -112,14 +126,20 @@ def _element(token: Token, clickable: bool) -> str:
     return f"</{name}>\n" if token.nesting < 0 else f"<{name}>"
 
 
-def _inline(tokens: Sequence[Token], clickable: bool) -> str:
+def _inline(tokens: Sequence[Token], clickable: bool, put: Callable[[Note, bool], str]) -> str:
     written: list[str] = []
     targets: list[tuple[str, str]] = []
     for token in tokens:
         if token.type in ("softbreak", "hardbreak"):
             written.append("<br>\n")
-        elif token.type == "code_inline":
-            written.append(f"<code>{html_text(token.content)}</code>")
+        elif token.type == NOTE:
+            note = token.meta[NOTE]
+            written.append(put(replace(note, reason="") if token.meta.get(IN_ROW) else note, BELOW in token.meta))
+        elif token.type in ("text", "text_special", "code_inline"):
+            said = html_text(token.content)
+            said = f"<code>{said}</code>" if token.type == "code_inline" else said
+            seen = token.meta.get(SEEN)
+            written.append(f'<u class="{seen}">{said}</u>' if seen else said)
         elif token.type == "image":
             leads = " ".join(_target(token, "src")).strip()
             written.append(f"[image, not loaded: {html_text(token.content)} ({html_text(leads)})]")

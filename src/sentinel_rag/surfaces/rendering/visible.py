@@ -5,8 +5,10 @@ Which characters are unsafe says `contracts.visible_text`, for the agent too.
 
 from __future__ import annotations
 
-from sentinel_rag.contracts.visible_text import visible
-from sentinel_rag.surfaces.rendering.links import with_ascii_hosts
+from itertools import accumulate
+
+from sentinel_rag.contracts.visible_text import shown_characters, visible
+from sentinel_rag.surfaces.rendering.links import hosts_spelled_anew, with_ascii_hosts
 
 
 def safe(text: str) -> str:
@@ -18,3 +20,24 @@ def safe(text: str) -> str:
 def safe_cell(text: str) -> str:
     """`safe` on one line, for a table cell."""
     return safe(text).replace("\n", " ").replace("\t", " ")
+
+
+def safe_with_places(text: str, also: str = "") -> tuple[str, list[int]]:
+    """`safe(text)`, and where each place of `text` lies in it, the end included; within a host, at its start. The
+    characters of `also` are escaped too."""
+    characters = shown_characters(text, also)
+    places = list(accumulate(map(len, characters), initial=0))
+    written = "".join(characters)
+    if text.isascii():
+        return written, places
+    shift = number = 0
+    for start, end, put in hosts_spelled_anew(written):
+        while places[number] <= start:
+            places[number] += shift
+            number += 1
+        while places[number] < end:
+            places[number] = start + shift
+            number += 1
+        shift += len(put) - (end - start)
+    places[number:] = [place + shift for place in places[number:]]
+    return with_ascii_hosts(written), places

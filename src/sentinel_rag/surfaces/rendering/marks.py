@@ -1,0 +1,210 @@
+"""What the check says of an answer's sentences, as every surface sets it into the text: which literals were found,
+which source stands behind a sentence, and what is wrong with one.
+
+Pure. Sentences come from elsewhere, so their places are clipped to the text and never trusted: whatever they say, each
+character of the text is shown once. How a mark looks is each surface's.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+from typing import Any
+
+from sentinel_rag.contracts.evidence import Answer, Citation, CitedBy, Sentence, SentenceState
+from sentinel_rag.surfaces.rendering.visible import safe_with_places
+
+WRONG = {SentenceState.NOT_FOUND: "!", SentenceState.CONTRADICTED: "✗"}
+"""The states that a reader must see, with their signs."""
+STATE_WORDS = {
+    SentenceState.VALUES_FOUND: "compared",
+    SentenceState.SOURCE_GIVEN: "sourced",
+    SentenceState.NOT_FOUND: "not found",
+    SentenceState.CONTRADICTED: "contradicted",
+    SentenceState.OWN_WORDS: "own words",
+}
+"""In the order in which they are counted."""
+_MARKUP_ALONE = re.compile(r"(?:[-*+_~>#|`\s]|\d{1,9}[.)])*")
+
+
+class Seen(StrEnum):
+    """How a literal stands to what is cited."""
+
+    FOUND = "found"
+    MISSING = "missing"
+    OTHER = "other"
+    """The cited cell holds another value."""
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A literal, `Marked.text[start:end]`. Spans do not overlap."""
+
+    start: int
+    end: int
+    seen: Seen
+
+
+@dataclass(frozen=True, slots=True)
+class Note:
+    """What stands behind a sentence, at `at`: its `sources` by name, and a `sign` with its `reason` if it is wrong."""
+
+    at: int
+    sources: tuple[str, ...] = ()
+    sign: str = ""
+    reason: str = ""
+    about: str = ""
+    """The sentence in short, for a reason that stands away from it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """`text` is safe to show; spans and notes stand in its order."""
+
+    text: str
+    spans: tuple[Span, ...] = ()
+    notes: tuple[Note, ...] = ()
+
+    def pieces(self, start: int, end: int) -> Iterator[tuple[str, Seen | None]]:
+        """`text[start:end]` cut where spans begin and end."""
+        at = start
+        for span in self.spans[bisect_right(self.spans, start, key=lambda each: each.end) :]:
+            if span.start >= end:
+                break
+            if span.start > at:
+                yield self.text[at : span.start], None
+            yield self.text[max(at, span.start) : min(span.end, end)], span.seen
+            at = min(span.end, end)
+        if at < end:
+            yield self.text[at:end], None
+
+
+@dataclass(slots=True)
+class Source:
+    """A row, or a whole result, that sentences cite, with the cells that were compared."""
+
+    citation: Citation
+    cells: dict[str, Any] = field(default_factory=dict)
+    given: bool = False
+    """Whether the writer cited it; else it was found by the check."""
+
+
+def marked(text: str, sentences: Sequence[Sentence], named: Callable[[Citation], str], own: str = "") -> Marked:
+    """The text with its marks; `named` is how a source is called. Characters of `own` are those of the surface's marks:
+    where the text holds one, it is shown as an escape."""
+    shown, places = safe_with_places(text, own)
+    last = len(text)
+
+    def placed(place: int) -> int:
+        return places[min(max(place, 0), last)]
+
+    spans: list[Span] = []
+    notes: list[Note] = []
+    for sentence in sentences:
+        end = placed(sentence.start) + len(shown[placed(sentence.start) : placed(sentence.end)].rstrip())
+        sign = WRONG.get(sentence.state, "")
+        sources = tuple(dict.fromkeys(map(named, sentence.citations)))
+        if sources or sign:
+            about = " ".join(shown[placed(sentence.start) : end].replace("|", " ").split())
+            reason = safe_with_places(reason_of(sentence), own)[0]
+            notes.append(Note(end, sources, sign, " ".join(reason.split()), about))
+        if sentence.state is not SentenceState.OWN_WORDS:
+            wrong = Seen.OTHER if sentence.state is SentenceState.CONTRADICTED else Seen.MISSING
+            for mark in sentence.marks:
+                spans.append(Span(placed(mark.start), placed(mark.end), Seen.FOUND if mark.found else wrong))
+    return Marked(shown, tuple(_apart(spans)), tuple(sorted(notes, key=lambda note: note.at)))
+
+
+def reason_of(sentence: Sentence) -> str:
+    """What is wrong with the sentence, for a person to read; empty if nothing is."""
+    if sentence.state not in WRONG:
+        return ""
+    other = [mark for mark in sentence.marks if not mark.found and mark.pointer]
+    cells = (f"{_field(mark.pointer)}: {plain(mark.value)}" for mark in other)
+    return sentence.reason or ", ".join(cells) or STATE_WORDS[sentence.state]
+
+
+def sources_of(sentences: Iterable[Sentence]) -> list[Source]:
+    """What the sentences cite, each row and result once, in their order."""
+    found: dict[tuple[str, str], Source] = {}
+    for sentence in sentences:
+        for citation in sentence.citations:
+            source = found.setdefault((citation.call_id, citation.pointer), Source(citation))
+            source.given = source.given or sentence.cited_by is not CitedBy.CHECK
+    for sentence in sentences:
+        for mark in sentence.marks:
+            row = mark.pointer
+            while row and (mark.call_id, row) not in found:
+                row = row.rpartition("/")[0]
+            cited = found.get((mark.call_id, row))
+            if mark.pointer and cited is not None:
+                cited.cells.setdefault(_field(mark.pointer, row), mark.value)
+    return list(found.values())
+
+
+def counted(sentences: Iterable[Sentence]) -> str:
+    """`12 compared, 2 sourced, 1 not found, 4 own words`."""
+    states = Counter(sentence.state for sentence in sentences)
+    return ", ".join(f"{states[state]} {words}" for state, words in STATE_WORDS.items() if states[state])
+
+
+def found_alone(answer: Answer) -> tuple[Answer, int]:
+    """The answer without its sentences that were not found or are contradicted, and how many those are."""
+    text = answer.text
+    hidden = [each for each in answer.sentences if each.state in WRONG]
+    gone = _apart([_without_rest(text, each) for each in hidden])
+
+    def moved(place: int) -> int:
+        return place - sum(min(place, part.end) - part.start for part in gone if part.start < place)
+
+    left = "".join(text[start:end] for start, end in _between(gone, len(text)))
+    kept = tuple(
+        replace(
+            each,
+            start=moved(each.start),
+            end=moved(each.end),
+            marks=tuple(replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in each.marks),
+        )
+        for each in answer.sentences
+        if each.state not in WRONG
+    )
+    return replace(answer, text=left, sentences=kept), len(hidden)
+
+
+def plain(value: Any) -> str:
+    """A cell as a person reads it."""
+    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _without_rest(text: str, sentence: Sentence) -> Span:
+    """The place of a sentence with what has no sense without it: spaces behind it, or the markup of its line."""
+    start, end = (min(max(place, 0), len(text)) for place in (sentence.start, sentence.end))
+    line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end) % (len(text) + 1)
+    if _MARKUP_ALONE.fullmatch(text[line_start:start]) and _MARKUP_ALONE.fullmatch(text[end:line_end]):
+        return Span(line_start, min(line_end + 1, len(text)), Seen.MISSING)
+    return Span(start, end + len(text[end:line_end]) - len(text[end:line_end].lstrip(" ")), Seen.MISSING)
+
+
+def _apart(spans: Iterable[Span]) -> list[Span]:
+    """The spans in order, cut so that no two overlap; empty ones are left out."""
+    found: list[Span] = []
+    for span in sorted(spans, key=lambda each: (each.start, each.end)):
+        start = max(span.start, found[-1].end if found else 0)
+        if start < span.end:
+            found.append(Span(start, span.end, span.seen))
+    return found
+
+
+def _between(spans: Sequence[Span], end: int) -> Iterator[tuple[int, int]]:
+    yield from zip((0, *(span.end for span in spans)), (*(span.start for span in spans), end), strict=True)
+
+
+def _field(pointer: str, row: str = "") -> str:
+    """The name of a cell, within its row."""
+    inside = pointer.removeprefix(row).strip("/") if row else pointer.rpartition("/")[2]
+    return inside.replace("~1", "/").replace("~0", "~")
