@@ -13,8 +13,8 @@ from typing import Any
 from sentinel_rag.assembly.run_state import RunState
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.evidence import Answer, Progress, ToolTrace
-from sentinel_rag.contracts.handles import fill_in, handles_in
+from sentinel_rag.contracts.evidence import Answer, Progress, Sentence, ToolTrace, Written
+from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.surfaces.cli._user_session import UserSession
 
@@ -54,13 +54,14 @@ class AgentClient:
             "verbosity": self.verbosity,
         }
         events = self._events(json.dumps(body).encode())
+        written = Written()
         try:
             for name, data in events:
                 if name == "progress":
                     tool = data.get("tool")
                     progress(Progress(data["text"], data["elapsed_s"], ToolTrace(**tool) if tool else None))
-                elif name in ("text", "withdrawn"):
-                    progress(self._written(name, data))
+                elif name in ("text", "withdrawn", "sentences"):
+                    progress(self._written(name, data, written))
                 elif name == "answer":
                     answer = Answer.from_dict(data)
                     self.session_id = answer.session_id
@@ -71,15 +72,30 @@ class AgentClient:
             events.close()  # however it ends (Ctrl-C too): the closed connection tells the agent to stop working
         raise _gone("the connection ended without an answer")
 
-    def _written(self, name: str, data: dict[str, Any]) -> Progress:
+    def _written(self, name: str, data: dict[str, Any], written: Written) -> Progress:
+        """What is told of a text on its way; `written` is all of it so far as it came, with values still hidden."""
         if name == "withdrawn":
+            written.hear(Progress("", withdrawn=True))
             return Progress(data["text"], data["elapsed_s"], withdrawn=True)
         assert self.session_id is not None or self._user is None, "a person's session is open before it is asked in"
-        text = data["text"] if self.session_id is None else self.with_values(data["text"], self.session_id)
+        session_id = self.session_id or ""
+        if name == "sentences":
+            told = self._with_values({"answer": written.text, "sentences": data["sentences"]}, session_id)
+            sentences = tuple(map(Sentence.from_dict, told["sentences"]))
+            return Progress("Writing the answer...", data["elapsed_s"], sentences=sentences)
+        written.hear(Progress("", written=data["text"]))
+        text = self.with_values(data["text"], session_id)
         return Progress("Writing the answer...", data["elapsed_s"], written=text)
 
     def _whole(self, answer: Answer) -> Answer:
-        return Answer.from_dict(self.with_values(answer.to_dict(), answer.session_id))
+        return Answer.from_dict(self._with_values(answer.to_dict(), answer.session_id))
+
+    def _with_values(self, answer: dict[str, Any], session_id: str) -> dict[str, Any]:
+        """An answer, or its text and sentences, with the hidden values in it that this person may see."""
+        handles = handles_in(answer)
+        if not handles or self._user is None:
+            return answer
+        return fill_in_answer(answer, self._user.values(session_id, handles))
 
     def with_values(self, value: Any, session_id: str) -> Any:
         """A JSON value with the hidden values in it that this person may see. Raises UnavailableError."""

@@ -29,10 +29,10 @@ class AnswerPages:
         self._rest = list(rest)
 
     @classmethod
-    def begun(cls, target: Console, answer: Answer, *, evidence: bool) -> AnswerPages:
+    def begun(cls, target: Console, answer: Answer, *, evidence: bool, hidden: int = 0) -> AnswerPages:
         """Print as much of the answer as the window holds, and what stands below it whole."""
         body = list(body_lines(target, answer))
-        below = list(closing_lines(target, answer, evidence=evidence))
+        below = list(closing_lines(target, answer, evidence=evidence, hidden=hidden))
         room = max(FEWEST_LINES, target.height - _AROUND - len(below))
         pages = cls(body[room:] if len(body) > room + _TOO_FEW else ())
         _print(target, body[: len(body) - len(pages._rest)])

@@ -27,7 +27,8 @@ COMMANDS = {
     "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
     "/refresh": "past incidents up to date in the knowledge base; /refresh all: also what did not change",
     "/more": "the lines of the last answer that the window had no room for",
-    "/evidence": "the facts of the last answer; 3: what stands behind fact 3; [2]: behind that line of a table",
+    "/evidence": "sources and facts of the last answer; s1: the source ˢ¹; 3: fact 3; [2]: that line of a table",
+    "/found": "only: answers without what was not found or is contradicted; all: the whole of them",
     "/approvals": "calls that wait for a person; with an ID: one of them whole",
     "/history": "what was asked and answered in this conversation",
     "/export": "a hand-over report of this conversation: /export [md|html|csv] [PATH] [--force] [--reveal]",
@@ -48,6 +49,8 @@ class ChatCommands:
         self.served = served
         self.last_answer: Answer | None = None
         """The answer that `/evidence` is about."""
+        self.only_found = False
+        """Whether what was not found is hidden."""
         self.pages: AnswerPages | None = None
         """Its lines that were not shown yet."""
         self._actions: dict[str, Callable[[Sequence[str]], None]] = {
@@ -59,6 +62,7 @@ class ChatCommands:
             "/refresh": self._refresh,
             "/more": lambda _: self._print_more(),
             "/evidence": self._print_evidence,
+            "/found": self._choose_found,
             "/approvals": _print_approvals,
             "/history": lambda _: self._print_history(),
             "/export": self._export,
@@ -121,6 +125,15 @@ class ChatCommands:
         self._client.verbosity = Verbosity(words[0].lower())
         print(f"Answers are {self._client.verbosity} from here on.")
 
+    def _choose_found(self, words: Sequence[str]) -> None:
+        wanted = words[0].lower() if words else ""
+        if wanted not in ("", "only", "all"):
+            print(f"There is no /found {words[0]!r}; there are: only, all.")
+            return
+        self.only_found = wanted == "only" if wanted else self.only_found
+        hides = "hide what was not found or is contradicted, and say how much" if self.only_found else "are shown whole"
+        print(f"Answers {hides}{' from here on' if wanted else ''}.")
+
     def _refresh(self, words: Sequence[str]) -> None:
         """This process asks the executor itself: the agent has no part in it."""
         from sentinel_rag.surfaces.cli.knowledge_ingest import INTERRUPTED, print_outcomes, told_ingest
@@ -141,15 +154,16 @@ class ChatCommands:
 
     def _print_evidence(self, words: Sequence[str]) -> None:
         from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
+        from sentinel_rag.surfaces.cli._marked_text import source_lines
 
         answer = self.last_answer
         if answer is None:
             print("Nothing was answered yet, so there is no evidence.")
         elif words:
             print("\n".join(evidence_lines(answer, words[0])))
-        elif answer.evidence:
-            print("\n".join(fact_lines(answer.evidence)))
-            print("/evidence 1 tells what stands behind the first; /evidence [2], behind the line [2] of a table.")
+        elif answer.evidence or answer.sentences:
+            print("\n".join((*source_lines(answer, most=None), *fact_lines(answer.evidence))))
+            print("/evidence s1 tells what source s1 says; 1, what stands behind fact 1; [2], behind that table line.")
         else:
             print("No fact of the last answer comes from a tool.")
 

@@ -17,6 +17,7 @@ from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._chat_commands import COMMANDS
+from sentinel_rag.surfaces.cli._marked_text import source_names
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._@:'\\/-]{0,127}")
 _TELLING = re.compile(r"[0-9.@\\_-]")
@@ -55,7 +56,9 @@ class ChatCompleter(Completer):
         if command in ("/refresh", "/clear"):
             return ("all",)
         if command == "/evidence":
-            return [str(number) for number in range(1, len(answer.evidence) + 1)] if answer is not None else ()
+            return evidence_numbers(answer) if answer is not None else ()
+        if command == "/found":
+            return ("only", "all")
         if command == "/export":
             return ("md", "html", "csv", "--force", "--reveal")
         if command.startswith("/"):
@@ -72,6 +75,12 @@ class ChatCompleter(Completer):
             except SentinelError:  # broken templates are told where they are used
                 self._templates = ()
         return self._templates
+
+
+def evidence_numbers(answer: Answer) -> list[str]:
+    """What `/evidence` takes for this answer: its sources, then its facts."""
+    facts = [str(number) for number in range(1, len(answer.evidence) + 1)]
+    return [*source_names(answer.sentences).values(), *facts]
 
 
 def shown_names(answer: Answer) -> tuple[str, ...]:

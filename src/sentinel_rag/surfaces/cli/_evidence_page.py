@@ -1,4 +1,4 @@
-"""`/evidence`: the facts of an answer by number, and the row, the call and the record behind one of them.
+"""`/evidence`: the sources and facts of an answer by number, and the row, the call and the record behind one of them.
 
 A row is what the answer shows of it: the facts whose places lie in the same row of the same result. Values that this
 person may not see stay hidden here as everywhere.
@@ -11,12 +11,15 @@ import re
 from collections.abc import Iterator, Sequence
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.evidence import Answer, Evidence, Table
+from sentinel_rag.contracts.evidence import Answer, Citation, Evidence, Table
 from sentinel_rag.contracts.handles import handles_in
+from sentinel_rag.surfaces.cli._marked_text import place_words
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.rendering.marks import plain, sources_of
 
 _ROW = re.compile(r"(.*?/(?:[^/]+)/[0-9]+)(?:/(.*))?")
 _MARK = re.compile(r"\[([0-9]{1,6})\]")
+_SOURCE = re.compile(r"s([0-9]{1,6})")
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
@@ -27,11 +30,15 @@ def fact_lines(pieces: Sequence[Evidence]) -> Iterator[str]:
 
 
 def evidence_lines(answer: Answer, wanted: str) -> Iterator[str]:
-    """What stands behind fact `wanted` (`3`), or behind the line that a table marks so (`[3]`).
+    """What stands behind fact `wanted` (`3`), in the source that is named so (`s3`), or behind the line that a table
+    marks so (`[3]`).
 
     Raises UsageError for what the answer does not have.
     """
     pieces = answer.evidence
+    if named := _SOURCE.fullmatch(wanted):
+        yield from _source_lines(answer, int(named[1]))
+        return
     if not pieces:
         raise UsageError("No fact of the last answer comes from a tool.", next_step="Ask about incidents or alerts.")
     if mark := _MARK.fullmatch(wanted):
@@ -57,6 +64,36 @@ def evidence_lines(answer: Answer, wanted: str) -> Iterator[str]:
     yield from _call_lines(answer, piece)
     if any(cells[0].strip() == f"[{number}]" for table in answer.tables for cells in table.rows if cells):
         yield f"For the line that the table marks [{number}]: /evidence [{number}]"
+
+
+def _source_lines(answer: Answer, number: int) -> Iterator[str]:
+    """A row, or a whole result, and the sentences that cite it."""
+    found = sources_of(answer.sentences)
+    if not 1 <= number <= len(found):
+        raise UsageError(
+            f"The last answer has {len(found)} sources, and no 's{number}'.", next_step="/evidence lists them."
+        )
+    source = found[number - 1]
+    cited = source.citation
+    yield f"Source s{number}: {safe_cell(place_words(cited))}"
+    yield f"  place    {safe_cell(cited.pointer or 'the whole result')}"
+    if not source.given:
+        yield "  given    by the check: the writer named no source"
+    inside = f"{cited.pointer}/"
+    cells = {
+        each.pointer.removeprefix(inside): each.value
+        for each in answer.evidence
+        if cited.pointer and each.call_id == cited.call_id and each.pointer.startswith(inside)
+    } | source.cells
+    if cells:
+        yield "  its row, as far as the answer tells it:"
+    for name, value in cells.items():
+        yield safe_cell(f"    {name}: {'hidden: your key may not see it' if handles_in(value) else plain(value)}")
+    yield "  behind these words of the answer:"
+    for sentence in answer.sentences:
+        if any((each.call_id, each.pointer) == (cited.call_id, cited.pointer) for each in sentence.citations):
+            yield f"    {safe_cell(' '.join(sentence.text.split()))}"
+    yield from _call_lines(answer, cited)
 
 
 def _marked_row(answer: Answer, mark: str) -> list[Evidence]:
@@ -106,7 +143,7 @@ def _value_lines(piece: Evidence) -> Iterator[str]:
         yield from (f"         | {line}" for line in more)
 
 
-def _call_lines(answer: Answer, piece: Evidence) -> Iterator[str]:
+def _call_lines(answer: Answer, piece: Evidence | Citation) -> Iterator[str]:
     trace = next((each for each in answer.tools if each.call_id == piece.call_id), None)
     if trace is None:
         yield f"  call     {safe_cell(piece.tool)}"
@@ -118,5 +155,7 @@ def _call_lines(answer: Answer, piece: Evidence) -> Iterator[str]:
         tables = ", ".join(map(str, coverage.get("tables") or ()))  # type: ignore[arg-type]
         rows = f"{coverage.get('rows_returned')} of {coverage.get('rows_total')} rows"
         yield safe_cell(f"  read     {tables or 'no table'} of workspace {coverage.get('workspace')}: {rows}")
+    if coverage.get("query"):
+        yield safe_cell(f"  query    {coverage['query']}")
     if trace.audit_id:
         yield f"  record   sentinel audit show {safe_cell(trace.audit_id)}"

@@ -22,6 +22,9 @@ settings come from the environment and .env; sentinel doctor checks them.
 """
 
 
+ONLY_FOUND = "hide sentences whose values were not found in what they cite, and say how many"
+
+
 def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     """The whole command line. The chosen command is `options.run(options)`. With `only`, the word that stands where a
     command is named, the actions of other groups are left out: building them all takes longer than any of them starts.
@@ -49,6 +52,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     ask.add_argument("question", nargs="*", help="the question; read from standard input when left out")
     ask.add_argument("--json", action="store_true", help="print answer, tools, coverage and evidence as JSON")
     ask.add_argument("--evidence", action="store_true", help="list the tool call, row and field behind each fact")
+    ask.add_argument("--only-found", action="store_true", help=ONLY_FOUND)
     ask.add_argument("--session", default=None, metavar="ID", help="go on with the conversation of an earlier answer")
     workspace_option(ask)
 
@@ -58,6 +62,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     kept.add_argument("--resume", nargs="?", const="", default=None, metavar="ID", help=resume_help)
     kept.add_argument("--list", action="store_true", help="list the kept conversations")
     kept.add_argument("--delete", default=None, metavar="ID", help="delete a kept conversation")
+    chat.add_argument("--only-found", action="store_true", help=ONLY_FOUND)
     chat.add_argument("--json", action="store_true", help="with --list: print as JSON")
     workspace_option(chat)
 
@@ -210,6 +215,7 @@ def _ask(options: argparse.Namespace) -> int:
         workspace=options.workspace,
         as_json=options.json,
         evidence=options.evidence,
+        only_found=options.only_found,
         session_id=options.session,
     )
 
@@ -225,7 +231,7 @@ def _chat(options: argparse.Namespace) -> int:
         return kept_conversations.delete(options.delete)
     from sentinel_rag.surfaces.cli.chat import run
 
-    return run(workspace=options.workspace, resume=options.resume)
+    return run(workspace=options.workspace, resume=options.resume, only_found=options.only_found)
 
 
 def _export(options: argparse.Namespace) -> int:

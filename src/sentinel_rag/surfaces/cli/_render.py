@@ -12,9 +12,10 @@ from dataclasses import dataclass
 from rich.console import Console  # noqa: TID253  # this module is rich, and imported lazily
 from rich.text import Text  # noqa: TID253  # as above
 
-from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
+from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table, Written
 from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, trend_of
 from sentinel_rag.surfaces.cli._evidence_page import fact_lines
+from sentinel_rag.surfaces.cli._marked_text import MOST_LISTED, source_lines, text_lines
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, heading_of, plain_lines, table_lines
 
@@ -49,15 +50,16 @@ class Line:
     heading: Sequence[Text] = ()
 
 
-def print_answer(target: Console, answer: Answer, *, evidence: bool = False) -> None:
-    """Write `answer` to `target`."""
-    for line in (*body_lines(target, answer), *closing_lines(target, answer, evidence=evidence)):
+def print_answer(target: Console, answer: Answer, *, evidence: bool = False, hidden: int = 0) -> None:
+    """Write `answer` to `target`; `hidden` sentences of it were left out at the person's wish."""
+    for line in (*body_lines(target, answer), *closing_lines(target, answer, evidence=evidence, hidden=hidden)):
         target.print(line.text, soft_wrap=True)
 
 
 def body_lines(target: Console, answer: Answer) -> Iterator[Line]:
     """What the answer says: its text, its bars and its tables."""
-    yield from _with_headings(list(text_lines(target, answer.text, OUTCOME_STYLES.get(answer.outcome, ""))))
+    style = OUTCOME_STYLES.get(answer.outcome, "")
+    yield from _with_headings(list(text_lines(target, answer.text, answer.sentences, style)))
     if target.is_terminal and not any(trend_of(table.columns, table.rows) for table in answer.tables):
         yield from map(Line, _severities(answer.evidence, plain=plain_lines(target)))
     for table in answer.tables:
@@ -77,15 +79,18 @@ def _with_headings(lines: Sequence[Text]) -> Iterator[Line]:
             heading = lines[begun : place + 1]
 
 
-def closing_lines(target: Console, answer: Answer, *, evidence: bool = False) -> Iterator[Line]:
-    """What stands below it: questions to go on with, how it was found, and the evidence of its facts."""
+def closing_lines(target: Console, answer: Answer, *, evidence: bool = False, hidden: int = 0) -> Iterator[Line]:
+    """What stands below it: what the check says of it and its sources, questions to go on with, how it was found, and
+    the evidence of its facts."""
     below: list[Text] = []
+    if sources := list(source_lines(answer, most=None if evidence else MOST_LISTED, hidden=hidden)):
+        below += [Text(), Text(sources[0]), *(Text(line, style="dim") for line in sources[1:])]
     if answer.suggestions:
         below += [Text(), Text("You could ask:", style="dim")]
         below += [Text(f"  {safe_cell(suggestion)}") for suggestion in answer.suggestions]
     if answer.footnote:
         below += [Text(), *(Text(safe(line), style="dim") for line in answer.footnote)]
-    if evidence:
+    if evidence and (answer.evidence or not answer.sentences):
         below += [Text(), *_evidence(answer.evidence)]
     for each in below:
         yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
@@ -97,35 +102,17 @@ def print_table(target: Console, title: str, columns: tuple[str, ...], rows: Seq
         target.print(line.text, soft_wrap=True)
 
 
-def print_begun(text: str) -> None:
+def print_begun(written: Written) -> None:
     """The beginning of an answer that did not come to its end."""
     target = console()
-    for line in text_lines(target, text):
+    for line in text_lines(target, written.text, written.sentences):
         target.print(line, soft_wrap=True)
-    target.print(Text("... the answer was not finished. Each sentence above was checked.", style="bold"))
+    target.print(Text("... the answer was not finished.", style="bold"))
 
 
 def print_words(text: str) -> None:
     """Sentences of ours to standard output, folded between words."""
     console().print(Text(safe(text)))
-
-
-def text_lines(target: Console, text: str, style: str = "") -> Iterator[Text]:
-    """The text of an answer in lines of the window's width."""
-    text = safe(text)
-    if not target.is_terminal:
-        # In a pipe the text goes out as it was written, so that scripts and people grep the same words.
-        yield from Text(text, style=style).wrap(target, target.width, overflow="fold")
-        return
-    from sentinel_rag.surfaces.cli._written_markdown import WrittenMarkdown
-
-    # On a terminal each line stays a line: Markdown alone would run them together. It pads its lines with spaces, which
-    # would wrap into empty lines once the window is made narrower.
-    written = WrittenMarkdown(text.replace("\n", "  \n"), hyperlinks=False, style=style)
-    for segments in target.render_lines(written, pad=False):
-        line = Text.assemble(*((segment.text, segment.style or "") for segment in segments))
-        line.rstrip()
-        yield line
 
 
 def _table(target: Console, table: Table) -> Iterator[Line]:

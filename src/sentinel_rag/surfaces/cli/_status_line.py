@@ -16,7 +16,7 @@ from rich.spinner import Spinner  # noqa: TID253  # as above
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Progress, ToolTrace, Written
-from sentinel_rag.surfaces.cli._render import text_lines
+from sentinel_rag.surfaces.cli._marked_text import text_lines
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 
 MOST_CALLS = 6
@@ -60,7 +60,7 @@ class TurnDisplay:
         self._clock = clock
         self._shows_text = shows_text
         self._written = Written()
-        self._drawn: tuple[str, int, list[Text]] = ("", 0, [])
+        self._drawn: tuple[object, list[Text]] = (None, [])
         self._line = StatusLine(first, clock=clock)
         self._spinner = Spinner("dots", self._line)
         self._plain_spinner = Spinner("line", self._line)
@@ -88,10 +88,13 @@ class TurnDisplay:
 
     def _text(self, console: Console, options: ConsoleOptions, *, below: int) -> RenderResult:
         """The last lines of the text that fit beside `below` lines of calls and the status line."""
-        text = self._written.text
-        if (text, options.max_width) != self._drawn[:2]:
-            self._drawn = (text, options.max_width, list(text_lines(console, text)) if text else [])
-        lines = self._drawn[2]
+        text, sentences = self._written.text, self._written.sentences
+        drawn = (text, sentences, options.max_width)
+        if drawn != self._drawn[0]:
+            # A reason that came in between would push down what a person reads; it stands in the answer.
+            lines = list(text_lines(console, text, sentences, reasons=False)) if text else []
+            self._drawn = (drawn, lines)
+        lines = self._drawn[1]
         room = max(FEWEST_LINES, console.height - below - 3)
         if len(lines) > room:
             yield Text(f"  ... {len(lines) - room} lines above", style="dim")

@@ -17,6 +17,7 @@ from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones
+from sentinel_rag.surfaces.rendering.marks import found_alone
 
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
@@ -30,19 +31,35 @@ EXIT_CODES = {
 }
 
 
-def run(words: list[str], *, workspace: str | None, as_json: bool, evidence: bool, session_id: str | None) -> int:
+def run(
+    words: list[str],
+    *,
+    workspace: str | None,
+    as_json: bool,
+    evidence: bool,
+    only_found: bool,
+    session_id: str | None,
+) -> int:
     """Ask and print. The exit code says how the question ended (EXIT_CODES)."""
+    if only_found and as_json:
+        raise UsageError(
+            "--only-found is for people: --json tells the state of each sentence.", next_step="Leave one of them out."
+        )
     if session_id is not None and not SESSION_ID.fullmatch(session_id):
         raise UsageError(f"{session_id!r} is no session.", next_step="ask --json prints the session_id of an answer.")
     question = checked_question(read_text(words, what="question"))
     settings = load_settings()
     with ExitStack() as stack:
-        with keeping_text(quiet=as_json) as keep, waiting("Starting...", quiet=as_json) as progress:
+        with (
+            keeping_text(quiet=as_json or only_found) as keep,
+            waiting("Starting...", quiet=as_json, shows_text=not only_found) as progress,
+        ):
             state, _ = stack.enter_context(attached_zones(settings, workspace))
             client = AgentClient(state, user_session(state, settings), session_id)
             client.workspace = workspace
             answer = client.ask(question, keep(progress))
-        print_result(answer, as_json=as_json, evidence=evidence)
+        shown, hidden = found_alone(answer) if only_found else (answer, 0)
+        print_result(shown, as_json=as_json, evidence=evidence, hidden=hidden)
         hint_at_empty_workspace(answer, settings)
         sys.stdout.flush()  # the person reads while private zones are stopped
     return EXIT_CODES[answer.outcome]
@@ -62,14 +79,14 @@ def hint_at_empty_workspace(answer: Answer, settings: Settings) -> None:
         )
 
 
-def print_result(answer: Answer, *, as_json: bool, evidence: bool) -> None:
-    """The answer to standard output: for people, or whole as JSON."""
+def print_result(answer: Answer, *, as_json: bool, evidence: bool, hidden: int = 0) -> None:
+    """The answer to standard output: for people, or whole as JSON; `hidden` sentences of it were left out."""
     if as_json:
         print(json.dumps(answer.to_dict(), indent=2, ensure_ascii=not _speaks_utf8()))
         return
     from sentinel_rag.surfaces.cli._render import console, print_answer
 
-    print_answer(console(), answer, evidence=evidence)
+    print_answer(console(), answer, evidence=evidence, hidden=hidden)
 
 
 def read_text(words: list[str], *, what: str) -> str:
@@ -126,14 +143,14 @@ def keeping_text(*, quiet: bool = False) -> Iterator[Callable[[ProgressListener]
         if written.text and not quiet and sys.stdout.isatty():
             from sentinel_rag.surfaces.cli._render import print_begun
 
-            print_begun(written.text)
+            print_begun(written)
         raise
 
 
 @contextmanager
-def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
-    """On standard error what happens, each tool call and the time so far, gone when the block ends; nothing where
-    there is no terminal, and one line a step on a terminal that cannot draw over its lines (TERM=dumb)."""
+def waiting(first: str, *, quiet: bool = False, shows_text: bool = True) -> Iterator[ProgressListener]:
+    """On standard error what happens, each tool call, the text and the time so far, gone when the block ends; nothing
+    where there is no terminal, and one line a step on a terminal that cannot draw over its lines (TERM=dumb)."""
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
@@ -148,7 +165,7 @@ def waiting(first: str, *, quiet: bool = False) -> Iterator[ProgressListener]:
         return
     from rich.live import Live
 
-    display = TurnDisplay(first, shows_text=sys.stdout.isatty())
+    display = TurnDisplay(first, shows_text=shows_text and sys.stdout.isatty())
     with quiet_keys(), Live(display, console=target, refresh_per_second=12.5, transient=True):
         yield display.show
 

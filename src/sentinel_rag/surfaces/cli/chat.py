@@ -21,6 +21,7 @@ from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, print_result, waiting
+from sentinel_rag.surfaces.rendering.marks import found_alone
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.remembering import StoredConversation
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
 MEMORY_NOTICE = "memory:"
 
 
-def run(*, workspace: str | None, resume: str | None = None) -> int:
+def run(*, workspace: str | None, resume: str | None = None, only_found: bool = False) -> int:
     """Read questions until /quit or the end of input. A question that fails does not end the conversation. `resume` is
     the beginning of a kept conversation's id, empty for the last one."""
     settings = load_settings()
@@ -58,6 +59,7 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
             _welcome(workspace or (served[0] if served else None))
         client.workspace = workspace or client.workspace
         commands = ChatCommands(client, settings, state, served)
+        commands.only_found = only_found
         check = _still_there(settings, state) if zones is None else zones.check
         for line in _prompted(settings, commands) if interactive else _piped():
             text = line.strip()
@@ -68,9 +70,10 @@ def run(*, workspace: str | None, resume: str | None = None) -> int:
             try:
                 if text.startswith("/") and "\n" not in text:  # of a pasted text the first word is no command
                     commands.run(text)
-                elif (answer := _ask(text, client, check)) is not None:
-                    commands.last_answer = answer
-                    commands.pages = _print(answer, client.verbosity, paged=interactive)
+                elif (answer := _ask(text, client, check, shows_text=not commands.only_found)) is not None:
+                    shown, hidden = found_alone(answer) if commands.only_found else (answer, 0)
+                    commands.last_answer = shown
+                    commands.pages = _print(shown, client.verbosity, paged=interactive, hidden=hidden)
             except KeyboardInterrupt:
                 if not interactive:
                     raise
@@ -117,11 +120,11 @@ def _go_on(client: AgentClient, user: UserSession | None, session_id: str) -> No
     )
 
 
-def _ask(question: str, client: AgentClient, check: Callable[[], None]) -> Answer | None:
+def _ask(question: str, client: AgentClient, check: Callable[[], None], *, shows_text: bool) -> Answer | None:
     """The answer; None where there is none, which was told. `check` raises if no later question can be answered
     either: dead zones end the conversation, with the reason."""
     try:
-        with keeping_text() as keep, waiting("Thinking...") as progress:
+        with keeping_text(quiet=not shows_text) as keep, waiting("Thinking...", shows_text=shows_text) as progress:
             return client.ask(checked_question(question), keep(progress))
     except UsageError as error:
         report(error, as_json=False)
@@ -132,7 +135,7 @@ def _ask(question: str, client: AgentClient, check: Callable[[], None]) -> Answe
         return None
 
 
-def _print(answer: Answer, verbosity: Verbosity | None, *, paged: bool) -> AnswerPages | None:
+def _print(answer: Answer, verbosity: Verbosity | None, *, paged: bool, hidden: int) -> AnswerPages | None:
     """Print the answer: what the window holds of it, or in a pipe the whole."""
     shown, evidence = _shown(answer, verbosity), verbosity is Verbosity.FULL
     pages = None
@@ -140,9 +143,9 @@ def _print(answer: Answer, verbosity: Verbosity | None, *, paged: bool) -> Answe
         from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
         from sentinel_rag.surfaces.cli._render import console
 
-        pages = AnswerPages.begun(console(), shown, evidence=evidence)
+        pages = AnswerPages.begun(console(), shown, evidence=evidence, hidden=hidden)
     else:
-        print_result(shown, as_json=False, evidence=evidence)
+        print_result(shown, as_json=False, evidence=evidence, hidden=hidden)
     print(flush=True)
     return pages
 

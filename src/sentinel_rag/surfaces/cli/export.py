@@ -22,7 +22,7 @@ from sentinel_rag.assembly.conversations import kept_conversations
 from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.assembly.zones import journal_reader
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
-from sentinel_rag.contracts.handles import fill_in, handles_in
+from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
@@ -145,8 +145,10 @@ def _revealed(settings: Settings, conversation_id: str, turns: list[Json]) -> li
             "Hidden values are the Interceptor's to show, and none runs that knows you.",
             next_step="Run sentinel up, or with SENTINEL_URL set SENTINEL_USER_KEY; or leave out --reveal.",
         )
-    filled: list[Json] = fill_in(turns, user.values(conversation_id, handles))
-    return filled
+    values = user.values(conversation_id, handles)
+    return [
+        {**fill_in(turn, values), "answer": turn["answer"] and fill_in_answer(turn["answer"], values)} for turn in turns
+    ]
 
 
 def _records(settings: Settings, session_id: str, notes: list[str]) -> tuple[list[Mapping[str, Any]], str]:
