@@ -9,7 +9,6 @@ import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
 
-from sentinel_rag.contracts.evidence import REMOVED
 from sentinel_rag.contracts.handles import fill_in, handles_in, placeholder
 from sentinel_rag.surfaces.web.turns import Event, LiveTurn
 from sentinel_rag.surfaces.web.turns.events import answer_events, pieces
@@ -20,7 +19,7 @@ PARTS = st.one_of(
     st.sampled_from(
         [
             *(". ", "! ", "? ", "\n", "\n\n", " ", "3.5 ", "e.g. x", "⟦", "⟧"),
-            *(REMOVED, "⟦r1#/rows/0/Command. Line⟧", "⟦r12#/a b/1⟧"),
+            *("⟦r1#/rows/0/Command. Line⟧", "⟦r12#/a b/1⟧"),
             *("\r\n", "data: x\n\n", "event: done\nid: 9\n", "\u2028", "\x00"),
         ]
     ),
@@ -39,8 +38,6 @@ def test_the_pieces_of_a_text_are_the_text_and_cut_no_handle(text: str) -> None:
     # So a hidden value is drawn in the pieces exactly where it would be in the whole.
     values = dict.fromkeys(handles_in(text), "hidden")
     assert "".join(fill_in(found, values)) == fill_in(text, values)
-    notices = [word for word in text.replace(REMOVED, "\x01").split() if word == "\x01"]
-    assert [piece for piece in found if piece == REMOVED] == [REMOVED] * len(notices)
 
 
 @given(text=TEXTS, elapsed=st.floats(0, 100))

@@ -15,7 +15,6 @@ from urllib.parse import urlsplit
 import pytest
 from running_web import RunningWeb, running_web
 
-from sentinel_rag.contracts.evidence import REMOVED
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.records import RecordFile
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS
@@ -93,13 +92,47 @@ def test_the_longest_question_is_answered_however_it_is_written(web: RunningWeb)
     assert dana.post("/chat", raw).body["answer"] == words
 
 
-def test_the_notice_of_a_removed_sentence_is_an_event_of_its_own(web: RunningWeb) -> None:
-    dana = web.browser("dana-removal")
-    said = f"Three incidents. {REMOVED} All are open."
-    events = dana.events("POST", "/chat", {"message": f"say {said}"})
-    told = [(event["type"], event["data"]["text"]) for event in events if event["type"] in ("text", "removal")]
-    assert [text for kind, text in told if kind == "removal"] == [REMOVED]
-    assert "".join(text for _, text in told) == said
+CITED = (
+    "values_found 1 Incident <number=124> is <severity=High>.|not_found 0 <x=9999> is Low.|"
+    "contradicted 2 <number=125> is <severity=Low~Medium>."
+)
+
+
+@pytest.mark.requirement("CHAT-14")
+def test_what_the_check_says_of_a_sentence_is_told_with_it_and_kept(web: RunningWeb) -> None:
+    dana = web.browser("dana-cites")
+    events = dana.events("POST", "/chat", {"message": f"cite {CITED}"})
+    kinds = [event["type"] for event in events if event["type"] in ("text", "sentence", "withdrawn")]
+    assert kinds == ["text", "sentence"] * 3  # as it came, and not again at its end
+    told = [event["data"] for event in events if event["type"] == "sentence"]
+    assert [(each["text"], each["state"]) for each in told] == [
+        ("Incident 124 is High.", "values_found"),
+        ("9999 is Low.", "not_found"),
+        ("125 is Low.", "contradicted"),
+    ]
+    assert [(mark["pointer"], mark["value"]) for mark in told[2]["marks"]][1] == ("/rows/1/severity", "Medium")
+    turn_id = events[0]["data"]["turn_id"]
+    answer = dana.get(f"/turns/{turn_id}").body["answer"]
+    assert answer["sentences"] == told
+    assert all(answer["answer"][each["start"] : each["end"]] == each["text"] for each in told)
+    assert dana.events("GET", f"/turns/{turn_id}/events") == events
+
+
+def test_marks_move_with_the_hidden_values_that_a_person_may_see(web: RunningWeb) -> None:
+    dana = web.browser("dana-moves")
+    session_id = dana.ask("call read_alert")["session_id"]
+    place = "⟦r1#/rows/0/CommandLine⟧"
+    said = f"values_found 1 It ran <CommandLine={place}> on <Host=ws-01>.|own_words 0 Look at it.|not_found 1 <x=9> too."
+    events = dana.events("POST", "/chat", {"message": f"cite {said}", "session_id": session_id})
+    text = "".join(event["data"]["text"] for event in events if event["type"] == "text")
+    told = [event["data"] for event in events if event["type"] == "sentence"]
+    assert [text[each["start"] : each["end"]] for each in told] == [each["text"] for each in told]
+    assert [text[mark["start"] : mark["end"]] for each in told for mark in each["marks"]] == [HIDDEN, "ws-01", "9"]
+    turn_id = events[0]["data"]["turn_id"]
+    assert dana.get(f"/turns/{turn_id}").body["answer"]["sentences"] == told
+    assert dana.events("GET", f"/turns/{turn_id}/events") == events
+    [_, kept] = dana.get(f"/conversations/{session_id}").body["items"]
+    assert (kept["answer"]["answer"], kept["answer"]["sentences"]) == (text, told)
 
 
 @pytest.mark.requirement("CHAT-14")
@@ -308,11 +341,11 @@ def test_what_is_wrong_with_a_body_is_a_plain_sentence_and_the_next_step_names_t
 def test_text_comes_while_the_agent_still_writes_and_is_told_once(web: RunningWeb) -> None:
     dana = web.browser("dana-writes")
     web.analyst.release.clear()
-    question = f"write Three are open. {REMOVED}|...| The last one is 40."
+    question = "write Three are open.| One is High.|...| The last one is 40."
     stream = Stream(dana, "POST", "/chat", {"message": question})
     begun = stream.read(4)
     stream.drop()
-    assert [event["type"] for event in begun] == ["started", "status", "text", "removal"]
+    assert [event["type"] for event in begun] == ["started", "status", "text", "text"]
     web.analyst.release.set()
     turn_id = begun[0]["data"]["turn_id"]
     rest = Stream(dana, "GET", f"/turns/{turn_id}/events", after=4)
@@ -320,7 +353,7 @@ def test_text_comes_while_the_agent_still_writes_and_is_told_once(web: RunningWe
     rest.drop()
     assert [event["type"] for event in events[4:]] == ["text", "done"]
     text = "".join(event["data"]["text"] for event in events[2:-1])
-    assert text == f"Three are open. {REMOVED} The last one is 40."
+    assert text == "Three are open. One is High. The last one is 40."
     assert dana.get(f"/turns/{turn_id}").body["answer"]["answer"] == text
 
 

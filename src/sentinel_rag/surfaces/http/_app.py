@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from contextlib import asynccontextmanager
 from hmac import compare_digest
 from typing import Annotated
@@ -175,8 +175,8 @@ class _Turns:
             await self._analyst.delete(session_id)
 
     async def stream(self, asked: ChatRequest, session_id: str) -> AsyncIterator[bytes]:
-        """`progress`, `text` and `withdrawn` as they come, then `answer`, whose text begins with what came as `text`
-        since it was last withdrawn."""
+        """`progress`, `text`, `sentences` and `withdrawn` as they come, then `answer`, whose text begins with what came
+        as `text` since it was last withdrawn."""
         # Without a bound, since no text may be lost: an answer's text has one.
         send, receive = anyio.create_memory_object_stream[bytes](math.inf)
         written = Written()
@@ -184,8 +184,9 @@ class _Turns:
         def listen(progress: Progress) -> None:
             written.hear(progress)
             waiting = send.statistics().current_buffer_used
-            if progress.written or progress.withdrawn or waiting < MOST_WAITING:
-                send.send_nowait(_progress_event(progress))  # a reader that is slower misses a status line, no more
+            if progress.written or progress.withdrawn or progress.sentences or waiting < MOST_WAITING:
+                for event in _progress_events(progress):  # a reader that is slower misses a status line, no more
+                    send.send_nowait(event)
 
         async def work() -> None:
             async with send:
@@ -200,13 +201,16 @@ class _Turns:
                 yield line
 
 
-def _progress_event(progress: Progress) -> bytes:
+def _progress_events(progress: Progress) -> Iterator[bytes]:
     told: dict[str, object] = {"text": progress.text, "elapsed_s": round(progress.elapsed_s, 3)}
     if progress.withdrawn:
-        return _event("withdrawn", told)
+        yield _event("withdrawn", told)
     if progress.written:
-        return _event("text", told | {"text": progress.written})
-    return _event("progress", told if progress.tool is None else told | {"tool": progress.tool.to_dict()})
+        yield _event("text", told | {"text": progress.written})
+    if progress.sentences:
+        yield _event("sentences", told | {"sentences": [each.to_dict() for each in progress.sentences]})
+    if not (progress.withdrawn or progress.written or progress.sentences):
+        yield _event("progress", told if progress.tool is None else told | {"tool": progress.tool.to_dict()})
 
 
 def _refuse(request: Request, token: str) -> Response | None:

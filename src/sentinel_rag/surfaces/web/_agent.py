@@ -30,7 +30,7 @@ class Agent:
         self._connections = connections
 
     async def ask(self, body: dict[str, Any]) -> AsyncIterator[tuple[str, Any]]:
-        """The events of `POST /chat`: `progress`, `text` and `withdrawn` any number of times, then `answer`."""
+        """The events of `POST /chat`: `progress`, `text`, `sentences` and `withdrawn` as they come, then `answer`."""
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=10, sock_read=READ_TIMEOUT_S)
         headers = {**self._headers, "Accept": "text/event-stream", "Content-Type": "application/json"}
         if (place := traceparent()) is not None:  # what the person's own program began

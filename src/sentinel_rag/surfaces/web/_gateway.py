@@ -6,7 +6,7 @@ What the Interceptor refuses is passed on in its own words; this surface adds no
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 from urllib.parse import quote
 
@@ -65,11 +65,13 @@ class Gateway:
             raise refused(status, body)
         return body
 
-    async def reveal(self, key: str, session_id: str, value: Any) -> Any:
+    async def reveal(
+        self, key: str, session_id: str, value: Any, fill: Callable[[Any, Mapping[str, Any]], Any] = fill_in
+    ) -> Any:
         """A JSON value with the hidden values in it that this person may see; the others stay placeholders, and all do
-        where the session is not there any more."""
+        where the session is not there any more. An answer is filled by `fill_in_answer`."""
         found = await self.values(key, session_id, handles_in(value))
-        return fill_in(value, found) if found else value
+        return fill(value, found) if found else value
 
     async def values(self, key: str, session_id: str, handles: Sequence[str]) -> dict[str, Any]:
         """The hidden values that this person may see, by handle; none where the session is not there any more."""

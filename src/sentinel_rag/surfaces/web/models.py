@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BaseModel, ConfigDict, Field, field_validator
 
 from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.contracts.evidence import CitedBy, SentenceState
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 
 ID = r"^[A-Za-z0-9_-]{8,64}$"
@@ -63,6 +64,40 @@ class Refusal(BaseModel):
     next_step: str = Field(default="", examples=["List those that there are."])
 
 
+class CitationAnswered(BaseModel):
+    """A row of the result of a call, or with an empty `pointer` the whole of it."""
+
+    ref: str = Field(examples=["c1.3"])
+    call_id: str
+    tool: str = Field(examples=["query_incidents"])
+    pointer: str = Field(examples=["/rows/2"])
+
+
+class MarkAnswered(BaseModel):
+    """A literal, `answer[start:end]` in characters (code points), and the cell that it was compared with, if any."""
+
+    start: int
+    end: int
+    found: bool
+    call_id: str
+    pointer: str = Field(examples=["/rows/2/severity"])
+    value: Any
+
+
+class SentenceAnswered(BaseModel):
+    """A sentence, list item, heading or table row: `answer[start:end]` in characters (code points). A state says what
+    comparing gave, and never that a sentence is true: a citation proves values and not verbs."""
+
+    start: int
+    end: int
+    text: str
+    state: SentenceState
+    reason: str = Field(description="For a person: what was not found, or what the cited cell says instead.")
+    citations: list[CitationAnswered]
+    marks: list[MarkAnswered]
+    cited_by: CitedBy
+
+
 class ChatAnswer(BaseModel):
     """An answer: facts first, then what it rests on. `answer` is Markdown without links, images or HTML."""
 
@@ -78,6 +113,9 @@ class ChatAnswer(BaseModel):
     tools: list[dict[str, Any]]
     coverage: list[dict[str, Any]]
     evidence: list[dict[str, Any]]
+    sentences: list[SentenceAnswered] = Field(
+        description="The parts of `answer` in their order, each with what was found when code compared it."
+    )
     duration_ms: float
 
 

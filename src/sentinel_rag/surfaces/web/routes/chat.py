@@ -6,7 +6,7 @@ saw and misses nothing.
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from functools import partial
 from typing import Annotated, Any
 
@@ -15,6 +15,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Header, Path, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
+from sentinel_rag.contracts.handles import fill_in_answer, handles_in
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import SignIn
 from sentinel_rag.surfaces.web._access import Analyst, Parts
@@ -22,6 +23,7 @@ from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, not_found, too_often
 from sentinel_rag.surfaces.web.models import ID, ChatAnswer, ChatRequest
 from sentinel_rag.surfaces.web.turns import Asked, Event, Turn, TurnState
+from sentinel_rag.surfaces.web.turns.events import filled
 
 KEEP_ALIVE_S = 15.0
 ELSEWHERE_S = 15.0
@@ -92,7 +94,7 @@ async def show(turn_id: TurnId, sign_in: Analyst, web: Parts) -> dict[str, Any]:
     found = await anyio.to_thread.run_sync(partial(web.record.find, turn.conversation_id, turn.user_id))
     key = await web.key_of(sign_in.account, Scope.USER)
     session_id = turn.conversation_id if found is None else found.session_id
-    return {**told, "written": await web.gateway.reveal(key, session_id, told["written"])}
+    return {**told, **await shown_beginning(web, key, session_id, told)}
 
 
 @router.get(
@@ -155,8 +157,17 @@ async def _shown(web: Web, sign_in: SignIn, turn: Turn) -> dict[str, Any]:
     """The answer of a turn with the hidden values that this person may see."""
     assert turn.answer is not None
     key = await web.key_of(sign_in.account, Scope.USER)
-    shown: dict[str, Any] = await web.gateway.reveal(key, str(turn.answer["session_id"]), dict(turn.answer))
-    return {**shown, "session_id": turn.conversation_id}
+    shown: dict[str, Any] = await web.gateway.reveal(
+        key, str(turn.answer["session_id"]), dict(turn.answer), fill_in_answer
+    )
+    return {"sentences": [], **shown, "session_id": turn.conversation_id}  # one of an earlier version has none
+
+
+async def shown_beginning(web: Web, key: str, session_id: str, told: Mapping[str, Any]) -> dict[str, Any]:
+    """What was written of a turn without an answer, with the hidden values that the person may see."""
+    written = {"answer": told["written"], "sentences": told["written_sentences"]}
+    shown = await web.gateway.reveal(key, session_id, written, fill_in_answer)
+    return {"written": shown["answer"], "written_sentences": shown["sentences"]}
 
 
 async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Response:
@@ -173,9 +184,8 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
     told = turn.events
     if turn.answer is not None:
         key = await web.key_of(sign_in.account, Scope.USER)
-        plain = [[event.type, event.data] for event in told]
-        shown = await web.gateway.reveal(key, str(turn.answer["session_id"]), plain)
-        told = tuple(Event(kind, data) for kind, data in shown)
+        handles = handles_in([dict(event.data) for event in told])
+        told = tuple(filled(told, await web.gateway.values(key, str(turn.answer["session_id"]), handles)))
     elif not told:  # the surface ended amid this turn
         told = (Event("error", _failure(turn).body()),)
     if after >= len(told):

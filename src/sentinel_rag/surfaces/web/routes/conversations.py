@@ -10,6 +10,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Path, Query
 from starlette.responses import Response
 
+from sentinel_rag.contracts.handles import fill_in_answer
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import SignIn
@@ -18,6 +19,7 @@ from sentinel_rag.surfaces.web._access import Analyst, Parts
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import not_found
 from sentinel_rag.surfaces.web.models import ID, Clear, Rename
+from sentinel_rag.surfaces.web.routes.chat import shown_beginning
 from sentinel_rag.surfaces.web.turns import Conversation
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
@@ -56,10 +58,10 @@ async def show(
     for turn in turns:
         told = turn.to_dict()
         if turn.answer is not None:
-            answer = await web.gateway.reveal(key, str(turn.answer["session_id"]), told["answer"])
+            answer = await web.gateway.reveal(key, str(turn.answer["session_id"]), told["answer"], fill_in_answer)
             told["answer"] = {**answer, "session_id": session_id}
         else:
-            told["written"] = await web.gateway.reveal(key, found.session_id, told["written"])
+            told |= await shown_beginning(web, key, found.session_id, told)
         shown.append(told)
     return {**found.to_dict(), "items": shown, "next_after": turns[-1].number if turns else after}
 
@@ -85,7 +87,7 @@ async def export(
     for turn in turns:
         answer = turn.answer
         if answer is not None and reveal:
-            answer = await web.gateway.reveal(key, str(answer["session_id"]), dict(answer))
+            answer = await web.gateway.reveal(key, str(answer["session_id"]), dict(answer), fill_in_answer)
         outcome = turn.state.value if answer is None else str(answer["outcome"])
         told.append(ReportTurn(turn.number, turn.asked_at, turn.question, outcome, answer=answer))
     sessions = dict.fromkeys(str(turn.answer["session_id"]) for turn in turns if turn.answer is not None)

@@ -19,12 +19,20 @@ import anyio.abc
 import anyio.to_thread
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.contracts.evidence import Progress, Written
+from sentinel_rag.contracts.evidence import Progress, Sentence, Written
+from sentinel_rag.contracts.handles import handles_in
 from sentinel_rag.surfaces.http import SessionLocks
 from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._gateway import Gateway
 from sentinel_rag.surfaces.web._problems import Problem, not_found, problem_of
-from sentinel_rag.surfaces.web.turns.events import Event, answer_events, progress_event, written_events
+from sentinel_rag.surfaces.web.turns.events import (
+    Event,
+    answer_events,
+    filled,
+    progress_event,
+    written_events,
+    written_in,
+)
 from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState
 from sentinel_rag.surfaces.web.turns.live import LiveTurn
 from sentinel_rag.surfaces.web.turns.record import ConversationRecord, RequestIdUsed
@@ -182,8 +190,8 @@ class TurnDesk:
                     await self._after_others(live)
                     answer = await self._answer(live, asked, conversation, written)
                     named = _named(answer, conversation.conversation_id)
-                    recorded = tuple(answer_events(named, live.turn_id, written.text))
-                    shown = await self._revealed(asked.key, str(answer["session_id"]), recorded)
+                    recorded = tuple(answer_events(named, live.turn_id, written))
+                    shown = await self._revealed(asked.key, str(answer["session_id"]), live.recorded, recorded)
                     state = TurnState.ANSWERED
         except (SentinelError, Problem) as error:
             problem = error if isinstance(error, Problem) else problem_of(error)
@@ -224,19 +232,24 @@ class TurnDesk:
         async for name, data in self._agent.ask(body):
             if name == "progress":
                 live.tell(progress_event(data))
-            elif name in ("text", "withdrawn"):
-                withdrawn = name == "withdrawn"
-                written.hear(Progress("", written="" if withdrawn else str(data["text"]), withdrawn=withdrawn))
-                told = tuple(written_events(data, withdrawn=withdrawn))
-                live.tell(*await self._revealed(asked.key, session_id, told), recorded=told)
+            elif name in ("text", "withdrawn", "sentences"):
+                text = str(data["text"]) if name == "text" else ""
+                sentences = tuple(map(Sentence.from_dict, data.get("sentences", ())))
+                written.hear(Progress("", written=text, withdrawn=name == "withdrawn", sentences=sentences))
+                told = tuple(written_events(name, data))
+                live.tell(*await self._revealed(asked.key, session_id, live.recorded, told), recorded=told)
             elif name == "answer":
                 return dict(data)
         raise UnavailableError("The agent gave no answer.", next_step="Ask again.")
 
-    async def _revealed(self, key: str, session_id: str, events: Sequence[Event]) -> tuple[Event, ...]:
-        """The events with the hidden values in them that the person may see."""
-        shown = await self._gateway.reveal(key, session_id, [[event.type, event.data] for event in events])
-        return tuple(Event(kind, data) for kind, data in shown)
+    async def _revealed(
+        self, key: str, session_id: str, before: Sequence[Event], events: Sequence[Event]
+    ) -> tuple[Event, ...]:
+        """The events, which come behind `before`, with the hidden values in them that the person may see."""
+        text = written_in(before) if any(event.type == "sentence" for event in events) else ""
+        handles = handles_in([text, *(dict(event.data) for event in events)])
+        values = await self._gateway.values(key, session_id, handles)
+        return tuple(filled(events, values, text)) if values else tuple(events)
 
     async def _keep(
         self, live: LiveTurn, state: TurnState, answer: Mapping[str, Any] | None, events: tuple[Event, ...]

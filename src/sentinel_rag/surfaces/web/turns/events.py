@@ -1,7 +1,7 @@
 """The events of one turn, as values and as server-sent bytes.
 
-What arrives as `text` is what the answer says, checked by the agent before: the pieces since the last `withdrawn` put
-together, with the notices of removed sentences in their places, are the answer's text.
+What arrives as `text` is what the answer says: the pieces since the last `withdrawn` put together. A `sentence` tells
+what the check says of a part of it; a later one of the same place takes its place.
 """
 
 from __future__ import annotations
@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.contracts.evidence import REMOVED
+from sentinel_rag.contracts.evidence import Written
+from sentinel_rag.contracts.handles import fill_in, fill_in_answer
 
 TYPES = (
     "started",
@@ -20,7 +21,7 @@ TYPES = (
     "tool.started",
     "tool.finished",
     "text",
-    "removal",
+    "sentence",
     "withdrawn",
     "table",
     "evidence",
@@ -30,7 +31,6 @@ TYPES = (
 LAST = ("done", "error")
 """Exactly one of these ends each turn."""
 
-_NOTICE = re.compile(rf"(?<!\S)({re.escape(REMOVED)})(?!\S)")
 _SENTENCE = re.compile(r"(?:⟦[^⟦⟧]*⟧|[^⟦\n]|⟦)*?(?:(?<=[.!?])[ \t]+(?=\S)|\n+|\Z)")
 
 
@@ -59,22 +59,28 @@ def progress_event(told: Mapping[str, Any]) -> Event:
     return Event("tool.finished", {**line, **{name: tool[name] for name in ended}})
 
 
-def written_events(told: Mapping[str, Any], *, withdrawn: bool) -> Iterator[Event]:
-    """What the agent has written of an answer, or takes back of it."""
-    if withdrawn:
+def written_events(name: str, told: Mapping[str, Any]) -> Iterator[Event]:
+    """What the agent has written of an answer (`text`), checked of it (`sentences`), or takes back (`withdrawn`)."""
+    if name == "withdrawn":
         yield Event("withdrawn", {"text": told["text"], "elapsed_s": told["elapsed_s"]})
+    elif name == "sentences":
+        yield from (Event("sentence", sentence) for sentence in told["sentences"])
     else:
-        yield from _text_events(told["text"])
+        yield from (Event("text", {"text": piece}) for piece in pieces(told["text"]))
 
 
-def answer_events(answer: Mapping[str, Any], turn_id: str, written: str = "") -> Iterator[Event]:
-    """The events that tell a checked answer, in the order in which it is read; the last is `done`. `written` is what
-    was told of its text before, and is not told again."""
-    if answer["answer"].startswith(written):
-        yield from _text_events(answer["answer"][len(written) :])
-    else:
+def answer_events(answer: Mapping[str, Any], turn_id: str, written: Written | None = None) -> Iterator[Event]:
+    """The events that tell an answer, in the order in which it is read; the last is `done`. `written` is what was told
+    of it before, and is not told again."""
+    written = written or Written()
+    told = {sentence.start: sentence.to_dict() for sentence in written.sentences}
+    sentences = {sentence["start"]: sentence for sentence in answer.get("sentences", ())}
+    text = written.rest_of(answer["answer"])
+    if text is None or not told.keys() <= sentences.keys():
         yield Event("withdrawn", {"text": "The answer is another one...", "elapsed_s": answer["duration_ms"] / 1e3})
-        yield from _text_events(answer["answer"])
+        text, told = answer["answer"], {}
+    yield from (Event("text", {"text": piece}) for piece in pieces(text))
+    yield from (Event("sentence", each) for start, each in sentences.items() if told.get(start) != each)
     for table in answer["tables"]:
         yield Event("table", table)
     for number, piece in enumerate(answer["evidence"], 1):
@@ -89,21 +95,33 @@ def written_in(events: Iterable[Event]) -> str:
     for event in events:
         if event.type == "withdrawn":
             text = ""
-        elif event.type in ("text", "removal"):
+        elif event.type == "text":
             text += str(event.data["text"])
     return text
 
 
-def _text_events(text: str) -> Iterator[Event]:
-    for piece in pieces(text):
-        yield Event("removal" if piece.strip() == REMOVED else "text", {"text": piece})
+def sentences_in(events: Iterable[Event]) -> list[Mapping[str, Any]]:
+    """What events tell of the sentences of that text."""
+    found: dict[int, Mapping[str, Any]] = {}
+    for event in events:
+        if event.type == "withdrawn":
+            found = {}
+        elif event.type == "sentence":
+            found[event.data["start"]] = event.data
+    return list(found.values())
+
+
+def filled(events: Iterable[Event], values: Mapping[str, Any], text: str = "") -> Iterator[Event]:
+    """The events with known hidden values in them. Sentences move with the text; `text` is what stands before it."""
+    for event in events:
+        if event.type == "sentence":
+            yield Event("sentence", fill_in_answer({"answer": text, "sentences": [event.data]}, values)["sentences"][0])
+            continue
+        text = "" if event.type == "withdrawn" else text + (event.data["text"] if event.type == "text" else "")
+        yield Event(event.type, fill_in(event.data, values))
 
 
 def pieces(text: str) -> Iterator[str]:
-    """`text` in sentences and lines, with nothing lost between them. The notice of a removed sentence is a piece of its
-    own. No word is cut, and no placeholder: what stands beside one decides whether its value may be drawn."""
-    for part in _NOTICE.split(text):
-        if part == REMOVED:
-            yield part
-        else:
-            yield from (match[0] for match in _SENTENCE.finditer(part) if match[0])
+    """`text` in sentences and lines, with nothing lost between them. No word is cut, and no placeholder: what stands
+    beside one decides whether its value may be drawn."""
+    yield from (match[0] for match in _SENTENCE.finditer(text) if match[0])

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
-from sentinel_rag.surfaces.web.turns.events import Event, written_in
+from sentinel_rag.surfaces.web.turns.events import Event, sentences_in, written_in
 
 MAX_TITLE = 80
 
@@ -71,6 +71,7 @@ class Turn:
             "asked_at": self.asked_at,
             "answer": None if self.answer is None else dict(self.answer),
             "written": written_in(self.events) if self.answer is None else None,
+            "written_sentences": sentences_in(self.events) if self.answer is None else None,
         }
 
 
