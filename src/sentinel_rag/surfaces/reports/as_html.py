@@ -9,16 +9,14 @@ import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from sentinel_rag.surfaces.rendering import html_text, markdown_html
+from sentinel_rag.surfaces.rendering import html_text, marked_html
+from sentinel_rag.surfaces.rendering.marks import Note
 from sentinel_rag.surfaces.reports import words
 from sentinel_rag.surfaces.reports.charts import svg
 from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
-from sentinel_rag.surfaces.reports.model import EvidenceRow, Facts, HandOver, Line
+from sentinel_rag.surfaces.reports.model import EvidenceRow, Facts, HandOver
 from sentinel_rag.surfaces.reports.moments import both
 from sentinel_rag.surfaces.reports.recorded import plain
-
-_OPEN, _CLOSE = "\ue000", "\ue001"
-"""Stand around evidence numbers while Markdown is read; where a text of others holds them they become escapes."""
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--quiet:#57606a;--line:#d0d7de;
@@ -34,6 +32,8 @@ dl{display:grid;grid-template-columns:max-content 1fr;gap:.15rem 1rem}dt{color:v
 th{white-space:nowrap}th,td{border:1px solid var(--line);padding:.3rem .5rem;text-align:left;vertical-align:top}
 .quiet{color:var(--quiet);font-size:.9rem}.warn{color:var(--warn);font-weight:600}
 a{color:var(--bar)}.chart{width:100%;max-width:760px;font-size:13px}.chart text{fill:var(--ink)}
+u{text-decoration:none}u.found{text-decoration:underline var(--bar) 2px}
+u.missing,u.other{text-decoration:underline wavy var(--warn) 1px}
 .chart .label{text-anchor:end}.chart .bar{fill:var(--bar)}:target{outline:2px solid var(--bar)}
 @media print{body{max-width:none;padding:0;font-size:11pt}h2,h3{break-after:avoid}tr,svg{break-inside:avoid}
 :root{--ink:#000;--paper:#fff;--quiet:#444;--line:#999;--bar:#333}.scroll{overflow:visible}}
@@ -60,7 +60,10 @@ def _body(report: HandOver) -> Iterator[str]:
     for label, text in words.head_lines(report):
         marked = ' class="warn"' if label == "Note" or text.startswith("REVEALED") else ""
         yield f"<dt>{html_text(label)}</dt><dd{marked}>{html_text(text)}</dd>\n"
-    yield f'</dl>\n<p class="quiet">{html_text(words.HUMAN)}</p>\n<h2>Facts</h2>\n'
+    yield f'</dl>\n<p class="quiet">{html_text(words.HUMAN)}</p>\n'
+    if any(fact.sentences for fact in report.facts):
+        yield f'<p class="quiet">{html_text(words.MARKS)}</p>\n'
+    yield "<h2>Facts</h2>\n"
     if not report.facts:
         yield f"<p>{words.NO_FACTS}</p>\n"
     for fact in report.facts:
@@ -119,7 +122,9 @@ def _facts(fact: Facts, zone: str) -> Iterator[str]:
     yield f"<h3>{fact.turn}. {html_text(fact.question)}</h3>\n"
     came_of_it = words.outcome_words(fact.outcome)
     yield f'<p class="quiet">{html_text(both(fact.asked_at, zone))}, {html_text(came_of_it)}</p>\n'
-    yield _referred(markdown_html("\n".join(map(_marked, fact.lines))))
+    yield marked_html(fact.said, _note)
+    if told := words.counted(fact):
+        yield f'<p class="quiet">{html_text(told)}</p>\n'
     for table in fact.tables:
         if table.title:
             yield f"<p>{html_text(table.title)}</p>\n"
@@ -135,25 +140,15 @@ def _facts(fact: Facts, zone: str) -> Iterator[str]:
         yield "".join(f'<p class="quiet">{html_text(line)}</p>\n' for line in fact.footnote)
 
 
-def _marked(line: Line) -> str:
-    """The line with its numbers behind it, within the last cell where it is a row of a table."""
-    text = line.text.replace(_OPEN, "\\ue000").replace(_CLOSE, "\\ue001")
-    if not line.evidence:
-        return text
-    mark = f" {_OPEN}{','.join(line.evidence)}{_CLOSE}"
-    bare = text.rstrip()
-    return f"{bare[:-1]}{mark} |" if bare.startswith("|") and bare.endswith("|") else text + mark
-
-
-def _referred(html: str) -> str:
-    head, *parts = html.split(_OPEN)
-    written = [head]
-    for part in parts:
-        numbers, _, rest = part.partition(_CLOSE)
-        known = numbers.split(",")
-        more = f", and {len(known) - MOST_SHOWN} more" if len(known) > MOST_SHOWN else ""
-        written.append(f'<span class="quiet">({", ".join(map(_reference, known[:MOST_SHOWN]))}{more})</span>{rest}')
-    return "".join(written)
+def _note(note: Note, below: bool) -> str:
+    """What stands behind a sentence, or below a table for one of its rows."""
+    if below:
+        return f'<span class="warn">{note.sign} {html_text(f"{note.about}: {note.reason}")}</span>'
+    said = f" ({html_text(note.reason)})" if note.reason else ""
+    sign = f' <span class="warn">{note.sign}{said}</span>' if note.sign else ""
+    more = f", and {len(note.sources) - MOST_SHOWN} more" if len(note.sources) > MOST_SHOWN else ""
+    numbers = ", ".join(map(_reference, note.sources[:MOST_SHOWN]))
+    return (f' <span class="quiet">({numbers}{more})</span>' if numbers else "") + sign
 
 
 def _reference(number: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 
 from sentinel_rag.surfaces.rendering import markdown_line
+from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
 from sentinel_rag.surfaces.reports import words
 from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
 from sentinel_rag.surfaces.reports.model import Facts, HandOver
@@ -25,6 +26,8 @@ def _parts(report: HandOver) -> Iterator[str]:
     yield f"# {words.TITLE}\n"
     yield from (f"- **{label}**: {markdown_line(text)}" for label, text in words.head_lines(report))
     yield f"\n_{words.HUMAN}_\n"
+    if any(fact.sentences for fact in report.facts):
+        yield f"_{words.MARKS}_\n"
     yield "## Facts\n"
     if not report.facts:
         yield words.NO_FACTS + "\n"
@@ -83,8 +86,9 @@ def _parts(report: HandOver) -> Iterator[str]:
 def _facts(fact: Facts, zone: str) -> Iterator[str]:
     yield f"### {fact.turn}. {markdown_line(fact.question)}\n"
     yield f"_{markdown_line(both(fact.asked_at, zone))}, {markdown_line(words.outcome_words(fact.outcome))}_\n"
-    lines = [f"{markdown_line(line.text) or '&nbsp;'}{_references(line.evidence)}" for line in fact.lines]
-    yield "\\\n".join(lines) + "\n"
+    yield "\\\n".join(_lines(fact.said)) + "\n"
+    if told := words.counted(fact):
+        yield f"_{markdown_line(told)}_\n"
     for table in fact.tables:
         if table.title:
             yield f"{markdown_line(table.title)}\n"
@@ -92,6 +96,38 @@ def _facts(fact: Facts, zone: str) -> Iterator[str]:
         yield _table((*table.columns, "evidence"), rows, "")
     yield from (f"- {markdown_line(line)}" for line in fact.footnote)
     yield ""
+
+
+def _lines(said: Marked) -> Iterator[str]:
+    """The lines of an answer, with what was found in bold and the notes behind their sentences."""
+    first = len(said.text) - len(said.text.lstrip())
+    notes = list(said.notes)
+    at = first
+    for line in said.text.strip().split("\n"):
+        end = at + len(line)
+        written = ""
+        while at < end or (notes and notes[0].at <= end):
+            until = max(at, min(end, notes[0].at)) if notes and notes[0].at <= end else end
+            written += "".join(_piece(*piece) for piece in said.pieces(at, until))
+            at = until
+            if notes and notes[0].at <= at:
+                written += _note(notes.pop(0))
+        yield written.strip() or "&nbsp;"
+        at = end + 1
+
+
+def _piece(text: str, seen: Seen | None) -> str:
+    inner = markdown_line(text)
+    # Between a letter and a sign a viewer takes stars for text.
+    if seen is Seen.FOUND and text[:1].isalnum() and text[-1:].isalnum():
+        inner = f"**{inner}**"
+    before, after = (" " * (len(text) - len(cut)) for cut in (text.lstrip(), text.rstrip()))
+    return f"{before}{inner}{after if text.strip() else ''}"
+
+
+def _note(note: Note) -> str:
+    said = f" **{note.sign}** _{markdown_line(note.reason)}_" if note.sign else ""
+    return _references(note.sources) + said
 
 
 def _references(numbers: Sequence[str]) -> str:

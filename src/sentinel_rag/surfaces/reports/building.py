@@ -6,8 +6,10 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
+from sentinel_rag.contracts.evidence import Sentence
+from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, reason_of
 from sentinel_rag.surfaces.reports.charts import charts_of
-from sentinel_rag.surfaces.reports.evidence_rows import lines_of, numbered, table_of
+from sentinel_rag.surfaces.reports.evidence_rows import NumberedEvidence, numbered, said_in, sentences_of, table_of
 from sentinel_rag.surfaces.reports.model import (
     Action,
     Call,
@@ -17,6 +19,7 @@ from sentinel_rag.surfaces.reports.model import (
     Head,
     Moment,
     ReportTurn,
+    Stated,
 )
 from sentinel_rag.surfaces.reports.open_ends import open_questions
 from sentinel_rag.surfaces.reports.recorded import actions_of, plain, waiting
@@ -31,7 +34,7 @@ def hand_over(head: Head, turns: Sequence[ReportTurn], records: Sequence[Mapping
     """The report of `turns`; `records` are those of the session and its approvals, oldest first, in the form of
     `sentinel audit show --json` (none where the person may not read them)."""
     evidence = numbered(turns)
-    facts = tuple(_facts(turn, evidence.pieces[turn.number]) for turn in turns)
+    facts = tuple(_facts(turn, evidence) for turn in turns)
     actions = actions_of(records, turns)
     return HandOver(
         head=head,
@@ -47,18 +50,24 @@ def hand_over(head: Head, turns: Sequence[ReportTurn], records: Sequence[Mapping
     )
 
 
-def _facts(turn: ReportTurn, pieces: Sequence[tuple[str, str]]) -> Facts:
+def _facts(turn: ReportTurn, evidence: NumberedEvidence) -> Facts:
     answer = turn.answer or {}
-    text = str(answer.get("answer", turn.text)).strip()
     return Facts(
         turn.number,
         turn.asked_at,
         turn.question,
         turn.outcome,
-        lines_of(text, pieces) if text else (),
-        tuple(table_of(table, pieces) for table in answer.get("tables", ())),
+        said_in(turn, evidence),
+        tuple(_stated(each, turn.number, evidence) for each in sentences_of(turn)),
+        tuple(table_of(table, evidence.pieces[turn.number]) for table in answer.get("tables", ())),
         tuple(map(str, answer.get("footnote", ()))),
     )
+
+
+def _stated(sentence: Sentence, turn: int, evidence: NumberedEvidence) -> Stated:
+    numbers = (evidence.numbers[turn, cited.call_id, cited.pointer] for cited in sentence.citations)
+    said = " ".join(sentence.text.split())
+    return Stated(said, STATE_WORDS[sentence.state], reason_of(sentence), tuple(dict.fromkeys(numbers)))
 
 
 def _timeline(

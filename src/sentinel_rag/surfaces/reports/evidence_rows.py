@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
-from sentinel_rag.surfaces.reports.model import EvidenceRow, Line, ReportTable, ReportTurn
+from sentinel_rag.contracts.evidence import Sentence
+from sentinel_rag.surfaces.rendering import safe
+from sentinel_rag.surfaces.rendering.marks import Marked, Note, marked, sources_of
+from sentinel_rag.surfaces.reports.model import EvidenceRow, ReportTable, ReportTurn
 
 MOST_SHOWN = 8
 """Numbers behind one line; a count may rest on hundreds of rows, which all stand in the list of evidence."""
@@ -15,41 +18,64 @@ MOST_SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class NumberedEvidence:
-    """`rows` of all turns; `pieces` of one turn: the text of each atom with the number of its row."""
+    """`rows` of all turns; `pieces` of one turn: the text of each value with the number of its row; `numbers` by turn,
+    call and place."""
 
     rows: tuple[EvidenceRow, ...]
     pieces: Mapping[int, Sequence[tuple[str, str]]]
+    numbers: Mapping[tuple[int, str, str], str]
 
 
 def numbered(turns: Sequence[ReportTurn]) -> NumberedEvidence:
     """Every row that an answer rests on, `E1` on, in the order of the answers."""
     rows: list[EvidenceRow] = []
+    numbers: dict[tuple[int, str, str], str] = {}
     pieces: dict[int, list[tuple[str, str]]] = {}
     for turn in turns:
         answer = turn.answer or {}
         audit_ids = {trace["call_id"]: trace["audit_id"] for trace in answer.get("tools", ())}
-        found: dict[tuple[str, str], list[Mapping[str, Any]]] = {}
-        for piece in answer.get("evidence", ()):
-            found.setdefault((piece["call_id"], piece["pointer"].rpartition("/")[0]), []).append(piece)
+        found: dict[tuple[str, str], _Row] = {}
+        for source in sources_of(sentences_of(turn)):
+            cited = source.citation
+            found[cited.call_id, cited.pointer] = _Row(cited.tool, dict(source.cells))
         pieces[turn.number] = []
-        for (call_id, place), same in found.items():
+        for piece in answer.get("evidence", ()):
+            place, _, name = piece["pointer"].rpartition("/")
+            row = found.setdefault((piece["call_id"], place), _Row(piece["tool"]))
+            row.fields[name.replace("~1", "/").replace("~0", "~")] = piece["value"]
+            row.texts.append(str(piece["text"]))
+        for (call_id, place), row in found.items():
             number = f"E{len(rows) + 1}"
-            fields = {_name(piece["pointer"]): piece["value"] for piece in same}
             audit_id = str(audit_ids.get(call_id, ""))
-            rows.append(
-                EvidenceRow(number, turn.number, same[0]["tool"], call_id, audit_id, place, tuple(fields.items()))
-            )
-            pieces[turn.number] += [(str(piece["text"]), number) for piece in same]
-    return NumberedEvidence(tuple(rows), pieces)
+            fields = tuple(row.fields.items())
+            rows.append(EvidenceRow(number, turn.number, row.tool, call_id, audit_id, place, fields))
+            numbers[turn.number, call_id, place] = number
+            pieces[turn.number] += [(text, number) for text in row.texts]
+    return NumberedEvidence(tuple(rows), pieces, numbers)
 
 
-def lines_of(text: str, pieces: Sequence[tuple[str, str]]) -> tuple[Line, ...]:
-    """The lines of an answer, each with the numbers of what it states."""
-    words = [(re.compile(rf"(?<!\w){re.escape(piece)}(?!\w)"), piece, number) for piece, number in pieces if piece]
-    return tuple(
-        Line(line, tuple(dict.fromkeys(number for word, piece, number in words if piece in line and word.search(line))))
-        for line in text.split("\n")
-    )
+def sentences_of(turn: ReportTurn) -> tuple[Sentence, ...]:
+    """What the check says of the answer's sentences; nothing of an answer that was kept before they were compared."""
+    return tuple(map(Sentence.from_dict, (turn.answer or {}).get("sentences", ())))
+
+
+def said_in(turn: ReportTurn, evidence: NumberedEvidence) -> Marked:
+    """The text of the answer with the numbers of what it rests on: behind each sentence, and where sentences were not
+    compared behind each line that holds a value of the evidence."""
+    text = str((turn.answer or {}).get("answer", turn.text))
+    if sentences := sentences_of(turn):
+        return marked(text, sentences, lambda cited: evidence.numbers[turn.number, cited.call_id, cited.pointer])
+    pieces = evidence.pieces[turn.number]
+    named = [(safe(piece), number) for piece, number in pieces if piece]
+    words = [(re.compile(rf"(?<!\w){re.escape(piece)}(?!\w)"), piece, number) for piece, number in named]
+    notes: list[Note] = []
+    shown, at = safe(text), 0
+    for line in shown.split("\n"):
+        at += len(line) + 1
+        behind = (number for word, piece, number in words if piece in line and word.search(line))
+        if numbers := tuple(dict.fromkeys(behind)):
+            notes.append(Note(at - 1 - len(line) + len(line.rstrip()), numbers))
+    return Marked(shown, notes=tuple(notes))
 
 
 def table_of(table: Mapping[str, Any], pieces: Sequence[tuple[str, str]]) -> ReportTable:
@@ -68,5 +94,8 @@ def table_of(table: Mapping[str, Any], pieces: Sequence[tuple[str, str]]) -> Rep
     return ReportTable(str(table["title"]), tuple(map(str, table["columns"])), rows, tuple(behind))
 
 
-def _name(pointer: str) -> str:
-    return pointer.rpartition("/")[2].replace("~1", "/").replace("~0", "~")
+@dataclass(slots=True)
+class _Row:
+    tool: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)

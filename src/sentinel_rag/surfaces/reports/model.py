@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from sentinel_rag.surfaces.rendering.marks import Marked
+
 
 @dataclass(frozen=True, slots=True)
 class ReportTurn:
@@ -51,20 +53,22 @@ class EvidenceRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
-    """A line of an answer, and the evidence that stands behind it."""
-
-    text: str
-    evidence: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class ReportTable:
     """A table of an answer; `evidence` has one entry a row, empty where no single row of a result stands behind it."""
 
     title: str
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
+    evidence: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Stated:
+    """A sentence of an answer, what the check says of it, and the evidence that it cites."""
+
+    text: str
+    state: str
+    reason: str
     evidence: tuple[str, ...]
 
 
@@ -76,7 +80,9 @@ class Facts:
     asked_at: str
     question: str
     outcome: str
-    lines: tuple[Line, ...]
+    said: Marked
+    """The text of the answer; its sources are the numbers of evidence rows."""
+    sentences: tuple[Stated, ...]
     tables: tuple[ReportTable, ...]
     footnote: tuple[str, ...]
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.contracts.evidence import REMOVED, Outcome
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, WRONG, reason_of
+from sentinel_rag.surfaces.reports.evidence_rows import sentences_of
 from sentinel_rag.surfaces.reports.model import ReportTurn
 
 _ENDED = {
@@ -26,8 +28,10 @@ def open_questions(turns: Sequence[ReportTurn], waiting: Sequence[str]) -> tuple
             found.append(f"{named}: asked back, and not answered: {first}")
         elif turn.outcome in _ENDED:
             found.append(f"{named}: {_ENDED[turn.outcome]}" + (f": {first}" if first else "."))
-        if REMOVED in _text(turn):
-            found.append(f"{named}: a sentence was left out of its answer, because no result supported it.")
+        for sentence in sentences_of(turn):
+            if sentence.state in WRONG:
+                said = " ".join(sentence.text.split())
+                found.append(f"{named}: {STATE_WORDS[sentence.state]}: {said} ({reason_of(sentence)})")
         for coverage in (turn.answer or {}).get("coverage", ()):
             total, seen = coverage["rows_total"], coverage["rows_returned"]
             if coverage["partial"]:

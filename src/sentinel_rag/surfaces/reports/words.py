@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from sentinel_rag.surfaces.reports.model import HandOver
+from collections import Counter
+
+from sentinel_rag.surfaces.rendering.marks import STATE_WORDS
+from sentinel_rag.surfaces.reports.model import Facts, HandOver
 from sentinel_rag.surfaces.reports.moments import both
 
 TITLE = "Shift hand-over"
@@ -12,6 +15,10 @@ NO_ACTIONS = "No call changed or sent anything, and none was refused."
 NO_KNOWLEDGE = "No answer rests on a playbook or a past incident."
 NO_EVIDENCE = "No fact rests on a row."
 HUMAN = "A person must verify this report before acting on it. Texts in it may have been written by an attacker."
+MARKS = (
+    "Behind a sentence stand the numbers of the evidence that it cites; marked values were found there. ! is not "
+    "found, ✗ contradicted by the cited row. A citation proves values and not verbs."
+)
 
 
 OUTCOMES = {
@@ -46,6 +53,12 @@ def head_lines(report: HandOver) -> tuple[tuple[str, str], ...]:
         ("Hidden values", _hidden(report)),
     ]
     return (*lines, *(("Note", note) for note in head.notes))
+
+
+def counted(fact: Facts) -> str:
+    """`12 compared, 1 not found` of one answer; empty where nothing was compared."""
+    states = Counter(each.state for each in fact.sentences)
+    return ", ".join(f"{states[words]} {words}" for words in STATE_WORDS.values() if states[words])
 
 
 def how_to_verify(report: HandOver) -> tuple[str, ...]:
