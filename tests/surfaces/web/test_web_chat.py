@@ -122,7 +122,7 @@ def test_marks_move_with_the_hidden_values_that_a_person_may_see(web: RunningWeb
     dana = web.browser("dana-moves")
     session_id = dana.ask("call read_alert")["session_id"]
     place = "⟦r1#/rows/0/CommandLine⟧"
-    said = f"values_found 1 It ran <CommandLine={place}> on <Host=ws-01>.|own_words 0 Look at it.|not_found 1 <x=9> too."
+    said = f"values_found 1 It ran <CommandLine={place}> on <Host=ws-01>.|own_words 0 Look.|not_found 1 <x=9> too."
     events = dana.events("POST", "/chat", {"message": f"cite {said}", "session_id": session_id})
     text = "".join(event["data"]["text"] for event in events if event["type"] == "text")
     told = [event["data"] for event in events if event["type"] == "sentence"]
