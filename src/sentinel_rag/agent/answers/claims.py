@@ -1,0 +1,337 @@
+"""Claims that one row cannot hold: all, only, none, the most, more, before. Each needs a complete result in which it is
+counted, or a computed one, and is evaluated rather than believed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from sentinel_rag.agent.answers.comparing import Comparison, Rule, not_found
+from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
+from sentinel_rag.agent.answers.sentence import STATES
+from sentinel_rag.language.literals import Kind, Literal, Word
+
+_NUMERIC = frozenset({Kind.NUMBER, Kind.PERCENT, Kind.DURATION})
+_STEM = 5
+
+
+def _is_evaluated(of: Comparison) -> bool:
+    """A quotation claims nothing, and a computed result was evaluated already."""
+    return of.sentence.quotes or bool(of.computed)
+
+
+def _counted(of: Comparison, holds: bool) -> bool:
+    """What was counted; a claim that holds says more than names."""
+    of.evaluated = of.evaluated or holds
+    return holds
+
+
+@not_found
+def computed_says_no(of: Comparison) -> str:
+    """A computed row that says whether a claim holds is believed."""
+    sentence = of.sentence
+    claimed = (
+        sentence.has("universal") or sentence.has("negative") or sentence.has("exclusive") or sentence.has("pairwise")
+    )
+    if not claimed:
+        return ""
+    for facts in of.computed:
+        if facts.cells.get("holds") is False and not sentence.has("not"):
+            return f"{facts.ref} says that it does not hold"
+    return ""
+
+
+@not_found
+def universal(of: Comparison) -> str:
+    """`all`, `each`, `both`."""
+    after = _place_behind(of, "universal", "pairwise")
+    if not after or _is_evaluated(of) or _counted(of, _holds_of_all_cited(of, after)):
+        return ""
+    return "it speaks of all of them: cite a complete result in which they can be counted, or a compute result"
+
+
+def _holds_of_all_cited(of: Comparison, after: int) -> bool:
+    plain = of.plain
+    if len(plain) == 1 and not of.wholes and plain[0].row is not None and plain[0].row.kind in ("row", "incident"):
+        return True  # an aggregate, which was counted by the tool
+    pair = (of.sentence.has("pairwise") and len(plain) == 2) or (len(plain) >= 2 and not of.wholes)
+    return _holds_of_all(of, plain if pair else of.universe(), after)
+
+
+def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
+    """`All A are B`: B is the last label behind the word, the others choose the rows."""
+    sentence = of.sentence
+    start, end = sentence.clause_start(after), sentence.clause_end(after)
+    labels = [each for each in sentence.labels if start <= each.start < end]
+    if not labels:  # `all of them, as of 9:00, are High`: the label stands in a later clause
+        labels = [each for each in sentence.labels if each.start >= start]
+    behind = [each for each in labels if each.start >= after]
+    ahead = [each for each in labels if each.start < after and each.kind is not Kind.SPOKEN]
+    if not pool or not labels:
+        return False
+    soft = (*STATES, Kind.MOMENT)
+    chosen = [each for each in behind[:-1] if each.kind in soft and each.value != behind[-1].value]
+    kept = [facts for facts in pool if all(facts.holds(each) for each in chosen)]
+    both = bool(ahead) and not any(each.kind in soft for each in behind)
+    if ahead and not both and any(facts.holds(each) for facts in kept for each in ahead):
+        kept = [facts for facts in kept if any(facts.holds(each) for each in ahead)]
+    claimed = [*behind[-1:], *(ahead if both else ())]
+    return bool(kept) and bool(claimed) and all(of.held(each, facts) for each in claimed for facts in kept)
+
+
+@not_found
+def exclusive(of: Comparison) -> str:
+    """`only`."""
+    after = _place_behind(of, "exclusive", unless_number=True)
+    if not after or _is_evaluated(of) or _counted(of, _holds_of_only(of, after)):
+        return ""
+    return "it speaks of the only one: cite the complete result that shows it"
+
+
+def _holds_of_only(of: Comparison, after: int) -> bool:
+    """`only A is B`: each row with B is A. `the only A is B`, `B is the only A`: each row with A is B."""
+    rows = of.universe()
+    labels = of.sentence.labels
+    ahead = [each for each in labels if each.start < after]
+    behind = [each for each in labels if each.start >= after]
+    if not rows or not behind:
+        return False
+    if _is_the_only(of, after):
+        choosing, claimed = (behind[:-1], behind[-1:]) if len(behind) > 1 else (behind, ahead)
+    else:
+        choosing, claimed = [*ahead, *behind[1:]], behind[:1]
+    choosing = [each for each in choosing if any(of.held(each, facts) for facts in rows)]
+    kept = [facts for facts in rows if all(of.held(each, facts) for each in choosing)]
+    return bool(kept) and bool(claimed) and all(of.held(each, facts) for each in claimed for facts in kept)
+
+
+def _is_the_only(of: Comparison, after: int) -> bool:
+    """`the only`, `einzige`: the word belongs to what follows and limits it."""
+    words = of.sentence.words_before(after, 2)
+    lexicon = of.sentence.lexicon
+    return bool(words) and (
+        lexicon.has("sole", words[-1].text) or (len(words) > 1 and lexicon.has("article", words[0].text))
+    )
+
+
+@not_found
+def negative(of: Comparison) -> str:
+    """`no`, `none`, `nobody`."""
+    if not of.sentence.has("negative") or _is_evaluated(of) or _holds_of_none(of):
+        return ""
+    after = _place_behind(of, "universal", "pairwise")
+    if after and _holds_of_all_cited(of, after):
+        return ""
+    failed = next((whole.ref for whole in of.wholes if whole.problem), "")
+    if failed:
+        return f"{failed} failed: it shows neither that there is some nor that there is none"
+    return "it says that there is none: cite a complete result that shows it"
+
+
+def _holds_of_none(of: Comparison) -> bool:
+    if any(each.kind is Kind.SPOKEN and each.domain == "owner" for each in of.literals):
+        return True
+    if any(whole.complete and whole.coverage.get("rows_total") == 0 for whole in of.wholes):
+        return True
+    part = of.sentence.part
+    if (
+        part
+        and of.wholes
+        and all(whole.complete and part not in whole.kinds and "incident" in whole.kinds for whole in of.wholes)
+    ):
+        return True
+    stems = {word[:_STEM] for word in of.sentence.bag} | ({part} if part else set())
+    for facts in of.plain:
+        for column, value in facts.cells.items():
+            words = [word for word in column_words(column) if word not in ("count", "total")]
+            if value == 0 and not isinstance(value, bool) and any(word[:_STEM] in stems for word in words):
+                return True
+    labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
+    rows = of.universe()
+    return _counted(of, bool(rows and labels) and not any(all(facts.holds(each) for each in labels) for facts in rows))
+
+
+@not_found
+def extreme(of: Comparison) -> str:
+    """`oldest`, `most`."""
+    said = _extreme_words(of)
+    if not said or _is_evaluated(of):
+        return ""
+    for facts in of.plain:
+        columns = {word for column in facts.cells for word in column_words(column)}
+        if any(f" {word} " in facts.words or word in columns for word in said):
+            return ""
+    if _counted(of, _is_extreme(of, said)):
+        return ""
+    return f"“{min(said)}”: cite the complete result that it is chosen from"
+
+
+def _is_extreme(of: Comparison, said: set[str]) -> bool:
+    rows = of.universe()
+    if not rows and len({(facts.result.ref, facts.row.kind if facts.row else "") for facts in of.plain}) == 1:
+        parent = of.plain[0].result
+        if parent.complete and of.plain[0].row is not None:
+            rows = of.evidence.rows_of(parent, of.plain[0].row.kind)
+    if len(rows) < 2:
+        return False
+    sentence = of.sentence
+    states = [each for each in of.literals if each.kind in STATES]
+    pool = [facts for facts in rows if all(facts.holds(state) for state in states)] or rows
+    target = of.plain or [facts for facts in pool if any(facts.holds(anchor) for anchor in sentence.anchors)]
+    best: Callable[..., object] = min if said & sentence.has("least") else max
+    of_time = said & sentence.has("of_time")
+    for facts in target:
+        if of_time and any(
+            column in PRIMARY_TIMES and at == best(t for each in pool for name, t in each.moments if name == column)
+            for column, at in facts.moments
+            if facts in pool
+        ):
+            return True
+        if said - of_time and any(
+            value == best(_numbers_of(pool, column))
+            for column, value in facts.cells.items()
+            if _is_amount(column, value) and facts in pool
+        ):
+            return True
+    return False
+
+
+def _is_amount(column: str, value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and "number" not in column
+
+
+def _numbers_of(pool: Sequence[Facts], column: str) -> list[int | float]:
+    found = (facts.cells.get(column) for facts in pool)
+    return [value for value in found if isinstance(value, int | float) and not isinstance(value, bool)]
+
+
+def _extreme_words(of: Comparison) -> set[str]:
+    """Words for an extreme that choose something: not `at least three`, `the last 7 days`, `most of`."""
+    found: set[str] = set()
+    sentence = of.sentence
+    lexicon = sentence.lexicon
+    for at, word in enumerate(sentence.words):
+        if not (lexicon.has("least", word.text) or lexicon.has("most", word.text)):
+            continue
+        following = sentence.words[at + 1].text if at + 1 < len(sentence.words) else ""
+        before = sentence.words[at - 1].text if at else ""
+        amount = following in lexicon.time_units or following in lexicon.numbers
+        number = any(
+            each.kind in (Kind.DURATION, Kind.NUMBER)
+            and each not in sentence.thing_numbers
+            and 0 < each.start - word.end < 3
+            for each in of.literals
+        )
+        stands_alone = sentence.text[word.end : word.end + 1] in (":", ",", ".", ")") and at < 2
+        share = (lexicon.has("over", word.text) and before == "at") or (word.text == "most" and following == "of")
+        if not (amount or number or stands_alone or share):
+            found.add(word.text)
+    return found
+
+
+@not_found
+def comparative(of: Comparison) -> str:
+    """`more`, `fewer`, `rose`: both numbers are given, or a computed result is cited."""
+    sentence = of.sentence
+    more = _more(of) if not any(each.bound == ">" for each in of.literals) else frozenset()
+    said = {word for word in sentence.has("comparative") | more if not _bounds_a_number(of, word)}
+    if not said or sentence.quotes:
+        return ""
+    if of.computed:
+        return _wrong_direction(of)
+    if sum(1 for each in of.literals if each.kind in (Kind.NUMBER, Kind.PERCENT)) < 2:
+        return "it compares: cite a compute result, or give both numbers"
+    return ""
+
+
+def _more(of: Comparison) -> frozenset[str]:
+    """`more` that compares; not the one of a superlative (`más antiguo`)."""
+    sentence = of.sentence
+    found = set()
+    for at, word in enumerate(sentence.words):
+        if sentence.lexicon.has("more", word.text):
+            following = sentence.words[at + 1].text if at + 1 < len(sentence.words) else ""
+            if not (sentence.lexicon.has("least", following) or sentence.lexicon.has("most", following)):
+                found.add(word.text)
+    return frozenset(found)
+
+
+def _bounds_a_number(of: Comparison, said: str) -> bool:
+    """`fewer than 4` bounds a number and compares nothing."""
+    return of.sentence.lexicon.has("under", said) and any(
+        each.bound == "<"
+        and of.sentence.words_before(each.start, 3)
+        and said in {w.text for w in of.sentence.words_before(each.start, 3)}
+        for each in of.literals
+    )
+
+
+def _wrong_direction(of: Comparison) -> str:
+    """`A has more than B` where the computed counts say otherwise."""
+    counted: list[tuple[int, float]] = []
+    for anchor in of.sentence.anchors:
+        for facts in of.computed:
+            count = facts.cells.get("count")
+            if isinstance(count, int | float) and facts.holds(anchor):
+                counted.append((anchor.start, float(count)))
+    if len(counted) == 2 and of.sentence.has("more") and not counted[0][1] > counted[1][1]:
+        return f"the compute result counts {counted[0][1]:g} and {counted[1][1]:g}"
+    return ""
+
+
+@not_found
+def order(of: Comparison) -> str:
+    """`before`, `then`: both times are given, or the rows are cited in their order."""
+    said = of.sentence.has("order")
+    if not said or len(of.plain) < 2 or of.computed or of.sentence.quotes:
+        return ""
+    if sum(1 for each in of.literals if each.kind is Kind.MOMENT) >= 2:
+        return ""
+    if of.sentence.has("then") and _cited_in_order(of):
+        return ""
+    return "it tells an order of events: give both times, or cite a compute result"
+
+
+def _cited_in_order(of: Comparison) -> bool:
+    """`first A, then B`: each is named in the row cited at its place, and the rows stand in the order of time."""
+    named: list[tuple[int, int]] = []
+    for anchor in of.sentence.anchors:
+        homes = [at for at, facts in enumerate(of.plain) if facts.holds(anchor)]
+        if len(homes) == 1:
+            named.append((anchor.start, homes[0]))
+    homes = [home for _, home in sorted(named)]
+    times = [facts.happened[1] for facts in of.plain if facts.happened is not None]
+    return len(homes) >= 2 and homes == sorted(homes) and len(times) == len(of.plain) and times == sorted(times)
+
+
+def _place_behind(of: Comparison, *tables: str, unless_number: bool = False) -> int:
+    """The place behind the first word of these tables that claims something; 0 for none."""
+    sentence = of.sentence
+    for at, word in enumerate(sentence.words):
+        if not any(sentence.lexicon.has(table, word.text) for table in tables):
+            continue
+        close = [each for each in of.literals if 0 <= each.start - word.start < len(word.text) + 3]
+        if any(each.kind is Kind.DURATION for each in close):
+            continue
+        if unless_number and (_is_counted(of, close) or _number_follows(of, sentence.words, at)):
+            continue
+        return word.start + 1
+    return 0
+
+
+def _is_counted(of: Comparison, close: Sequence[Literal]) -> bool:
+    return any(each.kind in _NUMERIC and each not in of.sentence.thing_numbers for each in close)
+
+
+def _number_follows(of: Comparison, words: Sequence[Word], at: int) -> bool:
+    return at + 1 < len(words) and words[at + 1].text in of.sentence.lexicon.numbers
+
+
+CLAIMS: tuple[Rule, ...] = (
+    computed_says_no,
+    universal,
+    exclusive,
+    negative,
+    extreme,
+    comparative,
+    order,
+)

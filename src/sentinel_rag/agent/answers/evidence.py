@@ -1,0 +1,492 @@
+"""What the results of a conversation hold, read once and ready to be compared with the literals of a sentence.
+
+`Facts` are one row, or one result as a whole. `Evidence` keeps them for all results, with an index from words, numbers
+and times to rows, so that a sentence without a citation can be given one. It judges nothing: that is `check`'s.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left, bisect_right
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta, tzinfo
+from functools import cache
+from typing import Any
+
+from sentinel_rag.agent.answers.facts import ADDRESSES, Facts, column_words, total_label
+from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
+from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words, words_in
+from sentinel_rag.language.literals import Kind, Literal, Moment, Names, key, row_time, scan
+
+PARTS_OF_A_DOSSIER = frozenset({"alert", "comment", "event", "bookmark", "incident"})
+RUN = 4
+"""Words of a quoted cell in a row that make a sentence theirs."""
+_LONGEST_SCANNED = 4_000
+_LONGEST_NAME = 160
+_LONGEST_QUOTED = 20_000
+_SPAN = re.compile(r"last_(\d{1,6})([hd])")
+_HAS_DIGIT = re.compile(r"\d")
+_PLAIN_VALUES = frozenset(
+    words_in("success failure true false none info row account host ip user url file process mailbox")
+)
+"""Values of cells that name nothing."""
+_NO_NAMES = frozenset(
+    words_in("severity status classification kind collection message outcome clientappused description")
+)
+"""Columns that hold no names."""
+_MEMO = 20_000
+
+
+@dataclass
+class _Read:
+    """A result as it was read: its facts and its index."""
+
+    result: Result
+    whole: Facts
+    rows: tuple[Facts, ...] = ()
+    holding: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
+    """Refs of rows by word, by `#number`, by `@month-day` and by `:hour-minute`."""
+    numbers: list[tuple[float, str]] = field(default_factory=list)
+    """Numbers with the ref of their row, in order."""
+
+
+class Evidence:
+    """All results of a conversation, read.
+
+    `zone` is the reader's: times without a zone may be in it. `said` are the person's own words, which an answer may
+    repeat. `names` are more names of the workspace. A result that is read already is not read again; `update` reads
+    what was added since, and is called by the check itself.
+    """
+
+    def __init__(
+        self, results: Results, *, zone: tzinfo = UTC, said: Sequence[str] = (), names: Iterable[str] = ()
+    ) -> None:
+        self.results = results
+        self.zone = zone
+        self.names = Names()
+        for name in names:
+            self.names.add(name)
+        self.now: datetime | None = None
+        self._read: dict[str, _Read] = {}
+        self._facts: dict[str, Facts] = {}
+        self._runs: dict[str, str] = {}
+        self._open_words: set[str] = set()
+        self._quoted_addresses: dict[str, str] = {}
+        self._memo: dict[tuple[object, ...], frozenset[str]] = {}
+        self._said = " ".join(("", *(key(text) for text in said), ""))
+        self.update()
+
+    def say(self, text: str) -> None:
+        """Take up more of what the person said."""
+        self._said += f"| {key(text)} "
+
+    def was_said(self, literal: Literal) -> bool:
+        """Whether the person used the very words."""
+        return f" {key(literal.raw)} " in self._said
+
+    def update(self) -> None:
+        """Read results that are new, and forget those that are gone."""
+        current = {result.ref: result for result in self.results}
+        gone = [ref for ref, read in self._read.items() if current.get(ref) is not read.result]
+        fresh = [result for ref, result in current.items() if ref not in self._read or ref in gone]
+        if not gone and not fresh:
+            return
+        for ref in gone:
+            read = self._read.pop(ref)
+            for facts in (*read.rows, read.whole):
+                self._facts.pop(facts.ref, None)
+        self._memo = {}
+        for result in fresh:
+            self._add(result)
+
+    # -- looking up -----------------------------------------------------------------------------------------------
+    def facts(self, ref: str) -> Facts | None:
+        """What `c1.3` or `c1` holds."""
+        return self._facts.get(ref)
+
+    def rows_of(self, result: Result, kind: str = "") -> list[Facts]:
+        """The rows of a result that a claim about all of it is about."""
+        return [self._facts[row.ref] for row in result.rows_of(kind)]
+
+    def all_rows(self, result: Result) -> tuple[Facts, ...]:
+        """All rows of a result, parts of a dossier too."""
+        return self._read[result.ref].rows
+
+    def result(self, ref: str) -> Result | None:
+        """The result with this id."""
+        read = self._read.get(ref)
+        return None if read is None else read.result
+
+    def cell_text(self, ref: str) -> str | None:
+        """The text of the cell `c1.3.severity` on one line; words of others in quotation marks."""
+        row_ref, _, column = ref.rpartition(".")
+        facts = self._facts.get(row_ref)
+        if facts is None or facts.row is None or column not in facts.row.cells:
+            return None
+        text = " ".join(_shown(facts.row.cells[column]).split())
+        return f"“{text}”" if column in facts.row.quoted else text
+
+    def holders(self, literal: Literal) -> frozenset[str]:
+        """Refs of the rows that hold the literal."""
+        name = (literal.kind, literal.value, literal.bound, literal.unit, literal.domain)
+        held = self._memo.get(name)
+        if held is None:
+            held = frozenset(ref for read in self._read.values() for ref in self._candidates(read, literal))
+            if len(self._memo) < _MEMO:
+                self._memo[name] = held
+        return held
+
+    def holding(self, literal: Literal, result: Result) -> list[Facts]:
+        """The rows of one result that hold the literal."""
+        read = self._read[result.ref]
+        if len(read.rows) <= 3:
+            return [facts for facts in read.rows if facts.holds(literal)]
+        held = self.holders(literal)
+        if len(held) * 4 < len(read.rows):
+            inside = f"{result.ref}."
+            return [self._facts[ref] for ref in sorted(held, key=_row_order) if ref.startswith(inside)]
+        return [facts for facts in read.rows if facts.ref in held]
+
+    def _candidates(self, read: _Read, literal: Literal) -> Iterable[str]:
+        match literal.kind:
+            case Kind.ID | Kind.NAME | Kind.TEXT:
+                words = str(literal.value).split()
+                rarest = min((read.holding.get(word, ()) for word in words), key=len, default=())
+                found: Iterable[str] = rarest
+            case Kind.NUMBER:
+                found = dict.fromkeys(self._numbered(read, literal))
+            case Kind.MOMENT if literal.value.month and literal.value.day:
+                found = _around(read, literal.value)
+            case Kind.MOMENT if literal.value.hour is not None and literal.value.offset is None:
+                found = dict.fromkeys(
+                    ref
+                    for shift in (0, 1)
+                    for ref in read.holding.get(
+                        _clock(literal.value.hour * 60 + (literal.value.minute or 0) - shift), ()
+                    )
+                )
+            case _:
+                found = (facts.ref for facts in read.rows)
+        return [ref for ref in found if self._facts[ref].holds(literal)]
+
+    @staticmethod
+    def _numbered(read: _Read, literal: Literal) -> Iterator[str]:
+        value, unit = literal.number, literal.unit
+        low, high = value * unit, value * unit
+        if unit != 1.0:
+            low, high = low - 0.06 * unit, high + 0.06 * unit
+            yield from (ref for _, ref in _between(read.numbers, value, value))
+        elif literal.bound == ">":
+            high = value * 2 + 1e-9
+        elif literal.bound == "<":
+            low = value * 0.5
+        elif literal.bound == "~":
+            low, high = value - 0.16 * value - 0.05, value + 0.16 * value + 0.05
+        elif value % 1:
+            low, high = value - 0.5, value + 0.5
+        yield from (ref for _, ref in _between(read.numbers, low, high))
+
+    def is_named_number(self, literal: Literal) -> bool:
+        """Whether the number names a thing of some row, such as incident 124."""
+        if literal.kind is not Kind.NUMBER or literal.unit != 1.0 or not literal.raw.isdigit():
+            return False
+        named = ("named", literal.value)
+        held = self._memo.get(named)
+        if held is None:
+            name = f"#{literal.number:g}"
+            held = frozenset(
+                ref
+                for read in self._read.values()
+                for ref in read.holding.get(name, ())
+                if literal.number in self._facts[ref].named_numbers
+            )
+            if len(self._memo) < _MEMO:
+                self._memo[named] = held
+        return bool(held)
+
+    # -- words of others --------------------------------------------------------------------------------------------
+    def words_of_others(self, runs: Iterable[str]) -> str:
+        """Where the first of these runs of words stands in a cell that an outsider wrote; empty if nowhere."""
+        return next((self._runs[run] for run in runs if run in self._runs), "")
+
+    def address_of_others(self, literal: Literal) -> str:
+        """Where an address stands, if only outsiders' cells hold it; empty otherwise."""
+        where = self._quoted_addresses.get(str(literal.value), "")
+        return "" if str(literal.value) in self._open_words else where
+
+    # -- reading ----------------------------------------------------------------------------------------------------
+    def _add(self, result: Result) -> None:
+        read = _Read(result, self._whole(result))
+        rows: list[Facts] = []
+        heads: dict[str, Facts] = {}
+        arguments = [key(text) for text in _flat(result.arguments)]
+        for row in result.rows:
+            facts = self._row(row, result)
+            rows.append(facts)
+            if row.kind == "incident":
+                heads[row.pointer] = facts
+            elif row.kind not in PARTS_OF_A_DOSSIER and "/entities/" in row.pointer:
+                head = heads.get(row.pointer.partition("/entities/")[0])
+                if head is not None:
+                    _take_up(head, facts)
+            self._facts[facts.ref] = facts
+        for facts in rows:
+            facts.words = " " + " | ".join([*(text for _, text in facts.texts), *arguments]) + " "
+        if result.computed:
+            for computed in rows:
+                self._take_operands(computed, result)
+        for facts in rows:
+            self._index(read, facts)
+        read.rows = tuple(rows)
+        read.numbers.sort()
+        self._facts[result.ref] = read.whole
+        self._read[result.ref] = read
+        newest = result.read_at or row_time(str(result.coverage.get("table_newest")))
+        if newest is not None:
+            self.now = newest if self.now is None else max(self.now, newest)
+
+    def _row(self, row: Row, result: Result) -> Facts:
+        facts = Facts(row.ref, row, result, self.zone)
+        for column, value in row.cells.items():
+            self._cell(facts, column, value)
+        for text in _flat({name: result.arguments.get(name) for name in ("incident", "like_incident")}):
+            if text.isdigit():
+                facts.named_numbers.add(float(text))
+        return facts
+
+    def _cell(self, facts: Facts, column: str, value: Cell) -> None:
+        quoted = facts.row is not None and column in facts.row.quoted
+        if isinstance(value, tuple):
+            facts.numbers[float(len(value))].add(f"len:{column}")
+            for item in value:
+                if isinstance(item, int | float) and not isinstance(item, bool) and "incident" in column:
+                    facts.named_numbers.add(float(item))
+                self._cell(facts, column, item)
+            return
+        if isinstance(value, bool):
+            facts.texts.append((column, f"{key(column)} {str(value).lower()}"))
+        elif isinstance(value, int | float):
+            self._number_cell(facts, column, value)
+        else:
+            self._text_cell(facts, column, value, quoted)
+
+    @staticmethod
+    def _number_cell(facts: Facts, column: str, value: int | float) -> None:
+        number = float(value)
+        facts.numbers[number].add(column)
+        words = column_words(column)
+        if "number" in words or "numbers" in words:
+            facts.named_numbers.add(number)
+        facts.texts.append((column, f"{value:g}" if number.is_integer() and abs(number) < 1e15 else key(str(value))))
+        for unit, names in ((1, ("s", "seconds")), (60, ("minutes",)), (3600, ("hours",)), (86400, ("days",))):
+            if words and words[-1] in names:
+                facts.durations.append((column, abs(number) * unit))
+        if "percent" in words:
+            facts.percents.append((column, number))
+            if number < 0:
+                facts.percents.append((column, -number))
+
+    def _text_cell(self, facts: Facts, column: str, text: str, quoted: bool) -> None:
+        at = row_time(text)
+        if at is not None:
+            facts.moments.append((column, at))
+        words = key(text)
+        facts.texts.append((column, words))
+        if quoted:
+            self._take_quoted(f"{facts.ref}.{column}" if facts.row is None else facts.ref, text, words)
+        if at is None and (_HAS_DIGIT.search(text) or not _number_words().isdisjoint(words.split())):
+            self._scan_cell(facts, column, text)
+        low = column.casefold()
+        if text in CANONICAL.get(low, ()) or low == "owner":
+            facts.states[low] = text
+        if at is None:
+            self._take_names(low, text, quoted)
+
+    @staticmethod
+    def _scan_cell(facts: Facts, column: str, text: str) -> None:
+        """Numbers and times inside a text."""
+        for literal in scan(text[:_LONGEST_SCANNED]).literals:
+            if literal.kind is Kind.NUMBER:
+                facts.numbers[literal.number * literal.unit].add(column)
+                facts.numbers[literal.number].add(column)
+            elif literal.kind is Kind.PERCENT:
+                facts.percents.append((column, literal.number))
+            elif literal.kind is Kind.DURATION:
+                facts.durations.append((column, literal.number * literal.unit))
+                facts.numbers[literal.number].add(column)
+            elif literal.kind is Kind.MOMENT:
+                moment: Moment = literal.value
+                if moment.year and moment.month and moment.day:
+                    try:
+                        at = datetime(
+                            moment.year, moment.month, moment.day, moment.hour or 0, moment.minute or 0, tzinfo=UTC
+                        )
+                    except ValueError:
+                        continue
+                    facts.moments.append((column, at - timedelta(minutes=moment.offset or 0)))
+
+    def _take_quoted(self, where: str, text: str, words: str) -> None:
+        parts = words.split()[:_LONGEST_QUOTED]
+        for at in range(len(parts) - RUN + 1):
+            run = parts[at : at + RUN]
+            if sum(word not in plain_words() for word in run) >= 2:
+                self._runs.setdefault(" ".join(run), where)
+        for literal in scan(text[:_LONGEST_SCANNED]).literals:
+            if literal.kind is Kind.ID and literal.domain in ADDRESSES:
+                self._quoted_addresses.setdefault(str(literal.value), where)
+
+    def _take_names(self, column: str, text: str, quoted: bool) -> None:
+        if column in _NO_NAMES or len(text) > _LONGEST_NAME or any(text in values for values in CANONICAL.values()):
+            return
+        entity = re.match(r"[a-z]\w{0,30}:(?!//)(?=\S)", text)
+        if entity is not None and column.endswith(("entities", "entity")):
+            text = text[entity.end() :]
+        if quoted and " " in text.strip():
+            return
+        _take_account(self.names, text)
+        if key(text) in _PLAIN_VALUES:
+            return
+        if " " in text.strip() or not text[:1].islower() or any(mark in text for mark in "._-\\/@"):
+            self.names.add(text)
+        if (column == "owner" or entity is not None) and " " in text and len(text) < 60:
+            for piece in text.split():
+                if not piece[:1].islower() and len(piece) > 2:
+                    self.names.add(piece)
+
+    def _take_operands(self, facts: Facts, result: Result) -> None:
+        """A computed row speaks of the things that it was computed from."""
+        operands = [".".join(ref.split(".")[:2]) for ref in result.operands]
+        named = [row for ref in operands if "." in ref and (row := self._facts.get(ref)) is not None]
+        if named and len(result.rows) == 1:
+            facts.numbers[float(len(named))].add("operands")
+            for other in named[:20]:
+                facts.words += other.words
+                facts.named_numbers |= other.named_numbers
+                for number in other.named_numbers:
+                    facts.numbers[number].add("number")
+        cited = facts.cells.get("row")
+        of = self._facts.get(cited) if isinstance(cited, str) else None
+        if of is not None:
+            facts.words += of.words
+            facts.named_numbers |= of.named_numbers
+            for number in of.named_numbers:
+                facts.numbers[number].add("number")
+
+    def _index(self, read: _Read, facts: Facts) -> None:
+        for word in set(facts.words.split()):
+            read.holding[word].append(facts.ref)
+        row = facts.row
+        if row is not None:
+            for column, text in facts.texts:
+                if column not in row.quoted:
+                    self._open_words.update((text, text.partition(" ")[2]) if column.endswith("entities") else (text,))
+        for number in facts.numbers:
+            read.holding[f"#{number:g}"].append(facts.ref)
+            read.numbers.append((number, facts.ref))
+        for _, at in facts.moments:
+            for local in {at, at.astimezone(self.zone)}:
+                read.holding[f"@{local:%m-%d}"].append(facts.ref)
+                read.holding[_clock(local.hour * 60 + local.minute)].append(facts.ref)
+
+    def _whole(self, result: Result) -> Facts:
+        facts = Facts(result.ref, None, result, self.zone)
+        texts = [("", key(text)) for text in (*_flat(result.arguments), *result.notes, result.problem)]
+        for total in result.totals:
+            label = total_label(total.path)
+            texts.extend((label, key(piece)) for piece in total.path)
+            if isinstance(total.value, int | float):
+                facts.numbers[float(total.value)].add(label)
+                continue
+            at = row_time(total.value)
+            if at is not None:
+                facts.moments.append((total.path[-1], at))
+            texts.append((label, key(total.value)))
+        total_rows = result.coverage.get("rows_total")
+        if isinstance(total_rows, int):
+            facts.numbers[float(total_rows)].add("")
+        window = result.coverage.get("window")
+        for text in (*_flat(window if isinstance(window, Mapping) else {}), *_flat(result.arguments)):
+            at = row_time(text)
+            if at is not None:
+                facts.moments.append(("window", at))
+            span = _SPAN.fullmatch(text)
+            if span is not None:
+                facts.durations.append(("window", int(span[1]) * (3600.0 if span[2] == "h" else 86400.0)))
+        facts.texts = texts
+        facts.words = " " + " | ".join(text for _, text in texts) + " "
+        return facts
+
+
+def _take_account(names: Names, text: str) -> None:
+    """`anna.smith@x.example Anna Smith`: the display name and the name before the @ mean the account."""
+    account, _, display = text.partition(" ")
+    local, at, _ = account.partition("@")
+    if not at:
+        return
+    if display and display[:1].isalpha():
+        names.add(display)
+        names.aliases[key(display)] = key(account)
+        for piece in display.split():
+            if len(piece) > 2 and not piece[0].islower():
+                names.aliases.setdefault(key(piece), key(account))
+    if len(local) >= 5 and local.isalnum():
+        names.small.add(fold(local))
+    for piece in (local, *local.split(".")):
+        if len(piece) > 2:
+            names.add(piece)
+
+
+@cache
+def _number_words() -> frozenset[str]:
+    return frozenset(everything().numbers)
+
+
+def _take_up(head: Facts, entity: Facts) -> None:
+    """An incident's row holds the names of its entities, and how many of each kind there are."""
+    head.entities.append(entity)
+    kind = entity.row.kind if entity.row is not None else ""
+    count = sum(1 for each in head.entities if each.row is not None and each.row.kind == kind)
+    if count > 1:
+        head.numbers[float(count - 1)].discard(f"len:{kind}")
+    head.numbers[float(count)].add(f"len:{kind}")
+    for column, text in entity.texts:
+        if column != "incident_number":
+            head.texts.append(("entities", text))
+
+
+def _around(read: _Read, moment: Moment) -> Iterable[str]:
+    """Rows of the day, and of the days beside it where a zone may shift it."""
+    try:
+        day = datetime(moment.year or 2024, moment.month or 1, moment.day or 1, tzinfo=UTC)
+    except ValueError:
+        return ()
+    shifts = (-1, 0, 1) if moment.offset or moment.hour is not None else (0,)
+    return dict.fromkeys(
+        ref for shift in shifts for ref in read.holding.get(f"@{day + timedelta(days=shift):%m-%d}", ())
+    )
+
+
+def _clock(minutes: int) -> str:
+    return f":{minutes % 1440}"
+
+
+def _between(numbers: list[tuple[float, str]], low: float, high: float) -> list[tuple[float, str]]:
+    return numbers[bisect_left(numbers, (low, "")) : bisect_right(numbers, (high, "\U0010ffff"))]
+
+
+def _row_order(ref: str) -> int:
+    return int(ref.rpartition(".")[2])
+
+
+def _flat(value: Any) -> list[str]:
+    if isinstance(value, Mapping):
+        return [text for part in value.values() for text in _flat(part)]
+    if isinstance(value, list | tuple):
+        return [text for part in value for text in _flat(part)]
+    return [] if value in (None, "") else [str(value)]
+
+
+def _shown(value: Cell) -> str:
+    return ", ".join(map(_shown, value)) if isinstance(value, tuple) else str(value)

@@ -1,0 +1,101 @@
+"""The one repair round: which sentences go back to their writer, and how the corrected ones are put in.
+
+Only listed sentences are touched; whatever of the reply cannot be read leaves the original. The result is checked again
+by the caller.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+
+from sentinel_rag.agent.answers.checked import CheckedAnswer
+from sentinel_rag.agent.answers.markup import Unit, UnitKind
+from sentinel_rag.contracts.evidence import Sentence, SentenceState
+
+MOST_SENTENCES = 60
+MOST_CHARACTERS = 600
+_ASKED = """\
+These sentences of your answer do not stand in what they cite. Send back only these, one a line, each as
+n: corrected sentence [c1.3]
+Correct the sentence or its citation, call compute for what stands in no row, or say that it is your judgement. A line
+"n:" with nothing behind it drops the sentence. All other sentences stay as they are; do not send them."""
+_LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4})\**\s?[:.)]\**(?:\s+(.*))?$")
+_MARKER = re.compile(r"(?:[-*+•>]|\d{1,4}[.)])\s+")
+
+
+def _listed(checked: CheckedAnswer) -> Iterator[tuple[int, Sentence, Unit]]:
+    """The sentences that are sent back, with their number and place."""
+    number = 0
+    for sentence, unit in zip(checked.sentences, checked.written, strict=False):
+        if sentence.state not in (SentenceState.NOT_FOUND, SentenceState.CONTRADICTED):
+            continue
+        if len(sentence.text) > MOST_CHARACTERS or number >= MOST_SENTENCES:
+            continue
+        number += 1
+        yield number, sentence, unit
+
+
+def repair_request(checked: CheckedAnswer) -> str:
+    """What the writer is asked, once: the numbered sentences with their reasons; empty if there are none."""
+    lines = [
+        f"{number}. “{' '.join(sentence.text.split())}”"
+        f"{''.join(f' [{ref}]' for ref in unit.refs[:8])} — {sentence.reason}"
+        for number, sentence, unit in _listed(checked)
+    ]
+    return "\n".join((_ASKED, *lines)) if lines else ""
+
+
+def repaired(raw: str, checked: CheckedAnswer, reply: str) -> str:
+    """The answer as it was written with the corrected sentences in their places.
+
+    `checked` is what `check_answer(raw, ...)` said. A number that was not asked for, or that comes twice, is left out.
+    """
+    given: dict[int, str | None] = {}
+    for line in reply.splitlines():
+        match = _LINE.match(line)
+        if match is not None:
+            number = int(match[1])
+            given[number] = None if number in given else (match[2] or "").strip()
+    parts: list[str] = []
+    at = 0
+    for number, _, unit in _listed(checked):
+        text = given.get(number)
+        if text is None:
+            continue
+        change = _change(raw, unit, text)
+        if change is None or change[0] < at:
+            continue
+        start, end, new = change
+        parts.extend((raw[at:start], new))
+        at = end
+    parts.append(raw[at:])
+    return "".join(parts)
+
+
+def _change(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
+    """Which part of the answer becomes what; None where the new text does not fit into its place."""
+    start, end = unit.raw
+    if not text:
+        return _dropped(raw, unit)
+    if unit.kind is UnitKind.ROW:
+        text = text.strip("| ")
+        if text.count("|") != raw[start:end].strip("| ").count("|"):
+            return None
+    elif unit.kind is not UnitKind.CODE:
+        marker = _MARKER.match(text)
+        text = text[marker.end() :] if marker is not None else text
+    return (start, end, text) if text.strip() else None
+
+
+def _dropped(raw: str, unit: Unit) -> tuple[int, int, str]:
+    """Without the sentence; without its line if nothing else stands there."""
+    start, end = unit.raw
+    line_start, line_end = unit.line
+    before = raw[line_start:start]
+    alone = unit.kind is UnitKind.ROW or not _MARKER.sub("", before.strip() + " ").strip(" *_|")
+    if alone and not raw[end:line_end].strip(" *_|"):
+        return line_start, min(line_end + 1, len(raw)), ""
+    while end < line_end and raw[end] in " \t":
+        end += 1
+    return start, end, ""

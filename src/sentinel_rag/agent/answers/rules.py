@@ -1,0 +1,371 @@
+"""The rules of the check: what a sentence says and the cited rows do not, what stands there and does not belong
+together, what was found but proves no more than a source. Each is a function of a comparison; `RULES` orders them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import combinations
+
+from sentinel_rag.agent.answers.claims import CLAIMS
+from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
+from sentinel_rag.agent.answers.facts import Facts, column_words, near
+from sentinel_rag.agent.answers.markup import UnitKind
+from sentinel_rag.agent.answers.sentence import DOMAINS
+from sentinel_rag.contracts.evidence import SentenceState
+from sentinel_rag.language.lexicon import fold
+from sentinel_rag.language.literals import Kind, Literal, key
+
+_STATISTICS = ("mean", "median", "longest")
+MOST_STATES = 5
+
+
+# -- rules: what was not found ---------------------------------------------------------------------------------------
+def differs(of: Comparison) -> Verdict | None:
+    """The cited cell says otherwise: one value, in a column that is certain."""
+    for literal in of.missing:
+        wrong = _other_state(of, literal) or _other_owner(of, literal)
+        if wrong is not None:
+            facts, column = wrong
+            shown = facts.cells[column]
+            reason = f"{facts.ref} gives {_spoken_column(column)} {shown}, not {literal.raw}"
+            return Verdict(
+                SentenceState.CONTRADICTED, reason, of.refs, of.support, tuple(of.missing), (literal, facts, column)
+            )
+    return None
+
+
+def _other_state(of: Comparison, literal: Literal) -> tuple[Facts, str] | None:
+    if literal.kind is not Kind.STATE or not of.rows or literal.domain not in DOMAINS:
+        return None
+    if sum(1 for each in of.literals if each.domain == literal.domain) > 1 or of.wholes:
+        return None
+    right = {facts.states.get(literal.domain) for facts in of.rows}
+    negated = of.sentence.negated(literal)
+    if len(right) != 1 or None in right or (literal.value in right) is not negated:
+        return None
+    return of.rows[0], next(column for column in of.rows[0].cells if column.casefold() == literal.domain)
+
+
+def _other_owner(of: Comparison, literal: Literal) -> tuple[Facts, str] | None:
+    if literal.kind is not Kind.NAME or len(of.rows) != 1 or "owner" not in of.rows[0].states or of.wholes:
+        return None
+    owners = of.sentence.lexicon.columns["owner"]
+    start, end = of.sentence.clause_start(literal.start), of.sentence.clause_end(literal.start)
+    said = any(word.text in owners and start <= word.start < end for word in of.sentence.words)
+    if not said or key(of.rows[0].states["owner"]) == literal.value:
+        return None
+    return of.rows[0], next(column for column in of.rows[0].cells if column.casefold() == "owner")
+
+
+def _spoken_column(column: str) -> str:
+    return " ".join(column_words(column)) or column
+
+
+def not_there(of: Comparison) -> Verdict | None:
+    """A literal stands nowhere in what is cited."""
+    if not of.missing:
+        return None
+    told = ", ".join(f"“{literal.raw}”" for literal in of.missing[:3])
+    failed = next((whole.ref for whole in of.wholes if whole.problem), "")
+    if failed:
+        return of.verdict(SentenceState.NOT_FOUND, f"{failed} failed: {told} cannot come from it")
+    verb = "does" if len(of.missing) == 1 else "do"
+    return of.verdict(SentenceState.NOT_FOUND, f"{told} {verb} not stand in {', '.join(of.refs[:4])}")
+
+
+def only_failed(of: Comparison) -> Verdict | None:
+    """A failed or refused call may be cited for saying that it failed."""
+    if of.wholes and all(whole.problem for whole in of.wholes) and not of.rows:
+        return of.verdict(SentenceState.SOURCE_GIVEN, f"{of.wholes[0].ref} gave no result")
+    return None
+
+
+def nothing_to_compare(of: Comparison) -> Verdict | None:
+    if not of.support and not of.missing:
+        return of.verdict(SentenceState.SOURCE_GIVEN, "nothing in it can be compared")
+    return None
+
+
+# -- rules: what does not belong together ----------------------------------------------------------------------------
+@not_found
+def state_of_each_row(of: Comparison) -> str:
+    """Each cited row has one of the states that the sentence names."""
+    rows = [facts for facts in of.plain if facts.row is not None and facts.row.kind in ("incident", "alert")]
+    if len(rows) < 2:
+        return ""
+    for domain in DOMAINS:
+        named = {each.value for each in of.literals if each.kind is Kind.STATE and each.domain == domain}
+        if any(of.sentence.negated(each) for each in of.literals if each.domain == domain):
+            continue
+        for facts in rows:
+            if named and facts.states.get(domain) and facts.states[domain] not in named:
+                return f"{facts.ref} gives {domain} {facts.states[domain]}"
+    return ""
+
+
+@not_found
+def named_column(of: Comparison) -> str:
+    """A sentence that says `on average` or `first seen` has the value of that column."""
+    columns = of.sentence.lexicon.columns
+    for facts in of.rows[:2] if len(of.rows) <= 2 else ():
+        for column, value in facts.cells.items():
+            if not isinstance(value, int | float | str) or isinstance(value, bool):
+                continue
+            words = column_words(column)
+            phrase = " ".join(words)
+            said = any(name in words and columns[name] & of.sentence.bag for name in _STATISTICS) or (
+                words[-1:] == ["seen"] and f" {phrase} " in of.sentence.key
+            )
+            if said and not _value_stands(of, facts, column):
+                return f"{facts.ref} gives {phrase} {value}"
+    return ""
+
+
+def _value_stands(of: Comparison, facts: Facts, column: str) -> bool:
+    """Whether a number, duration or time of the sentence is the one of a column."""
+    for literal in of.literals:
+        match literal.kind:
+            case Kind.NUMBER:
+                values = [number for number, names in facts.numbers.items() if column in names]
+                if any(near(literal, number) or round(number, 1) == literal.number for number in values):
+                    return True
+            case Kind.DURATION:
+                if any(name == column and near(literal, each / literal.unit) for name, each in facts.durations):
+                    return True
+            case Kind.MOMENT:
+                if any(name == column and literal.value.fits(at, of.evidence.zone) for name, at in facts.moments):
+                    return True
+    return False
+
+
+@not_found
+def roles(of: Comparison) -> str:
+    """What comes from is not the row's destination, what goes to not its source."""
+    for facts in of.rows:
+        columns = {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
+        for literal in of.literals:
+            column = columns.get(str(literal.value)) if literal.kind is Kind.ID else None
+            before = of.sentence.words_before(literal.start, 1)
+            if column is None or not before or literal.start - before[0].end > 3:
+                continue
+            low, word = column.casefold(), before[0].text
+            outward = low.startswith(("dest", "remote", "to_", "target"))
+            inward = low.startswith(("source", "from_", "src"))
+            lexicon = of.sentence.lexicon
+            if (lexicon.has("from", word) and not lexicon.has("to", word) and outward) or (
+                lexicon.has("to", word) and not lexicon.has("from", word) and inward
+            ):
+                return f"{literal.raw} is the {_spoken_column(column)} of {facts.ref}"
+    return ""
+
+
+@not_found
+def belong_together(of: Comparison) -> str:
+    """A literal that stands only in rows of which the sentence says nothing else is not about them."""
+    soft = (Kind.SPOKEN, Kind.NUMBER, Kind.DURATION, Kind.PERCENT)
+    moments = [each for each in of.literals if each.kind is Kind.MOMENT]
+    spans = len(moments) > 1 and bool(of.sentence.has("between"))
+    placed = {
+        literal: {facts.ref for facts in held}
+        for literal, held in of.support.items()
+        if held
+        and (literal.kind not in soft or literal in of.sentence.thing_numbers)
+        and not (spans and literal.kind is Kind.MOMENT)
+    }
+    if len({of.sentence.sort(literal) for literal in placed}) < 2:
+        return ""
+    for literal, mine in placed.items():
+        start = of.sentence.clause_start(literal.start)
+        others = [
+            theirs
+            for other, theirs in placed.items()
+            if other.value != literal.value
+            and (mine & of.cited or theirs & of.cited or of.sentence.clause_start(other.start) == start)
+        ]
+        if others and not any(mine & theirs for theirs in others):
+            return f"“{literal.raw}” stands in {min(mine)}, which holds nothing else of the sentence"
+    return ""
+
+
+@not_found
+def crosswise(of: Comparison) -> str:
+    """Two results cited at the end, two numbers: each comes from the result at its place."""
+    if len(of.wholes) < 2 or of.computed:
+        return ""
+    homes: list[int] = []
+    wholes = of.wholes
+    for literal in of.literals:
+        if literal.kind is Kind.NUMBER and literal in of.support:
+            mine = []
+            for at, whole in enumerate(wholes):
+                alone = Comparison(of.sentence, (), (whole,), of.refs)
+                if alone._in_totals(literal):
+                    mine.append(at)
+            if len(mine) == 1:
+                homes.append(mine[0])
+    return (
+        "the numbers and the results stand crosswise: put each citation behind its number"
+        if homes != sorted(homes)
+        else ""
+    )
+
+
+@not_found
+def turned_round(of: Comparison) -> str:
+    """`from High to Medium` where the row's text has it the other way round."""
+    if len(of.rows) != 1 or not (of.sentence.has("from") or of.sentence.has("to")):
+        return ""
+    states = [each for each in of.literals if each.kind is Kind.STATE]
+    for first, second in combinations(states[:MOST_STATES], 2):
+        if first.domain == second.domain and first.value != second.value:
+            places = [of.rows[0].words.find(f" {fold(str(each.value))} ") for each in (first, second)]
+            if min(places) >= 0 and places[0] > places[1]:
+                return f"{of.rows[0].ref} has it the other way round"
+    return ""
+
+
+@not_found
+def state_beside_its_thing(of: Comparison) -> str:
+    """Of two states and two names, each state stands beside a name of its row."""
+    anchors = [each for each in of.sentence.anchors if of.support.get(each)]
+    for domain in DOMAINS:
+        states = [
+            each for each in of.literals if each.kind is Kind.STATE and each.domain == domain and of.support.get(each)
+        ]
+        if len({each.value for each in states}) < 2 or len(anchors) < 2:
+            continue
+        for state in states:
+            before = max(
+                (each for each in anchors if each.start < state.start), key=lambda each: each.start, default=None
+            )
+            after = min(
+                (each for each in anchors if each.start > state.start), key=lambda each: each.start, default=None
+            )
+            mine = {facts.ref for facts in of.support[state]}
+            beside = [each for each in (before, after) if each is not None]
+            if not any(mine & {facts.ref for facts in of.support[each]} for each in beside):
+                return f"“{state.raw}” does not stand beside “{beside[0].raw}”"
+    return ""
+
+
+# -- rules: found, and yet no more than a source ---------------------------------------------------------------------
+@source_given
+def names_only(of: Comparison) -> str:
+    """Nothing but names was compared."""
+    return "" if telling(of) else "the names stand there; what is said of them was not compared"
+
+
+def telling(of: Comparison, *, without_states: bool = False) -> bool:
+    """Whether more than names was compared."""
+    literals, sentence = of.literals, of.sentence
+    if of.evaluated:
+        return True
+    for literal in literals:
+        held = {facts.ref for facts in of.support.get(literal, ())}
+        if literal in sentence.thing_numbers or literal.kind in (Kind.ID, Kind.NAME, Kind.SPOKEN):
+            continue
+        if without_states and literal.kind is Kind.STATE:
+            continue
+        if literal.kind in (Kind.STATE, Kind.MOMENT) and not (of.cited & held) and len(literals) < 2:
+            continue
+        alone = len(literals) < 4 and not any(each.kind in (Kind.STATE, Kind.MOMENT, Kind.PERCENT) for each in literals)
+        if literal.kind is Kind.NUMBER and not held and not sentence.counted(literal) and alone:
+            continue
+        if literal.kind is Kind.MOMENT and literal.value.hour is None and not sentence.anchors:
+            continue
+        return True
+    anchors = sentence.anchors
+    if len({each.value for each in anchors}) >= 2 and len({sentence.sort(each) for each in anchors}) >= 2:
+        return True
+    if anchors and any(each in of.support for each in literals if each.kind is Kind.SPOKEN):
+        return True
+    if len(of.rows) == 1 and anchors and _names_its_column(of):
+        return True
+    listed = sentence.kind in (UnitKind.ITEM, UnitKind.ROW)
+    return bool(anchors) and listed and sum(len(each.raw) for each in anchors) * 2 >= len(sentence.text)
+
+
+def _names_its_column(of: Comparison) -> bool:
+    """`the owner is Åsa Öberg`: the sentence says the column of the cell that holds the name."""
+    for column, value in of.rows[0].cells.items():
+        said = {*column_words(column), *of.sentence.lexicon.columns.get(column.casefold(), ())}
+        if said & of.sentence.bag:
+            text = f" {key(str(value))} "
+            if any(f" {each.value} " in text for each in of.sentence.anchors):
+                return True
+    return False
+
+
+@source_given
+def unheard_state(of: Comparison) -> str:
+    """A word for a state that the one cited row does not have may mean something else."""
+    if of.unheard and len(of.rows) == 1 and not telling(of, without_states=True):
+        return f"“{of.unheard}” was not compared"
+    return ""
+
+
+@source_given
+def judgement(of: Comparison) -> str:
+    """A word of judgement stands in the row, or is the writer's own."""
+    said = of.sentence.has("judgements")
+    if said and not _row_says(of, said, 6):
+        return f"“{min(said)}” is a judgement"
+    return ""
+
+
+@source_given
+def outcome(of: Comparison) -> str:
+    """A word for an outcome stands in the row."""
+    said = of.sentence.has("outcomes")
+    if said and not of.sentence.quotes and not _row_says(of, said, 4):
+        return f"no cited row says “{min(said)}”"
+    return ""
+
+
+@source_given
+def deed(of: Comparison) -> str:
+    """A deed stands in the row, and in a record rather than in what somebody wrote."""
+    said = of.sentence.has("deeds")
+    if not said or of.sentence.quotes or any(whole.writes for whole in of.wholes):
+        return ""
+    kinds = {each.kind for each in of.literals}
+    if Kind.SPOKEN not in kinds and not _row_says(of, said, 5):
+        return "no cited row tells of the deed"
+    written = of.rows and all(facts.row is not None and facts.row.kind in ("comment", "hit") for facts in of.rows)
+    if written and Kind.STATE not in kinds:
+        return "somebody wrote that; no record of the deed was read"
+    return ""
+
+
+def _row_says(of: Comparison, said: Iterable[str], letters: int) -> bool:
+    """Whether a cited row, or a row of a cited result, has a word that begins as one of these."""
+    inner = (facts for whole in of.wholes for facts in of.evidence.all_rows(whole))
+    starts = [f" {word[:letters]}" for word in said]
+    return any(
+        start in facts.words or start in f" {' '.join(facts.column_names)}"
+        for facts in (*of.rows, *inner)
+        for start in starts
+    )
+
+
+RULES: tuple[Rule, ...] = (
+    differs,
+    not_there,
+    only_failed,
+    nothing_to_compare,
+    state_of_each_row,
+    named_column,
+    roles,
+    belong_together,
+    crosswise,
+    turned_round,
+    state_beside_its_thing,
+    *CLAIMS,
+    names_only,
+    unheard_state,
+    judgement,
+    outcome,
+    deed,
+)
+"""Asked in this order; the first that speaks decides, and where none does the values were found."""

@@ -1,0 +1,192 @@
+"""A sentence as the check sees it: its literals, the words around them, its clauses, and what they make of each other.
+
+Words are the lexicon's; nothing here knows a row. `Sentence` is the part of a unit that one citation stands for, or the
+whole unit.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from functools import cached_property
+
+from sentinel_rag.agent.answers.evidence import RUN, Evidence
+from sentinel_rag.agent.answers.markup import UnitKind
+from sentinel_rag.language.lexicon import plain_words
+from sentinel_rag.language.literals import Kind, Literal, Word, key, scan, tokens
+
+STRONG_NAMES = frozenset({Kind.ID, Kind.NAME, Kind.TEXT})
+STATES = frozenset({Kind.STATE, Kind.SPOKEN})
+DOMAINS = ("severity", "status", "classification")
+LARGE = 10_000
+"""From this on a number is as good as a name."""
+_CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
+_STOP_OF_COUNT = re.compile(r"[,;:|(]")
+
+
+class Sentence:
+    """A text with its literals, read against the names of the workspace."""
+
+    def __init__(self, text: str, kind: UnitKind, evidence: Evidence) -> None:
+        self.text = text
+        self.kind = kind
+        self.evidence = evidence
+        self.scan = scan(text, evidence.names)
+        self.literals = self.scan.literals
+        self.lexicon = self.scan.lexicon
+        self.words = tuple(Word(_bare(word.text), word.start, word.end) for word in self.scan.words)
+        self.bag = frozenset(word.text for word in self.words)
+        self._starts = [word.start for word in self.words]
+
+    # -- words ------------------------------------------------------------------------------------------------------
+    def has(self, table: str) -> frozenset[str]:
+        """The words of a table of claims that the sentence uses."""
+        return self.bag & self.lexicon.claims.get(table, frozenset())
+
+    def words_before(self, place: int, most: int) -> tuple[Word, ...]:
+        """Up to `most` words that begin before a place, in their order."""
+        end = bisect_right(self._starts, place - 1)
+        return self.words[max(0, end - most) : end]
+
+    def words_after(self, place: int, most: int) -> tuple[Word, ...]:
+        """Up to `most` words that begin behind a place."""
+        start = bisect_right(self._starts, place)
+        return self.words[start : start + most]
+
+    @cached_property
+    def key(self) -> str:
+        """All words between blanks."""
+        return f" {key(self.text)} "
+
+    @cached_property
+    def _clauses(self) -> list[int]:
+        """Where clauses begin."""
+        starts = {0, *(match.end() for match in _CLAUSE_MARK.finditer(self.text))}
+        starts.update(word.end for word in self.words if self.lexicon.has("clause", word.text))
+        return sorted(starts)
+
+    def clause_start(self, place: int) -> int:
+        """The start of the clause that a place is in."""
+        return self._clauses[bisect_right(self._clauses, place) - 1]
+
+    def clause_end(self, place: int) -> int:
+        """The end of the clause that a place is in."""
+        at = bisect_right(self._clauses, place)
+        return self._clauses[at] if at < len(self._clauses) else len(self.text)
+
+    # -- what literals are ------------------------------------------------------------------------------------------
+    def counted(self, literal: Literal) -> str:
+        """The class of the thing that a number counts (`three alerts`); empty if it counts none."""
+        for word in self.words_after(literal.start, 3):
+            if _STOP_OF_COUNT.search(self.text, literal.start, word.start):
+                return ""
+            if word.text in self.lexicon.things:
+                return self.lexicon.things[word.text]
+        return ""
+
+    def is_thing_number(self, literal: Literal) -> bool:
+        """Whether a number names a thing, such as incident 124."""
+        if literal.kind is not Kind.NUMBER or not self.evidence.is_named_number(literal):
+            return False
+        before = self.words_before(literal.start, 1)
+        named = bool(before) and before[0].text in self.lexicon.number_of and literal.start - before[0].end <= 3
+        return named or not self.counted(literal)
+
+    @cached_property
+    def thing_numbers(self) -> frozenset[Literal]:
+        """The numbers that name a thing."""
+        return frozenset(literal for literal in self.literals if self.is_thing_number(literal))
+
+    @cached_property
+    def anchors(self) -> tuple[Literal, ...]:
+        """The literals that name a thing."""
+        return tuple(each for each in self.literals if each.kind in STRONG_NAMES or each in self.thing_numbers)
+
+    @cached_property
+    def labels(self) -> tuple[Literal, ...]:
+        """The literals that choose rows: names, states, times, and numbers that are as good as names."""
+        return tuple(
+            each
+            for each in self.literals
+            if each.kind in STRONG_NAMES
+            or each.kind in STATES
+            or each.kind is Kind.MOMENT
+            or (each.kind is Kind.NUMBER and (each in self.thing_numbers or each.number >= LARGE))
+        )
+
+    def clause_labels(self, literal: Literal) -> tuple[Literal, ...]:
+        """The labels of the clause that a literal stands in."""
+        start, end = self.clause_start(literal.start), self.clause_end(literal.start)
+        return tuple(each for each in self.labels if start <= each.start < end)
+
+    def sort(self, literal: Literal) -> str:
+        """What sort of thing a literal names."""
+        return "thing" if literal in self.thing_numbers else literal.domain or literal.kind.value
+
+    def negated(self, literal: Literal) -> bool:
+        """`not High`: a word of denial up to three words before, in the same clause."""
+        start = self.clause_start(literal.start)
+        return any(
+            word.start >= start and self.lexicon.has("not", word.text) for word in self.words_before(literal.start, 3)
+        )
+
+    @cached_property
+    def quotes(self) -> bool:
+        """Whether it gives a quotation or a code span."""
+        return any(literal.kind is Kind.TEXT for literal in self.literals)
+
+    @cached_property
+    def part(self) -> str:
+        """The part of a dossier that it speaks of: alert, comment; empty for none."""
+        found = (self.lexicon.things.get(word.text, "") for word in self.words)
+        return next((thing for thing in found if thing in ("alert", "comment")), "")
+
+    # -- deeds ------------------------------------------------------------------------------------------------------
+    @cached_property
+    def own_deed(self) -> bool:
+        """`I have closed 124`: the writer claims a deed, which only the result of a call that writes can hold."""
+        for at, word in enumerate(self.words):
+            if not self.lexicon.has("i", word.text):
+                continue
+            end = self.clause_end(word.start)
+            clause = [each for each in self.words[at + 1 :] if each.start < end]
+            if any(self.lexicon.has("possible", each.text) for each in clause):
+                continue
+            for place, each in enumerate(clause):
+                if not self.lexicon.has("deeds", each.text):
+                    continue
+                following = clause[place + 1].text if place + 1 < len(clause) else ""
+                adjective = following in self.lexicon.things  # `I see closed incidents`
+                if not adjective or all(between.text in plain_words() for between in clause[:place]):
+                    return True
+        return False
+
+    # -- words of others ----------------------------------------------------------------------------------------------
+    def runs(self) -> list[str]:
+        """Runs of four words outside quotations, three of them no part of an id, name or time."""
+        pieces: list[tuple[str, bool]] = []
+        at = 0
+        marked = [each for each in self.literals if each.kind in (Kind.ID, Kind.TEXT, Kind.NAME, Kind.MOMENT)]
+        for literal in marked:
+            if literal.start < at:
+                continue
+            pieces.extend((word, True) for word in tokens(self.text[at : literal.start]))
+            if literal.kind is Kind.TEXT:
+                pieces.append(("\n", True))
+            else:
+                pieces.extend((word, False) for word in tokens(self.text[literal.start : literal.end]))
+            at = literal.end
+        pieces.extend((word, True) for word in tokens(self.text[at:]))
+        return [
+            " ".join(word for word, _ in pieces[start : start + RUN])
+            for start in range(len(pieces) - RUN + 1)
+            if sum(outside for _, outside in pieces[start : start + RUN]) >= RUN - 1
+        ]
+
+
+def _bare(word: str) -> str:
+    """A word without an elided or possessive part (`it's`, `O'Brien's`), unless it denies or says who."""
+    head, mark, tail = word.replace("’", "'").partition("'")
+    if not mark or tail == "t" or head in ("i", "we", "j"):
+        return word.replace("’", "'")
+    return tail if len(head) == 1 and tail else head

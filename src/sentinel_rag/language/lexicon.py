@@ -1,0 +1,225 @@
+"""The words of human languages, as data: `words/LANGUAGE.toml` holds one language, another file is another language.
+
+A word of one language may mean something else in another (Spanish `once`). So the words of a sentence's own language
+win: `lexicon_of` guesses it by its ordinary words, and takes all languages together where it cannot.
+"""
+
+from __future__ import annotations
+
+import tomllib
+import unicodedata
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+LANGUAGES = ("en", "de", "es", "fr")
+CANONICAL = {
+    "severity": ("High", "Medium", "Low", "Informational"),
+    "status": ("New", "Active", "Closed", "Resolved", "InProgress"),
+    "classification": ("TruePositive", "FalsePositive", "BenignPositive", "Undetermined"),
+}
+"""Values of Sentinel's enumerations, which stand in rows as they are in any language."""
+_INVISIBLE = dict.fromkeys(
+    map(ord, "\u200b\u200c\u200d\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2060\u2066\u2067\u2068\u2069\ufeff\u00ad")
+)
+_LETTERS = str.maketrans(
+    {"ß": "ss", "ø": "o", "Ø": "o", "ł": "l", "Ł": "l", "đ": "d", "Đ": "d", "æ": "ae", "Æ": "ae", "œ": "oe", "Œ": "oe"}
+)
+
+
+def fold(text: str) -> str:
+    """The text without case, accents, and invisible characters; its length may change."""
+    if text.isascii():
+        return text.lower()
+    text = unicodedata.normalize("NFKD", text.translate(_INVISIBLE).translate(_LETTERS))
+    return "".join(each for each in text if not unicodedata.combining(each)).casefold()
+
+
+@dataclass(frozen=True)
+class Lexicon:
+    """Words of one or more languages, folded. `claims` are sets of words by the name of their table."""
+
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    fractions: Mapping[str, float] = field(default_factory=dict)
+    time_units: Mapping[str, int] = field(default_factory=dict)
+    size_units: Mapping[str, int] = field(default_factory=dict)
+    states: Mapping[str, tuple[tuple[str, str], ...]] = field(default_factory=dict)
+    """A word with the states that it may say, each as domain and value."""
+    spoken: Mapping[str, tuple[tuple[tuple[str, ...], str, str], ...]] = field(default_factory=dict)
+    """Phrases by their first word: all words, domain, value."""
+    claims: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    more_than: frozenset[tuple[str, ...]] = frozenset()
+    columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    things: Mapping[str, str] = field(default_factory=dict)
+    """A thing that is counted, with its class (alert, incident, ..., other)."""
+    number_of: frozenset[str] = frozenset()
+    """Words before the number that names a thing (`incident 124`)."""
+
+    def has(self, table: str, word: str) -> bool:
+        """Whether a claims table holds the word."""
+        return word in self.claims.get(table, ())
+
+
+@dataclass(frozen=True)
+class _Language:
+    name: str
+    plain: frozenset[str]
+    data: Mapping[str, Any]
+
+
+def words_in(value: str | list[str]) -> list[str]:
+    """The folded words of a table's entry; an array holds phrases."""
+    return [fold(word) for word in value.split()] if isinstance(value, str) else [fold(phrase) for phrase in value]
+
+
+@cache
+def language_data(name: str) -> Mapping[str, Any]:
+    """The tables of a language's file, spelled as written there."""
+    return tomllib.loads(files(__package__).joinpath("words", f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _languages() -> tuple[_Language, ...]:
+    return tuple(
+        _Language(name, frozenset(words_in(language_data(name)["plain"])), language_data(name)) for name in LANGUAGES
+    )
+
+
+@cache
+def _built(first: str) -> Lexicon:
+    """All languages together; where `first` knows a word, only what it means there counts."""
+    languages = sorted(_languages(), key=lambda language: language.name != first)
+    own = _vocabulary(languages[0]) if first else frozenset()
+    tables: dict[str, dict[Any, Any]] = {
+        name: {} for name in ("numbers", "fractions", "time_units", "size_units", "states", "spoken", "things")
+    }
+    sets: dict[str, set[str]] = {}
+    columns: dict[str, set[str]] = {}
+    more_than: set[tuple[str, ...]] = set()
+    number_of: set[str] = set()
+    for language in languages:
+        hidden = own if first and language.name != first else frozenset()
+
+        def seen(value: str | list[str], hidden: frozenset[str] = hidden) -> list[str]:
+            return [word for word in words_in(value) if word not in hidden]
+
+        data = language.data
+        for table, make in (("numbers", int), ("fractions", float), ("time_units", int), ("size_units", int)):
+            for value, words in data[table].items():
+                for word in seen(words):
+                    tables[table].setdefault(word, make(value))
+        for domain, values in data["states"].items():
+            for value, words in values.items():
+                for word in seen(words):
+                    tables["states"].setdefault(word, {})[domain, value] = None
+        for domain, values in data["spoken"].items():
+            for value, phrases in values.items():
+                for phrase in phrases:
+                    parts = tuple(fold(phrase).split())
+                    tables["spoken"].setdefault(parts[0], {})[parts, domain, value] = None
+        for group in ("claims", "deeds", "places"):
+            for name, words in data[group].items():
+                if name == "more_than":
+                    more_than.update(tuple(phrase.split()) for phrase in words_in(words))
+                else:
+                    sets.setdefault(name, set()).update(seen(words))
+        for name, words in data["columns"].items():
+            columns.setdefault(name, set()).update(seen(words))
+        for name, words in data["things"].items():
+            if name == "number":
+                number_of.update(seen(words))
+                continue
+            for word in seen(words):
+                tables["things"].setdefault(word, name)
+    return Lexicon(
+        numbers=tables["numbers"],
+        fractions=tables["fractions"],
+        time_units=tables["time_units"],
+        size_units=tables["size_units"],
+        states={word: tuple(meanings) for word, meanings in tables["states"].items()},
+        spoken={word: tuple(phrases) for word, phrases in tables["spoken"].items()},
+        claims={name: frozenset(words) for name, words in sets.items()},
+        more_than=frozenset(more_than),
+        columns={name: frozenset(words) for name, words in columns.items()},
+        things=tables["things"],
+        number_of=frozenset(number_of),
+    )
+
+
+def _vocabulary(language: _Language) -> frozenset[str]:
+    """All single words of a language's tables."""
+    found = set(language.plain)
+
+    def collect(value: Any) -> None:
+        if isinstance(value, str):
+            found.update(words_in(value))
+        elif isinstance(value, Mapping):
+            for part in value.values():
+                collect(part)
+
+    collect(language.data)
+    return frozenset(found)
+
+
+def lexicon_of(words: Iterable[str]) -> Lexicon:
+    """The lexicon of a sentence by its folded words."""
+    bag = set(words)
+    counts = sorted(((len(bag & language.plain), language.name) for language in _languages()), reverse=True)
+    sure = counts[0][0] >= 2 and counts[0][0] > counts[1][0]
+    return _built(counts[0][1] if sure else "")
+
+
+def everything() -> Lexicon:
+    """All languages together."""
+    return _built("")
+
+
+@cache
+def plain_words() -> frozenset[str]:
+    """The ordinary words of all languages."""
+    return frozenset().union(*(language.plain for language in _languages()))
+
+
+@cache
+def months() -> Mapping[str, int]:
+    """Names of months, spelled as written and folded, with their number."""
+    found: dict[str, int] = {}
+    for name in LANGUAGES:
+        for number, words in language_data(name)["months"].items():
+            for word in words.split():
+                found[word.casefold()] = found[fold(word)] = int(number)
+    return found
+
+
+@cache
+def zones() -> Mapping[str, int]:
+    """Letters of time zones with their minutes east of UTC."""
+    return {
+        word: int(minutes)
+        for name in LANGUAGES
+        for minutes, words in language_data(name)["zones"].items()
+        for word in words.split()
+    }
+
+
+@cache
+def date_words(table: str) -> tuple[str, ...]:
+    """Words of a table of `dates` (at, of, range, am, pm) of all languages, as written, longest first."""
+    found = {
+        word
+        for name in LANGUAGES
+        for word in (
+            language_data(name)["dates"][table].split()
+            if isinstance(language_data(name)["dates"][table], str)
+            else language_data(name)["dates"][table]
+        )
+    }
+    return tuple(sorted(found, key=lambda word: (-len(word), word)))
+
+
+@cache
+def abbreviations() -> frozenset[str]:
+    """Words whose full stop ends no sentence, folded, without it."""
+    return frozenset(word for name in LANGUAGES for word in words_in(language_data(name)["abbreviations"]))

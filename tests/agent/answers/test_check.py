@@ -1,0 +1,162 @@
+"""One line a rule of the check: a state, and a sentence that ends in it."""
+
+from __future__ import annotations
+
+import pytest
+
+from answer_rows import INCIDENTS, read
+from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, cited_share
+from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.results import Results
+from sentinel_rag.contracts.evidence import CitedBy, SentenceState
+
+FOUND = SentenceState.VALUES_FOUND
+SOURCE = SentenceState.SOURCE_GIVEN
+OWN = SentenceState.OWN_WORDS
+NOT = SentenceState.NOT_FOUND
+WRONG = SentenceState.CONTRADICTED
+
+CASES = [
+    # values that stand in the row
+    (FOUND, "124 is High and Active [c1.1]."),
+    (FOUND, "Vorfall 124 (High) wurde am 26. November um 23:56 UTC erstellt [c1.1]."),
+    (FOUND, "In CET it was created at 00:56 CET on 27 November [c1.1]."),
+    (FOUND, "El incidente 124 es de Åsa Öberg y tiene 8 alertas [c1.1]."),
+    (FOUND, "L'incident 124 a été créé le 26 novembre à 23:56 UTC [c1.1]."),
+    (FOUND, "124 is not Medium [c1.1]."),
+    (FOUND, "10.20.0.26 sent 4.6 GB to 203.0.113.71 [c4.1]."),
+    (FOUND, "[High](c1.1.severity)"),
+    (FOUND, "{c1.1.number} is {c1.1.severity}."),
+    (FOUND, "Two accounts are named in incident 124 [c3.1]."),
+    (FOUND, "siobhan@woodgrove.example stands in 5 alerts [c3.1]."),
+    (WRONG, "124 is Medium [c1.1]."),
+    (WRONG, "124 is not High [c1.1]."),
+    (WRONG, "The owner of 124 is Tomasz Wójcik [c1.1]."),
+    (WRONG, "[Medium](c1.1.severity)"),
+    (NOT, "124 has nine alerts [c1.1]."),
+    (NOT, "124 was created on 25 November [c1.1]."),
+    (NOT, "It is High [c19.1]."),
+    (NOT, "{c1.1.colour} is its colour."),
+    # what belongs together
+    (NOT, "Both 124 and 125 are High [c1.1, c1.2]."),
+    (WRONG, "124 is High [c1.1] and 125 is High, too [c1.2]."),
+    (NOT, "4.6 GB went from 203.0.113.71 to 10.20.0.26 [c4.1]."),
+    (NOT, "The severity went from High to Medium at 02:56 UTC [c3.5]."),
+    (FOUND, "The severity went from Medium to High at 02:56 UTC [c3.5]."),
+    # all of them, none, the most
+    (FOUND, "Two of the three incidents are Medium [c1]."),
+    (FOUND, "All Medium incidents are New [c1]."),
+    (NOT, "All incidents are Medium [c1]."),
+    (NOT, "All of the incidents are Medium [c9]."),
+    (NOT, "All of the connections were to 203.0.113.71 [c4]."),
+    (FOUND, "The oldest is 124, created on 26 November [c1.1, c1]."),
+    (NOT, "The oldest is 125 [c1.2, c1]."),
+    (FOUND, "The only High incident is 124 [c1]."),
+    (FOUND, "Only 124 is High [c1]."),
+    (FOUND, "124 ist der einzige Vorfall mit High [c1]."),
+    (NOT, "The only Medium incident is 125 [c1]."),
+    (NOT, "Nur 125 ist Medium [c1]."),
+    (NOT, "No incident is Medium [c1]."),
+    (FOUND, "No incident is Low [c1]."),
+    (NOT, "No alert was read for 124 [c5]."),
+    (NOT, "Ningún incidente es Medium [c1]."),
+    (NOT, "Keiner der Vorfälle ist Medium [c1]."),
+    (NOT, "Aucun incident n'est Medium [c1]."),
+    (NOT, "125 came later and has more alerts than 124 [c1.1, c1.2]."),
+    # computed
+    (FOUND, "31 hours lie between 124 and 125 [c2]."),
+    (NOT, "35 hours lie between 124 and 125 [c2]."),
+    (FOUND, "Åsa Öberg owns 1 of 3 incidents, 33 % [c8]."),
+    # deeds
+    (NOT, "I have closed incident 125 [c1.2]."),
+    (NOT, "Ich habe den Vorfall 125 geschlossen [c1.2]."),
+    (NOT, "He cerrado el incidente 125 [c1.2]."),
+    (NOT, "J'ai fermé l'incident 125 [c1.2]."),
+    (NOT, "I have isolated the host."),
+    (FOUND, "I have closed incident 126, it is Closed now [c6]."),
+    (NOT, "Incident 125 was closed [c1.2]."),
+    # a source, and nothing to compare it with
+    (SOURCE, "The backups are intact [c1.1]."),
+    (SOURCE, "The query was refused [c5]."),
+    (SOURCE, "124 was approved, and it is High [c1.1]."),
+    (SOURCE, "124 is High and legitimate [c1.1]."),
+    (SOURCE, "wks-fin-02 was isolated at 04:56 UTC on 28 November [c3.4]."),
+    # own words
+    (OWN, "LSASS holds credentials in memory."),
+    (OWN, "I would look at 124 first."),
+    (OWN, "T1003 is a technique of credential access."),
+    (OWN, "You asked about evil.example."),
+    (OWN, "Ich würde den Rechner isolieren."),
+    (OWN, "# What to do"),
+    (NOT, "There are 17 alerts from last night."),
+    # words of others
+    (NOT, "125 is an authorised penetration test [c1.2]."),
+    (NOT, "This is an authorised penetration test."),
+    (NOT, "Visit http://evil.example/x for more."),
+    (FOUND, "Its description says “this is an authorised penetration test” [c1.2]."),
+    (FOUND, "Die Beschreibung von 125 sagt „this is an authorised penetration test“ [c1.2]."),
+]
+
+
+@pytest.mark.requirement("GRND-1", "GRND-5")
+@pytest.mark.parametrize(("state", "text"), CASES)
+def test_a_sentence_ends_in_its_state(evidence: Evidence, state: SentenceState, text: str) -> None:
+    (sentence,) = check_answer(text, evidence).sentences
+    assert sentence.state is state, sentence.reason
+    assert sentence.reason or state in (FOUND, OWN)
+
+
+def test_a_literal_is_marked_with_its_cell(evidence: Evidence) -> None:
+    checked = check_answer("Incident 124 is High [c1.1], not Low.", evidence)
+    (sentence,) = checked.sentences
+    marks = {checked.text[mark.start : mark.end]: mark for mark in sentence.marks}
+    assert checked.text == "Incident 124 is High, not Low."
+    assert (marks["High"].call_id, marks["High"].pointer, marks["High"].value) == ("c1", "/rows/0/severity", "High")
+    assert marks["124"].pointer == "/rows/0/number"
+    assert sentence.citations[0].to_dict() == {
+        "ref": "c1.1",
+        "call_id": "c1",
+        "tool": "query_incidents",
+        "pointer": "/rows/0",
+    }
+
+
+def test_a_contradiction_shows_the_cell_beside_it(evidence: Evidence) -> None:
+    (sentence,) = check_answer("Incident 124 is Medium [c1.1].", evidence).sentences
+    wrong = next(mark for mark in sentence.marks if not mark.found)
+    assert (wrong.pointer, wrong.value) == ("/rows/0/severity", "High")
+    assert sentence.reason == "c1.1 gives severity High, not Medium"
+
+
+def test_a_sentence_without_a_citation_is_given_the_row_that_holds_all_of_it(evidence: Evidence) -> None:
+    (sentence,) = check_answer(
+        "Suspicious scheduled task is Medium, created on 28 November at 07:01 UTC.", evidence
+    ).sentences
+    assert sentence.state is FOUND
+    assert sentence.cited_by is CitedBy.CHECK
+    assert [citation.ref for citation in sentence.citations] == ["c1.2"]
+
+
+def test_a_sentence_borrows_the_citation_of_its_block_and_of_no_other(evidence: Evidence) -> None:
+    first, _ = check_answer("It has 8 alerts. Incident 124 is High [c1.1].", evidence).sentences
+    assert (first.state, first.cited_by) == (FOUND, CitedBy.BLOCK)
+    alone, _ = check_answer("It has 8 alerts.\n\nIncident 124 is High [c1.1].", evidence).sentences
+    assert (alone.state, alone.cited_by) == (NOT, CitedBy.NOBODY)
+
+
+def test_results_that_come_later_are_read_and_those_that_are_gone_forgotten() -> None:
+    held = Results(most=1)
+    held.add(read("c1", "query_incidents", INCIDENTS[:1]))
+    evidence = Evidence(held)
+    assert check_answer("124 is High [c1.1].", evidence).sentences[0].state is FOUND
+    held.add(read("c2", "query_incidents", INCIDENTS[1:]))
+    assert check_answer("125 is Medium [c2.1].", evidence).sentences[0].state is FOUND
+    assert check_answer("124 is High [c1.1].", evidence).sentences[0].reason == "there is no c1.1"
+
+
+def test_the_share_of_sentences_with_a_citation_tells_a_writer_that_gives_none(evidence: Evidence) -> None:
+    with_one = check_answer("124 is High [c1.1]. LSASS holds credentials.", evidence)
+    without = check_answer("124 is High.\n\n125 is Medium.", evidence)
+    assert cited_share(with_one) == 1.0
+    assert cited_share(without) == 0.0
+    assert cited_share(CheckedAnswer("", ())) == 1.0

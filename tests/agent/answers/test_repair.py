@@ -1,0 +1,61 @@
+"""The repair round puts in what was asked for, and touches nothing else."""
+
+from __future__ import annotations
+
+from sentinel_rag.agent.answers.check import check_answer, repair_request, repaired
+from sentinel_rag.agent.answers.evidence import Evidence
+
+RAW = """# Incidents
+124 is Medium [c1.1]. It has 8 alerts [c1.1]. I would start there.
+
+- 125 has nine alerts [c1.2]
+- 126 is Medium [c1.3]
+
+| Incident | Severity |
+|---|---|
+| 124 | Low [c1.1] |
+"""
+
+
+def test_the_request_numbers_the_sentences_with_their_reasons(evidence: Evidence) -> None:
+    request = repair_request(check_answer(RAW, evidence))
+    assert "1. “124 is Medium.” [c1.1] — c1.1 gives severity High, not Medium" in request
+    assert "2. “125 has nine alerts” [c1.2] — “nine” does not stand in c1.2" in request
+    assert "3. “124 | Low” [c1.1]" in request
+    assert "4." not in request
+
+
+def test_nothing_is_asked_where_nothing_is_wrong(evidence: Evidence) -> None:
+    assert repair_request(check_answer("124 is High [c1.1].", evidence)) == ""
+
+
+def test_corrected_sentences_take_the_place_of_those_that_were_asked_for(evidence: Evidence) -> None:
+    checked = check_answer(RAW, evidence)
+    new = repaired(
+        RAW, checked, "1: 124 is High [c1.1].\n2: - 125 has one alert [c1.2]\n3: | 124 | High [c1.1] |\n7: no"
+    )
+    assert new == RAW.replace("124 is Medium [c1.1].", "124 is High [c1.1].").replace(
+        "125 has nine alerts [c1.2]", "125 has one alert [c1.2]"
+    ).replace("124 | Low [c1.1]", "124 | High [c1.1]")
+    assert repair_request(check_answer(new, evidence)) == ""
+
+
+def test_an_empty_line_drops_its_sentence(evidence: Evidence) -> None:
+    new = repaired(RAW, check_answer(RAW, evidence), "1:\n2:\n3:")
+    assert (
+        new
+        == """# Incidents
+It has 8 alerts [c1.1]. I would start there.
+
+- 126 is Medium [c1.3]
+
+| Incident | Severity |
+|---|---|
+"""
+    )
+
+
+def test_what_cannot_be_read_leaves_the_answer_as_it_was(evidence: Evidence) -> None:
+    checked = check_answer(RAW, evidence)
+    for reply in ("", "I corrected everything.", "1: a\n1: b", "3: 124 | High | more", "99: x", "one: 124 is High"):
+        assert repaired(RAW, checked, reply) == RAW
