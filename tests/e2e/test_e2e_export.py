@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 from selectolax.lexbor import LexborHTMLParser
 
+from sentinel_rag.agent.answers.results_file import read_results
+
 pytestmark = pytest.mark.requirement("SURF-6")
 
 QUESTIONS = (
@@ -85,6 +87,21 @@ def test_a_value_of_the_report_is_the_one_of_the_answer(sample: Any, conversatio
         if place.startswith("/rows"):
             value = piece["value"] if isinstance(piece["value"], str) else json.dumps(piece["value"])
             assert (place, name, value) in told
+
+
+def test_the_results_of_a_conversation_are_written_for_programs(sample: Any, conversation: str, tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    done = sample.run("export", conversation, "--output", str(file))
+    assert done.returncode == 0, done.stderr
+    document = json.loads(file.read_text())
+    assert document["said"] == list(QUESTIONS)
+    answer = sample.json("ask", QUESTIONS[0])
+    first = document["results"][0]
+    assert (first["tool"], first["arguments"]) == (answer["tools"][0]["name"], answer["tools"][0]["arguments"])
+    results = read_results(document).results
+    assert {each.ref for each in results} == {entry["call_id"] for entry in document["results"]}
+    assert all(each.rows for each in results if each.tool == "query_incidents")
+    assert [each for each in results if each.problem]  # the template that was denied, with the reason
 
 
 def test_a_file_that_is_there_is_left_alone(sample: Any, conversation: str, tmp_path: Path) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 
 REMOVED = "A sentence was left out here, because it could not be checked against the results."
 """Stands in an answer in place of each sentence that its evidence did not support."""
@@ -208,6 +208,9 @@ class Answer:
     duration_ms: float = 0.0
     model: Mapping[str, JsonValue] | None = None
     """What models took for it (tokens, cost, seconds, ...); None for an answer without one."""
+    results: tuple[JsonObject, ...] = field(default=(), repr=False, compare=False)
+    """The calls with their results as `sentinel export --format results` writes them. They are kept with the
+    conversation and are no part of `to_dict`."""
 
     @property
     def coverage(self) -> tuple[Mapping[str, JsonValue], ...]:

@@ -77,6 +77,21 @@ def test_what_is_written_is_read_again_by_another_process(store: ConversationSto
     assert (entry.title, entry.turns, entry.preferences) == ("list open incidents", 2, WHOLE.preferences)
 
 
+def test_results_are_kept_and_read_where_they_are_asked_for(
+    store: ConversationStore, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    entries = tuple({"call_id": f"c{n}", "tool": "query_alerts", "result": {"rows": [{"n": n}] * 50}} for n in (1, 2))
+    kept = replace(WHOLE, turns=(replace(TURN, results=entries),))
+    store.save(kept, known=False)
+    assert store.load("session-0001", with_results=True) == kept
+    assert store.load("session-0001") == WHOLE
+    monkeypatch.setattr(store_module, "MAX_RESULTS", 600)
+    store.save(kept, known=True)
+    read = store.load("session-0001", with_results=True)
+    assert read is not None
+    assert read.turns[0].results == entries[:1]
+
+
 def test_a_conversation_may_begin_with_what_is_no_text(store: ConversationStore) -> None:
     """Half of a surrogate pair, as a paste from a broken program has it."""
     store.save(replace(WHOLE, turns=(replace(TURN, question="\ud800 list \x00 incidents"),)), known=False)

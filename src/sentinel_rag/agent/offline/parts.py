@@ -40,5 +40,6 @@ def joined(answers: Sequence[Answer]) -> Answer:
         suggestions=answers[-1].suggestions,
         tools=tuple(tool for answer in answers for tool in answer.tools),
         evidence=tuple(piece for answer in answers for piece in answer.evidence),
+        results=tuple(result for answer in answers for result in answer.results),
         duration_ms=sum(answer.duration_ms for answer in answers),
     )

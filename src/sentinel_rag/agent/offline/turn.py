@@ -11,6 +11,7 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
@@ -19,6 +20,7 @@ from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.references import Resolution
+from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -143,6 +145,10 @@ class Turn:
             footnote=self._footnote(),
             suggestions=tuple(suggestions),
             tools=tuple(run.trace() for run in self.runs),
+            results=tuple(
+                kept_form(run, writes=run.call.tool_name not in READING_TOOLS, read_at=self.now.moment)
+                for run in self.runs
+            ),
             duration_ms=round((time.monotonic() - self.started) * 1e3, 3),
         )
 

@@ -93,7 +93,12 @@ class RememberingAnalyst:
         facts = supported_facts(answer, format_time(self._clock()))
         conversation.learn(facts)
         turn = replace(
-            turn, outcome=answer.outcome.value, answer=_stored_text(answer), facts=facts, shown=answer.to_dict()
+            turn,
+            outcome=answer.outcome.value,
+            answer=_stored_text(answer),
+            facts=facts,
+            shown=answer.to_dict(),
+            results=answer.results,
         )
         await self._save(session_id, conversation, turn, notices)
         return replace(answer, footnote=(*answer.footnote, *dict.fromkeys(notices)))

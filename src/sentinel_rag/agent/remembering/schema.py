@@ -25,4 +25,8 @@ def _second(connection: Connection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN shown TEXT")
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _second)
+def _third(connection: Connection) -> None:
+    connection.execute("ALTER TABLE turn ADD COLUMN results TEXT")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)

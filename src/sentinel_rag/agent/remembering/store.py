@@ -7,7 +7,9 @@ analyst; hidden values reach it as placeholders only, because the agent never ha
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import zlib
+from base64 import b64decode, b64encode
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from datetime import timedelta
 from pathlib import Path
@@ -30,6 +32,8 @@ from sentinel_rag.records import Connection, RecordFile, Records
 
 WAIT_FOR_LOCK_S = 1.0
 MAX_TURNS_READ = 200
+MAX_RESULTS = 8_000_000
+"""Characters of one turn's results that are kept."""
 _ALL = 2**31 - 1
 """No limit, in the SQL of every place."""
 
@@ -82,9 +86,10 @@ class ConversationStore:
                 )
                 self._purge(run, conversation.conversation_id)
             run.executemany(
-                "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?) ON CONFLICT (conversation_id, number) DO UPDATE "
-                "SET asked_at = excluded.asked_at, question = excluded.question, outcome = excluded.outcome, "
-                "answer = excluded.answer, facts = excluded.facts, memory = excluded.memory, shown = excluded.shown",
+                "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "ON CONFLICT (conversation_id, number) DO UPDATE SET asked_at = excluded.asked_at, "
+                "question = excluded.question, outcome = excluded.outcome, answer = excluded.answer, "
+                "facts = excluded.facts, memory = excluded.memory, shown = excluded.shown, results = excluded.results",
                 [_turn_row(conversation.conversation_id, turn) for turn in conversation.turns],
             )
             version = _version(run, conversation.conversation_id)
@@ -100,10 +105,15 @@ class ConversationStore:
             return _version(run, conversation_id)
 
     def load(
-        self, conversation_id: str, *, turns: int = MAX_TURNS_READ, with_answers: bool = False
+        self,
+        conversation_id: str,
+        *,
+        turns: int = MAX_TURNS_READ,
+        with_answers: bool = False,
+        with_results: bool = False,
     ) -> StoredConversation | None:
-        """The conversation with its newest `turns`; None if there is none of that id. The whole answers (`shown`) are
-        read only `with_answers`: they are long, and no memory needs them."""
+        """The conversation with its newest `turns`; None if there is none of that id. The whole answers (`shown`) and
+        the results are read only where they are asked for: they are long, and no memory needs them."""
         if not self._records.exists():  # reading makes no file
             return None
         with self._records.transaction(reads=True) as run:
@@ -113,8 +123,9 @@ class ConversationStore:
             ).fetchone()
             rows = run.execute(
                 "SELECT number, asked_at, question, outcome, answer, facts, memory, "
-                "CASE WHEN ? = 1 THEN shown END FROM turn WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
-                [int(with_answers), conversation_id, turns],
+                "CASE WHEN ? = 1 THEN shown END, CASE WHEN ? = 1 THEN results END "
+                "FROM turn WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
+                [int(with_answers), int(with_results), conversation_id, turns],
             ).fetchall()
             version = _version(run, conversation_id)
         if row is None:
@@ -234,7 +245,8 @@ def _turn_row(conversation_id: str, turn: StoredTurn) -> Sequence[Any]:
     facts = _text([fact.to_dict() for fact in turn.facts])
     question, answer = _clean(turn.question), _clean(turn.answer)
     shown = None if turn.shown is None else _text(turn.shown)
-    return (conversation_id, turn.number, turn.asked_at, question, turn.outcome, answer, facts, memory, shown)
+    kept = _packed(turn.results)
+    return (conversation_id, turn.number, turn.asked_at, question, turn.outcome, answer, facts, memory, shown, kept)
 
 
 def _turn(
@@ -246,11 +258,13 @@ def _turn(
     facts: str,
     memory: str | None,
     shown: str | None,
+    results: str | None,
 ) -> StoredTurn:
     # Whoever reads a turn without an outcome looks at one that nobody answers any more.
     read = None if memory is None else _json(memory, {})
     whole = None if shown is None else _json(shown, None)
-    return StoredTurn(number, asked_at, question, outcome or STOPPED, answer, _facts(facts), read, whole)
+    kept = _unpacked(results)
+    return StoredTurn(number, asked_at, question, outcome or STOPPED, answer, _facts(facts), read, whole, kept)
 
 
 def _preferences(workspace: str | None, timezone: str | None, verbosity: str | None) -> Preferences:
@@ -270,6 +284,25 @@ def _text(value: Any) -> str:
 
 def _plain(value: Any) -> Any:
     return dict(value) if hasattr(value, "keys") else list(value)
+
+
+def _packed(results: Sequence[Mapping[str, Any]]) -> str | None:
+    """Results as compressed text, those beyond MAX_RESULTS left out. Rows of a log come to a tenth of their size."""
+    kept: list[str] = []
+    size = 0
+    for text in map(_text, results):
+        size += len(text)
+        if size <= MAX_RESULTS:
+            kept.append(text)
+    return b64encode(zlib.compress(f"[{','.join(kept)}]".encode(), level=1)).decode() if kept else None
+
+
+def _unpacked(text: str | None) -> tuple[Mapping[str, Any], ...]:
+    if text is None:
+        return ()
+    with suppress(ValueError, zlib.error):
+        return tuple(json.loads(zlib.decompress(b64decode(text))))
+    return ()
 
 
 def _json(text: str, otherwise: Any) -> Any:

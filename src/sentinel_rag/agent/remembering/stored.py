@@ -20,8 +20,9 @@ Version = tuple[str, int, int]
 class StoredTurn:
     """One question with its answer. `outcome` is one of `Outcome`, or STOPPED, or None while it is being answered;
     `memory` is the analyst's own form of the turn. `shown` is the whole answer in the form of `ask --json`, for the
-    person's record and never for a memory; None where it was not kept, or not read. Hidden values stand in `answer` and
-    `shown` as their placeholders."""
+    person's record and never for a memory; None where it was not kept, or not read. `results` are its calls with their
+    results (`answers.results_file`), as far as they were kept and read. Hidden values stand in all of them as their
+    placeholders."""
 
     number: int
     asked_at: str
@@ -31,6 +32,7 @@ class StoredTurn:
     facts: tuple[CarriedFact, ...] = ()
     memory: Mapping[str, Any] | None = None
     shown: Mapping[str, Any] | None = None
+    results: tuple[Mapping[str, Any], ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

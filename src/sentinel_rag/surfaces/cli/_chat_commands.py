@@ -31,7 +31,7 @@ COMMANDS = {
     "/found": "only: answers without what was not found or is contradicted; all: the whole of them",
     "/approvals": "calls that wait for a person; with an ID: one of them whole",
     "/history": "what was asked and answered in this conversation",
-    "/export": "a hand-over report of this conversation: /export [md|html|csv] [PATH] [--force] [--reveal]",
+    "/export": "a hand-over report of this conversation: /export [md|html|csv|results] [PATH] [--force] [--reveal]",
     "/clear": "start over with what is known; /clear all: in a new session, with nothing",
     "/quit": "leave (so does Ctrl-D)",
 }

@@ -68,8 +68,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
     export = command(commands, "export", "write a conversation as a shift hand-over report", _export)
     export.add_argument("conversation", nargs="?", help="beginning of its id (default: the last one)")
-    form_help = "md (default), html (one file, with charts), or csv (the rows of evidence); or by the name of the file"
-    export.add_argument("--format", choices=("md", "html", "csv"), default=None, help=form_help)
+    form_help = "md (default), html (one file, with charts), csv (the rows of evidence), or results (the calls with "
+    form_help += "their results as JSON, for sentinel answer check); or by the name of the file"
+    export.add_argument("--format", choices=("md", "html", "csv", "results"), default=None, help=form_help)
     export.add_argument("--csv", action="store_const", const="csv", dest="format", help="the same as --format csv")
     export.add_argument("--output", default=None, metavar="PATH", help="the file to write; - for standard output")
     export.add_argument("--force", action="store_true", help="write over a file that is there")

@@ -7,6 +7,7 @@ says so.
 
 from __future__ import annotations
 
+import json
 import os
 import pwd
 import sys
@@ -18,6 +19,8 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
+from sentinel_rag.agent.answers.results_file import results_document
+from sentinel_rag.agent.remembering import StoredConversation
 from sentinel_rag.assembly.conversations import kept_conversations
 from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.assembly.zones import journal_reader
@@ -31,6 +34,9 @@ from sentinel_rag.surfaces.cli.kept_conversations import SHORT_ID, found_or_last
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
 
 FORMATS = {"md": as_markdown, "html": as_html, "csv": as_csv}
+RESULTS = "results"
+"""The form that is no report: the calls with their results as JSON, for `sentinel answer check` and other programs."""
+FORMS = (*FORMATS, RESULTS)
 MOST_TURNS = 10_000
 MOST_RECORDS = 1_000
 STANDARD_OUTPUT = "-"
@@ -40,7 +46,7 @@ Json = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What to export, and where to. `form` is a key of FORMATS, None for that of the file's name; `output` is a path,
+    """What to export, and where to. `form` is one of FORMS, None for that of the file's name; `output` is a path,
     `-` for standard output, None for a name of our own in the current folder."""
 
     form: str | None = None
@@ -69,9 +75,9 @@ def wish_of_words(words: Sequence[str]) -> Wish:
             wish = replace(wish, reveal=True)
         elif word.startswith("--"):
             raise UsageError(
-                f"/export knows no {word}.", next_step="Write: /export [md|html|csv] [PATH] [--force] [--reveal]"
+                f"/export knows no {word}.", next_step=f"Write: /export [{'|'.join(FORMS)}] [PATH] [--force] [--reveal]"
             )
-        elif word in FORMATS and wish.form is None and not path:
+        elif word in FORMS and wish.form is None and not path:
             wish = replace(wish, form=word)
         else:
             path.append(word)
@@ -84,6 +90,14 @@ def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
     form = _form(wish)
     now = utc_now()
     path = None if wish.output == STANDARD_OUTPUT else _target(wish, conversation_id, form, now)
+    if form == RESULTS:
+        text, count = results_text(settings, conversation_id)
+        if path is None:
+            sys.stdout.write(text)
+            return
+        _write(path, text.encode(), force=wish.force)
+        print(f"Written: {safe_cell(str(path))} ({count} results; hidden values stay hidden)")
+        return
     report = read_report(settings, conversation_id, reveal=wish.reveal, now=now)
     text = FORMATS[form](report)
     if path is None:
@@ -99,12 +113,7 @@ def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
 
 def read_report(settings: Settings, conversation_id: str, *, reveal: bool, now: datetime) -> HandOver:
     """The report of a kept conversation. Raises UsageError if it is not kept."""
-    with closing(kept_conversations(settings)) as store:
-        stored = store.load(conversation_id, turns=MOST_TURNS, with_answers=True)
-    if stored is None:
-        raise UsageError(
-            "Nothing of this conversation is kept.", next_step="Ask something first; sentinel chat --list shows others."
-        )
+    stored = _stored(settings, conversation_id, with_answers=True)
     turns: list[Json] = [
         {"number": each.number, "asked_at": each.asked_at, "question": each.question, "text": each.answer}
         | {"outcome": each.outcome or "stopped", "answer": each.shown}
@@ -132,6 +141,36 @@ def read_report(settings: Settings, conversation_id: str, *, reveal: bool, now: 
         [ReportTurn(**turn) for turn in turns],
         records,
     )
+
+
+def results_text(settings: Settings, conversation_id: str) -> tuple[str, int]:
+    """The calls of a kept conversation with their results as JSON, and how many. Raises UsageError if it is not kept,
+    or without them."""
+    stored = _stored(settings, conversation_id, with_results=True)
+    entries = [entry for turn in stored.turns for entry in turn.results]
+    if not entries and stored.turns:
+        raise UsageError(
+            "No results are kept of this conversation: its questions called no tool, or an earlier version kept it.",
+            next_step="Ask again; results are kept from then on.",
+        )
+    document = results_document(
+        entries,
+        timezone=stored.preferences.timezone or str(settings.timezone),
+        said=[turn.question for turn in stored.turns],
+    )
+    return json.dumps(document, ensure_ascii=True, indent=1) + "\n", len(entries)
+
+
+def _stored(
+    settings: Settings, conversation_id: str, *, with_answers: bool = False, with_results: bool = False
+) -> StoredConversation:
+    with closing(kept_conversations(settings)) as store:
+        stored = store.load(conversation_id, turns=MOST_TURNS, with_answers=with_answers, with_results=with_results)
+    if stored is None:
+        raise UsageError(
+            "Nothing of this conversation is kept.", next_step="Ask something first; sentinel chat --list shows others."
+        )
+    return stored
 
 
 def _revealed(settings: Settings, conversation_id: str, turns: list[Json]) -> list[Json]:
@@ -175,13 +214,14 @@ def _records(settings: Settings, session_id: str, notes: list[str]) -> tuple[lis
 
 def _form(wish: Wish) -> str:
     suffix = Path(wish.output or "").suffix.removeprefix(".").lower()
-    named = {"htm": "html", "markdown": "md"}.get(suffix, suffix)
-    return wish.form or (named if named in FORMATS else "md")
+    named = {"htm": "html", "markdown": "md", "json": RESULTS}.get(suffix, suffix)
+    return wish.form or (named if named in FORMS else "md")
 
 
 def _target(wish: Wish, conversation_id: str, form: str, now: datetime) -> Path:
     """The file to write. Raises UsageError for a folder, and for a file that is there, before anything is read."""
-    path = Path(wish.output or f"handover-{conversation_id[:SHORT_ID]}-{now:%Y%m%d-%H%M}.{form}").expanduser()
+    name, suffix = ("results", "json") if form == RESULTS else ("handover", form)
+    path = Path(wish.output or f"{name}-{conversation_id[:SHORT_ID]}-{now:%Y%m%d-%H%M}.{suffix}").expanduser()
     if path.is_dir():
         raise UsageError(f"{path} is a folder.", next_step="Give the name of a file in it.")
     if not wish.force and (path.exists() or path.is_symlink()):
