@@ -120,7 +120,7 @@ def test_who_reads_questions_and_rows_is_named_unless_it_is_this_machine(address
 def test_the_rounds_of_tool_calls_are_a_setting_that_reaches_the_agent(tmp_path):
     environment = {"SENTINEL_MODEL": "openai-compatible", "SENTINEL_MODEL_URL": "http://127.0.0.1:1/v1"}
     named = {**environment, "SENTINEL_MODEL_NAME": "m", "SENTINEL_HOME": str(tmp_path)}
-    for given, rounds in ({}, 5), ({"SENTINEL_MAX_TOOL_ROUNDS": "2"}, 2):
+    for given, rounds in ({}, 15), ({"SENTINEL_MAX_TOOL_ROUNDS": "2"}, 2):
         settings = load_settings({**named, **given}, tmp_path / "absent").model_settings
         assert settings is not None
         assert model_configuration(settings)["tool_rounds"] == rounds

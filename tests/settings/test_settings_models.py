@@ -144,7 +144,7 @@ def test_a_provider_lists_everything_that_it_lacks(tmp_path: Path, provider: str
         ("SENTINEL_MODEL_CONTEXT_TOKENS", "4095"),
         ("SENTINEL_MODEL_IDLE_TIMEOUT_S", "soon"),
         ("SENTINEL_MAX_TOOL_ROUNDS", "0"),
-        ("SENTINEL_MAX_TOOL_ROUNDS", "21"),
+        ("SENTINEL_MAX_TOOL_ROUNDS", "41"),
     ],
 )
 def test_a_value_that_cannot_be_is_told_by_its_name(tmp_path: Path, variable: str, value: str) -> None:

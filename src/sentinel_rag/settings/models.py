@@ -95,7 +95,7 @@ def read_model(provider: str, reader: Reader) -> ModelSettings | None:
         prices=read("SENTINEL_MODEL_PRICES", _model_prices, {}),
         timeout_s=read("SENTINEL_MODEL_TIMEOUT_S", seconds, 120.0),
         idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", seconds, 30.0),
-        tool_rounds=read("SENTINEL_MAX_TOOL_ROUNDS", between(1, 20), 5),
+        tool_rounds=read("SENTINEL_MAX_TOOL_ROUNDS", between(1, 40), 15),
         context_tokens=read("SENTINEL_MODEL_CONTEXT_TOKENS", _context_tokens, 128_000),
     )
 

@@ -55,7 +55,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_MODEL_PRICES", "US dollars a million tokens: large=2.50/10,small=0.15/0.60.", "none"),
     Variable("SENTINEL_MODEL_TIMEOUT_S", "Seconds that one answer of the model may take.", "120"),
     Variable("SENTINEL_MODEL_IDLE_TIMEOUT_S", "Seconds that the model may fall silent amid an answer.", "30"),
-    Variable("SENTINEL_MAX_TOOL_ROUNDS", "Rounds of tool calls that a model has for a question (1 to 20).", "5"),
+    Variable("SENTINEL_MAX_TOOL_ROUNDS", "Rounds of tool calls that a model has for a question (1 to 40).", "15"),
     Variable("SENTINEL_MODEL_CONTEXT_TOKENS", "Tokens of the model's context that may be used.", "128000"),
     Variable("AZURE_OPENAI_ENDPOINT", "Address of the Azure OpenAI resource.", "none"),
     Variable("AZURE_OPENAI_API_KEY", "Key of that resource.", "none: Entra ID"),

@@ -143,9 +143,7 @@ class ToolCallParts:
         return [self._judged(draft.call_id, draft.name, _arguments(text), text)]
 
     def _judged(self, call_id: str, name: str, arguments: JsonObject | None, text: str) -> ModelToolCall:
-        name = name.strip()
-        short = name.removeprefix("functions.")
-        name = short if short in self._offered else name
+        name = self._offered_name(name.strip())
         if name not in self._offered:
             tools = ", ".join(sorted(self._offered)) or "none"
             why = f"There is no tool of that name, so nothing ran. The tools are: {tools}."
@@ -154,6 +152,14 @@ class ToolCallParts:
             why = f"The arguments are not one JSON object, so {name} did not run. Call it again with one JSON object."
             return self._call(call_id, name, None, text, CallProblem.NO_ARGUMENTS_OBJECT, why)
         return self._call(call_id, name, arguments, text)
+
+    def _offered_name(self, name: str) -> str:
+        """The offered tool that is meant: templates leave `functions.` before a name and tokens or numbers of their own
+        behind it (`query_alerts<|channel|>json`, `query_alerts:0`)."""
+        bare = name.removeprefix("functions.")
+        first = _LEGAL.match(bare)
+        candidates = (name, bare, first[0] if first else "", bare.rstrip("0123456789").rstrip("_:.-"))
+        return next((each for each in candidates if each in self._offered), name)
 
     def _call(
         self,
