@@ -1,4 +1,4 @@
-"""How much of a model's context a conversation may take (CHAT-4, CHAT-5). Values only."""
+"""How much of a model's context a conversation may take (CHAT-4, CHAT-5, CHAT-18). Values only."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from sentinel_rag.agent.models import RESPONSE_TOKENS
 
 WARNING = "Context getting long, older messages will be trimmed"
 
+MOST_OF_A_RESULT = 24_000
 SMALLEST_CONTEXT = 2_048
 """Tokens below which no question fits beside rules and tools."""
 
@@ -23,7 +24,7 @@ class Budget:
     total: int = 128_000
     response: int = RESPONSE_TOKENS
     tool_results: int = 40_000
-    tool_result: int = 4_000
+    tool_result: int = 16_000
     turns: int = 30
     warning_share: float = 0.8
 
@@ -35,15 +36,16 @@ class Budget:
 
     @classmethod
     def of_context(cls, total: int, *, turns: int = 30) -> Budget:
-        """The budget of a model whose context holds `total` tokens: the same shares, if it is smaller than ours."""
+        """The budget of a model whose context holds `total` tokens: the same shares, whatever its size. A result never
+        gets more than MOST_OF_A_RESULT: a model reads the next page if it needs it."""
         whole = cls()
-        share = min(1.0, total / whole.total)
+        results = int(whole.tool_results * total / whole.total)
         # A small model still needs room for an answer: an eighth of its context at most.
         return cls(
             total=total,
             response=min(whole.response, max(256, total // 8)),
-            tool_results=int(whole.tool_results * share),
-            tool_result=min(whole.tool_result, max(256, int(whole.tool_results * share) // 4)),
+            tool_results=results,
+            tool_result=min(MOST_OF_A_RESULT, max(256, results * 2 // 5)),
             turns=turns,
         )
 
