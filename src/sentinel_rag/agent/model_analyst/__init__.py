@@ -1,10 +1,10 @@
-"""The analyst that plans with a model, whatever the model: a loop that survives it, and answers that code has checked.
+"""The analyst that plans with a model, whatever the model: a loop that survives it, answers held against their rows.
 
-Surfaces see `contracts.ports.Analyst`. Below lie `models` (the port), `history`, `references` and `grounding`.
+Surfaces see `contracts.ports.Analyst`. Below lie `models` (the port), `history`, `references` and `answers` (check).
 """
 
 from sentinel_rag.agent.model_analyst.analyst import ModelAnalyst
-from sentinel_rag.agent.model_analyst.limits import MAX_TOOL_ROUNDS, TurnLimits
 from sentinel_rag.agent.model_analyst.requests import TieredModels
+from sentinel_rag.agent.model_analyst.turn import MAX_TOOL_ROUNDS, TurnLimits
 
 __all__ = ["MAX_TOOL_ROUNDS", "ModelAnalyst", "TieredModels", "TurnLimits"]

@@ -1,38 +1,49 @@
-"""The analyst with a model: resolve what the question points at, let the model plan, check what it wrote, answer.
+"""The analyst with a model: let the model plan and write, compare what it wrote with what it cites, answer.
 
-Implements `contracts.ports.Analyst` over the loop, the grounding, the history and the references. It holds a gateway
-and models, and no credential of a tool; what a model may do, the gateway decides.
+Implements `contracts.ports.Analyst` over the loop, the check, the history and the references. It holds a gateway and
+models, and no credential of a tool; what a model may do, the gateway decides. Nothing stands between the person's words
+and the model but hints.
 """
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Sequence
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
+import anyio.to_thread
 
+from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
+from sentinel_rag.agent.answers.view import READ_ROWS
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.history import Budget
-from sentinel_rag.agent.model_analyst.composing import Composed, compose, drafted, states_facts
-from sentinel_rag.agent.model_analyst.limits import TurnLimits
+from sentinel_rag.agent.model_analyst.calling import OWN_TOOLS
+from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_opening, sanitised, uncheckable
+from sentinel_rag.agent.model_analyst.context import question_text
+from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
-from sentinel_rag.agent.model_analyst.system_message import system_text
-from sentinel_rag.agent.model_analyst.turn import Turn
+from sentinel_rag.agent.model_analyst.turn import Turn, TurnLimits
 from sentinel_rag.agent.model_analyst.usage_line import usage_line, usage_record
-from sentinel_rag.agent.models import AssistantMessage, PromptFilteredError, RetryBudget
+from sentinel_rag.agent.models import SMALL_CONTEXT_TOKENS, AssistantMessage, PromptFilteredError, RetryBudget
 from sentinel_rag.agent.offline.workspace_words import read_workspace
+from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.tokens import load_counter, ready_counter
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 
+_MISSHAPEN = (TypeError, ValueError, KeyError, IndexError, AttributeError)
+"""What reading a result raises that does not have the agreed shape."""
+_log = logging.getLogger(__name__)
+NO_TOOL = "no tool was asked for this answer"
 RECENT_RUNS = 8
 """Earlier calls whose things an answer may list again; what was listed or talked about is known anyway."""
 
@@ -84,43 +95,39 @@ class ModelAnalyst:
         deadline = anyio.current_time() + self._limits.turn_s
         zone = self._zone if timezone is None else _zone(timezone)
         memory = self._memories.of(session_id, await load_counter())
-        memory.zone = memory.evidence.zone = zone
+        memory.zone = zone
         if workspace is not None:
             memory.places.request_workspace(workspace)
         memory.begin_turn()
         now = self._clock()
         resolution = resolve(question, memory.references, now=now.astimezone(zone))
         remember(question, resolution, memory.references)
+        named = read_workspace(question).name
+        if named is not None:
+            memory.places.go_to(named)
+        memory.hear(question)
         turn = Turn(
             question=question,
-            asked=resolution.text,
             session_id=session_id,
             memory=memory,
             limits=self._limits,
             now=now,
+            clock=self._clock,
             started=started,
             deadline=deadline,
             progress=progress,
             retries=RetryBudget(self._limits.retries),
             verbosity=verbosity or Verbosity.NORMAL,
         )
-        if resolution.ask:
-            return self._answer(turn, Composed(Outcome.CLARIFICATION, resolution.ask, resolution.ask), resolution)
-        named = read_workspace(question).name
-        if named is not None:
-            memory.places.go_to(named)
-        memory.history.begin(_with_references(resolution, question))
-        memory.evidence.add_words(question)
-        memory.evidence.add_words(resolution.text)
         try:
-            ended = await self._within_time(turn)
-            composed = compose(turn, ended)
+            ended, checked = await self._within_time(turn, resolution)
+            composed = uncheckable() if checked is None else compose(turn, ended, checked)
         except BaseException:
             memory.history.abandon()
             raise
-        turn.withdraw(unless=composed.text)
+        turn.rewrite(composed.text, composed.sentences)
         self._keep(turn, ended, composed)
-        return self._answer(turn, composed, resolution)
+        return self._answer(turn, composed)
 
     def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
         """Drop what was said, but for `carried`. Numbers on the screen keep their meaning."""
@@ -139,22 +146,31 @@ class ModelAnalyst:
         """Take over the memory of a conversation that was stored."""
         self._memories.of(session_id, ready_counter()).recall(session_id, remembered)
 
-    async def _within_time(self, turn: Turn) -> Ended:
-        """How the loop ended, within the turn's deadline."""
+    async def _within_time(self, turn: Turn, resolution: Resolution) -> tuple[Ended, CheckedAnswer | None]:
+        """How the loop ended, within the turn's deadline, and the check of its text; None where it cannot be made."""
+        ended = Ended(Ending.FAILED, failure=_too_slow(self._limits.turn_s))
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
-                turn.offer(await self._tools.now())
-                turn.system = system_text(turn.memory, turn.now, turn.verbosity)
-                return await run_loop(
-                    self._gateway,
-                    self._models,
-                    turn,
-                    states_facts=lambda text: states_facts(turn, text),
-                    drafting=lambda out_of_rounds: drafted(turn, out_of_rounds=out_of_rounds),
-                )
+                offered = await self._tools.now()
+                small = turn.memory.history.budget.total < SMALL_CONTEXT_TOKENS
+                turn.offer(offered, (READ_ROWS,) if small else OWN_TOOLS)
+                turn.rules = prompt("rules_small" if small else "rules")
+                turn.memory.history.begin(question_text(turn, resolution))
+
+                async def check(text: str) -> CheckedAnswer:
+                    return await _checked(turn, text)
+
+                def drafting(out_of_rounds: bool) -> Draft | None:
+                    return Draft(turn.memory.evidence, opening=draft_opening(turn, out_of_rounds=out_of_rounds))
+
+                ended = await run_loop(self._gateway, self._models, turn, check=check, drafting=drafting)
         except UnavailableError as failure:
-            return Ended(Ending.FAILED, failure=failure)
-        return Ended(Ending.FAILED, failure=_too_slow(self._limits.turn_s))
+            ended = Ended(Ending.FAILED, failure=failure)
+        try:
+            return ended, await _checked(turn, ended.text)
+        except _MISSHAPEN:
+            _log.exception("an answer could not be compared with the results")
+            return ended, None
 
     @staticmethod
     def _keep(turn: Turn, ended: Ended, composed: Composed) -> None:
@@ -170,24 +186,28 @@ class ModelAnalyst:
         if turn.tier is not None:
             memory.last_tier = turn.tier.tier
         memory.last_failed = composed.doubtful
-        show_answer(memory.references, composed.text, turn.runs, earlier=memory.runs[:RECENT_RUNS])
+        show_answer(memory.references, composed.text, turn.runs, earlier=[*memory.runs][::-1][:RECENT_RUNS])
 
-    def _answer(self, turn: Turn, composed: Composed, resolution: Resolution) -> Answer:
-        lines = list(footnote(turn.runs, now=turn.now, zone=turn.memory.zone))
-        if composed.left_out > 1:  # one mark in the text may stand for several that followed each other
-            left = f"{composed.left_out} sentences or cells."
-            lines.append(f"Left out of the model's words, because no result supports them: {left}")
-        lines += [line for line in (resolution.footnote, usage_line(turn, self._host)) if line]
+    def _answer(self, turn: Turn, composed: Composed) -> Answer:
+        calls = footnote(turn.runs, now=turn.now, zone=turn.memory.zone) or (NO_TOOL,)
+        lines = [*calls, usage_line(turn, self._host)]
         return Answer(
             outcome=composed.outcome,
             text=composed.text,
             session_id=turn.session_id,
-            footnote=tuple(lines),
+            footnote=tuple(line for line in lines if line),
             tools=tuple(run.trace() for run in turn.runs),
             evidence=composed.evidence,
+            sentences=composed.sentences,
             duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
             model=usage_record(turn, self._host) if turn.usage.requests else None,
         )
+
+
+async def _checked(turn: Turn, text: str) -> CheckedAnswer:
+    """The check of a model's text, in a thread of its own: another person's question does not wait for it."""
+    evidence = turn.memory.evidence
+    return await anyio.to_thread.run_sync(lambda: check_answer(sanitised(text), evidence))
 
 
 def _zone(name: str) -> ZoneInfo:
@@ -197,13 +217,6 @@ def _zone(name: str) -> ZoneInfo:
         raise UsageError(
             f"{name!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
         ) from None
-
-
-def _with_references(resolution: Resolution, question: str) -> str:
-    """What the model reads of a question: ids in the place of references, and the person's own words beside them."""
-    if resolution.text == question:
-        return question
-    return f"{resolution.text}\n\n(In the person's own words: {question}\n{resolution.named_footnote})"
 
 
 def _too_slow(seconds: float) -> UnavailableError:

@@ -1,28 +1,35 @@
-"""The answer that a person sees, out of how the loop ended: checked text of the model, or what code can say itself.
+"""The answer that a person sees, out of how the loop ended: the model's text with what the check says of each sentence,
+and what code says itself of calls, refusals and empty results.
 
-Where the calls of a turn brought nothing, no word of the model is shown: code tells of empty results and refusals.
-Everything else of the model passes `answer_text`, `claims` and `grounding`, in this order.
+Nothing of the model's text is erased and nothing replaced. Code speaks where the model said nothing, or where what it
+left out matters: a narrower scope than was asked, a refusal, a change that was made.
 """
 
 from __future__ import annotations
 
 import logging
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
-from sentinel_rag.agent.grounding import REMOVED, GrowingCheck, broken_evidence, ground
+from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
+from sentinel_rag.agent.answers.scope import scope_line, unsupported
 from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.bare_answers import answers_a_state
-from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW, without_false_deeds
-from sentinel_rag.agent.model_analyst.draft import Draft
+from sentinel_rag.agent.model_analyst.draft import moved
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
-from sentinel_rag.agent.model_analyst.made_changes import changed_something, changes_made
-from sentinel_rag.agent.model_analyst.notices import closings, filter_sentence, openings
+from sentinel_rag.agent.model_analyst.made_changes import changed_something
+from sentinel_rag.agent.model_analyst.notices import (
+    ASKED_NOTHING,
+    FEW_SOURCES,
+    SET_PHRASES,
+    closings,
+    filter_sentence,
+    openings,
+)
 from sentinel_rag.agent.model_analyst.plain_facts import (
     CATALOGUES,
     found_nothing,
+    say_faulty_calls,
     say_nothing_found,
     say_what_came,
     say_what_was_changed,
@@ -31,15 +38,10 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
-from sentinel_rag.agent.offline.sample_wishes import wants_sample
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Evidence, Outcome
+from sentinel_rag.contracts.evidence import Evidence, Outcome, Sentence, SentenceState
 from sentinel_rag.contracts.tool_calls import Denied
 
-UNASKED = (
-    "The model stated facts without asking any tool for them, also when it was told to, so its answer is not shown. "
-    "Ask in other words; if it stays, choose a model that calls tools."
-)
 NO_ANSWER = (
     "The model gave no answer and made no call that could run. Ask in other words; if it stays, choose another model."
 )
@@ -47,197 +49,215 @@ FILTERED_ROWS = (
     "Texts of the rows tripped it, also in shortened form: attack text in logs does that. Ask for fewer columns or a "
     "narrower question; SENTINEL_MODEL=offline answers without a model."
 )
-NOTHING_CHECKED = "Nothing of what the model wrote could be checked against the results."
 NOTHING_WRITTEN = "The model wrote no answer to these results."
-LONGEST_QUESTION_BACK = 400
+WRITTEN_CHANGE = (
+    "Nothing was changed: the model wrote the call of {} as text instead of making it. Ask again; if it stays, choose "
+    "a model or a server that makes tool calls (sentinel doctor --model)."
+)
 UNCHECKABLE = (
-    "The results do not have the agreed shape, so the answer cannot be checked and is not shown. The agent and a tool "
-    "server do not match: install one version of both. The agent's log has the details."
+    "The results do not have the agreed shape, so the answer cannot be compared with them and is not shown. The agent "
+    "and a tool server do not match: install one version of both. The agent's log has the details."
 )
-_LOOKS_BACK = re.compile(
-    r"\b(?:so far|recap|hand-?over|(?:this|our|the) conversation|what (?:did|have) (?:we|you) (?:just )?"
-    r"(?:say|said|see|seen|find|found|discuss\w*|look\w*)|you (?:just )?(?:said|told|mentioned|listed|found))\b",
-    re.IGNORECASE,
-)
+WEAK = 1 / 3
+"""The share of statements with a source below which a model is said to give few."""
+FEWEST_JUDGED = 3
+"""Statements about the environment, below which nothing is said of their sources."""
+_MISSED = (SentenceState.NOT_FOUND, SentenceState.CONTRADICTED)
 _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """An answer but for its footnote. `spoken` is what the conversation keeps as the assistant's words; `doubtful` says
-    that sentences were taken out or put right, and `left_out` how many sentences and cells no result supported."""
+    """An answer but for its footnote. `spoken` is what the conversation keeps as the assistant's words, with its
+    citations; `doubtful` says that much of it does not stand in the results."""
 
     outcome: Outcome
     text: str
     spoken: str
     evidence: tuple[Evidence, ...] = ()
+    sentences: tuple[Sentence, ...] = ()
     doubtful: bool = False
-    left_out: int = 0
 
 
-def states_facts(turn: Turn, text: str) -> bool:
-    """True if `text` holds values that results would have to support, whether or not any does. A question about what
-    was said before may be answered from that, and a question back may name what was listed."""
-    checked = ground(shown(text), turn.memory.evidence, question=turn.question)
-    asks_back = text.rstrip(" *_`").endswith("?") and len(text) <= LONGEST_QUESTION_BACK
-    if asks_back or _LOOKS_BACK.search(turn.question):
-        return checked.touched
-    return bool(checked.evidence) or checked.touched or answers_a_state(turn.question, shown(text))
-
-
-def compose(turn: Turn, ended: Ended) -> Composed:
-    """The answer to a turn. Every ending, with every kind of call before it, becomes sentences; results in another
-    shape than the agreed one too, since a check that cannot be made must not let a text pass."""
-    try:
-        return _composed(turn, ended)
-    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
-        _log.exception("an answer could not be checked")
-        return Composed(Outcome.TOOL_FAILED, UNCHECKABLE, UNCHECKABLE, doubtful=True)
-
-
-def _composed(turn: Turn, ended: Ended) -> Composed:
+def compose(turn: Turn, ended: Ended, checked: CheckedAnswer) -> Composed:
+    """The answer to a turn; `checked` is the check of `ended.text`. Every ending, with every kind of call before it,
+    becomes sentences."""
     writer = AnswerWriter(turn.memory.zone)
-    worked = [run for run in turn.runs if run.worked]
-    data = _data(turn)
     if ended.ending is Ending.FAILED:
-        return _failed(turn, ended, writer, worked)
-    if ended.ending is Ending.UNASKED:
-        return Composed(Outcome.TOOL_FAILED, UNASKED, UNASKED, doubtful=True)
-    if turn.runs and not worked:
-        outcome = say_failures(writer, unsuccessful(turn.runs), some_worked=False, by_model=True)
-        return _by_code(turn, ended, writer, outcome)
-    if _empty(data):
-        say_nothing_found(writer, data)
-        _say_unsuccessful(writer, turn)
-        return _by_code(turn, ended, writer, _refused(turn) or Outcome.NO_DATA)
-    return _by_model(turn, ended, writer, data)
+        return _failed(turn, ended, writer)
+    if ended.written_call and ended.written_call not in turn.reading:
+        writer.fixed(WRITTEN_CHANGE.format(ended.written_call))
+        return _by_code(turn, ended, writer, Outcome.TOOL_FAILED)
+    data = _data(turn)
+    empty = bool(data) and all(found_nothing(run) for run in data)
+    says = _says_something(checked)
+    if not says or (empty and not _tells(checked)):
+        _say_for_the_model(writer, turn, data, empty=empty)
+    failed = _say_unsuccessful(writer, turn, some_worked=bool(data) or says)
+    if not says and not writer.lines:
+        writer.fixed(filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER)
+    return _joined(
+        turn,
+        ended,
+        checked if says else CheckedAnswer("", ()),
+        writer,
+        _outcome(turn, ended, checked, data, empty, failed),
+    )
 
 
-def _by_model(turn: Turn, ended: Ended, writer: AnswerWriter, data: Sequence[ToolRun]) -> Composed:
-    text = _without_false_deeds(turn, shown(ended.text))
-    earlier = [f"Changed earlier in this conversation: {'; '.join(turn.memory.made)}."] if NOT_MADE_NOW in text else []
-    made = changes_made(turn.runs, turn.reading)
-    checked = ground(text, turn.memory.evidence, question=turn.question)
-    body = checked.text.strip()
-    if not _says_something(body):
-        if data:
-            writer.fixed(NOTHING_CHECKED if text.strip() else NOTHING_WRITTEN)
-            say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
-        body = "\n".join((body, *(line.text for line in writer.lines))).strip()
+def uncheckable() -> Composed:
+    """The answer where results do not have the agreed shape: a check that cannot be made lets no text pass."""
+    return Composed(Outcome.TOOL_FAILED, UNCHECKABLE, UNCHECKABLE, doubtful=True)
+
+
+def sanitised(text: str) -> str:
+    """A model's text as it is checked and shown."""
+    return shown(text)
+
+
+def draft_opening(turn: Turn, *, out_of_rounds: bool) -> str:
+    """What stands before an answer, as far as it is known while the answer is written."""
+    return "\n\n".join(openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds)))
+
+
+def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome) -> Composed:
+    """The parts of the answer one below the other, with the sentences of the model's text at their places."""
+    before = [*openings(turn, ended), *_warnings(turn, checked)]
+    opening = "".join(f"{part}\n\n" for part in before)
     notes = AnswerWriter(turn.memory.zone)
     say_what_was_changed(notes, [run for run in turn.runs if changed_something(run, turn.reading)])
-    _say_unsuccessful(notes, turn)
-    if not body and not made:
-        said = filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER
-        return Composed(Outcome.TOOL_FAILED, said, said, doubtful=True)
-    parts = [
-        *openings(turn, ended),
-        body,
-        "\n".join(line.text for line in notes.lines),
-        *earlier,
-        *closings(turn, ended, body, checked.evidence),
-    ]
-    evidence = (*checked.evidence, *(piece for line in (*writer.lines, *notes.lines) for piece in line.evidence))
-    broken = broken_evidence(evidence, turn.memory.runs)
-    answer = _joined(parts)
+    code = (*writer.lines, *notes.lines)
+    body = checked.text
+    cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
+    found = _evidence(opening + body, moved(checked.sentences, len(opening)))
+    after = ["\n".join(line.text for line in code), *closings(turn, ended, body, cited)]
+    text = opening + "\n\n".join(part for part in (body, *after) if part.strip())
+    missed = sum(sentence.state in _MISSED for sentence in checked.sentences)
+    spoken = "\n\n".join(part for part in (ended.text if body else "", *(line.text for line in code)) if part.strip())
     return Composed(
-        _refused(turn) or _outcome(turn, ended, body, checked.evidence, data),
-        answer,
-        _joined([*openings(turn, ended), body]) or answer,
-        tuple(piece for piece in evidence if piece not in broken),
-        doubtful=checked.touched or NOT_MADE in text or NOT_MADE_NOW in text,
-        left_out=len(checked.removals),
+        outcome,
+        text,
+        spoken or text,
+        (*found, *(piece for line in code for piece in line.evidence)),
+        moved(checked.sentences, len(opening)),
+        doubtful=3 * missed > len(checked.sentences)
+        or any(s.state is SentenceState.CONTRADICTED for s in checked.sentences),
     )
 
 
-def _without_false_deeds(turn: Turn, text: str) -> str:
-    made = changes_made(turn.runs, turn.reading)
-    if made:
-        return without_false_deeds(text, made)
-    # What earlier questions changed is told by code: a model's "I closed it" may mean another incident.
-    return without_false_deeds(text, note=NOT_MADE_NOW if turn.memory.made else NOT_MADE)
+def _warnings(turn: Turn, checked: CheckedAnswer) -> list[str]:
+    """What a reader must know before the first sentence: a scope that nobody asked for, a model without sources."""
+    words = [*turn.memory.words]
+    told = [scope_line(narrowed) for run in turn.runs if run.worked and (narrowed := unsupported(words, run.call))]
+    lines = list(dict.fromkeys(line for line in told if line))
+    about = [sentence for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
+    missed = [sentence for sentence in checked.sentences if sentence.state in _MISSED]
+    if missed and not len(turn.memory.results):
+        lines.append(ASKED_NOTHING)
+    elif len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK:
+        lines.append(FEW_SOURCES)
+    return lines
 
 
-def drafted(turn: Turn, *, out_of_rounds: bool) -> Draft | None:
-    """What shows the next text of the model while it comes; None where its words wait for their end or do not count:
-    no call has brought anything, or what stands before the answer depends on all of it."""
-    data = _data(turn)
-    if not data or _empty(data) or wants_sample(turn.question):
-        return None
-    return Draft(
-        GrowingCheck(turn.memory.evidence, turn.question),
-        lambda text: _without_false_deeds(turn, shown(text)),
-        opening=_joined(openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds))),
-    )
+def _evidence(text: str, sentences: Sequence[Sentence]) -> list[Evidence]:
+    """The cells that the marks of the sentences stand for."""
+    tools = {citation.call_id: citation.tool for sentence in sentences for citation in sentence.citations}
+    return [
+        Evidence(text[mark.start : mark.end], mark.call_id, tools.get(mark.call_id, ""), mark.pointer, mark.value)
+        for sentence in sentences
+        for mark in sentence.marks
+        if mark.found and mark.call_id
+    ]
 
 
 def _data(turn: Turn) -> list[ToolRun]:
     """The calls that brought something; those that only tell what there is to ask, if no other did."""
-    worked = [run for run in turn.runs if run.worked]
+    worked = [run for run in turn.runs if run.worked and run.call.tool_name != "compute"]
     return [run for run in worked if run.call.tool_name not in CATALOGUES] or worked
 
 
-def _empty(data: Sequence[ToolRun]) -> bool:
-    return bool(data) and all(found_nothing(run) for run in data)
+def _say_for_the_model(writer: AnswerWriter, turn: Turn, data: Sequence[ToolRun], *, empty: bool) -> None:
+    """What the calls brought, where the model's words do not tell it."""
+    if empty:
+        say_nothing_found(writer, data)
+    elif data:
+        writer.fixed(NOTHING_WRITTEN)
+        say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
+
+
+def _say_unsuccessful(writer: AnswerWriter, turn: Turn, *, some_worked: bool) -> Outcome | None:
+    """Refusals, and failures that no later call made good; the outcome if there are any."""
+    outcome = None
+    told = unsuccessful(turn.runs)
+    if told:
+        outcome = say_failures(writer, told, some_worked=some_worked, by_model=True)
+    elif not some_worked:
+        say_faulty_calls(writer, turn.faulty_calls)
+    return outcome
+
+
+def _outcome(
+    turn: Turn, ended: Ended, checked: CheckedAnswer, data: Sequence[ToolRun], empty: bool, failed: Outcome | None
+) -> Outcome:
+    refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
+    if refused:  # whatever was read, what was asked for was not done
+        return Outcome.DENIED
+    if empty:
+        return Outcome.NO_DATA
+    if data or any(sentence.citations for sentence in checked.sentences):
+        return Outcome.ANSWERED
+    if failed is not None:
+        return failed
+    if not _says_something(checked):
+        return Outcome.TOOL_FAILED
+    if checked.text.rstrip(" *_`").endswith("?"):
+        return Outcome.CLARIFICATION
+    if ended.ending is Ending.REFUSED:
+        return Outcome.OUT_OF_SCOPE
+    return Outcome.ANSWERED
 
 
 def _by_code(turn: Turn, ended: Ended, writer: AnswerWriter, outcome: Outcome) -> Composed:
     text = "\n".join(line.text for line in writer.lines)
-    answer = _joined([*openings(turn, ended), text, *([turn.warning] if turn.warning else [])])
+    answer = "\n\n".join(part for part in (*openings(turn, ended), text, turn.warning) if part.strip())
     return Composed(outcome, answer, answer, tuple(piece for line in writer.lines for piece in line.evidence))
 
 
-def _failed(turn: Turn, ended: Ended, writer: AnswerWriter, worked: Sequence[ToolRun]) -> Composed:
+def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
     """The model, or the way to it, failed: one sentence and the next step, and what the tools had found by then."""
     failure = ended.failure
     assert failure is not None, "a loop that failed says why"
+    worked = [run for run in turn.runs if run.worked]
     parts = [f"{failure} {failure.next_step}".strip()]
     if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
         parts = [str(failure), FILTERED_ROWS]
     if any(_is_open(turn, run) for run in turn.runs):
         parts.append("A change was sent before that: look at the calls below before you ask for it again.")
-    made = [run for run in worked if run.call.tool_name not in turn.reading]
-    say_what_was_changed(writer, [run for run in made if changed_something(run, turn.reading)], when=" before that")
-    say_what_came(writer, [run for run in worked if run not in made or not changed_something(run, turn.reading)])
-    _say_unsuccessful(writer, turn)
-    lines = "\n".join(line.text for line in writer.lines)
-    answer = _joined([*parts, lines])
+    made = [run for run in worked if changed_something(run, turn.reading)]
+    say_what_was_changed(writer, made, when=" before that")
+    say_what_came(writer, [run for run in worked if run not in made])
+    _say_unsuccessful(writer, turn, some_worked=True)
+    answer = "\n\n".join(part for part in (*parts, "\n".join(line.text for line in writer.lines)) if part.strip())
     evidence = tuple(piece for line in writer.lines for piece in line.evidence)
     return Composed(Outcome.TOOL_FAILED, answer, answer, evidence, doubtful=True)
 
 
 def _is_open(turn: Turn, run: ToolRun) -> bool:
     """True for a change of which nobody knows whether it was made: neither done nor refused."""
-    return run.call.tool_name not in turn.reading and not run.worked and not isinstance(run.outcome, Denied)
+    own = run.call.tool_name in turn.reading or run.call.tool_name == "compute"
+    return not own and not run.worked and not isinstance(run.outcome, Denied)
 
 
-def _say_unsuccessful(writer: AnswerWriter, turn: Turn) -> None:
-    told = unsuccessful(turn.runs)
-    if told:
-        say_failures(writer, told, some_worked=True, by_model=True)
+def _tells(checked: CheckedAnswer) -> bool:
+    """True if a sentence rests on a result: the model told what came itself."""
+    return any(
+        sentence.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN) for sentence in checked.sentences
+    )
 
 
-def _outcome(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence], data: Sequence[ToolRun]) -> Outcome:
-    if ended.ending is Ending.REFUSED and not data:
-        return Outcome.OUT_OF_SCOPE
-    if data or evidence:
-        return Outcome.ANSWERED
-    if body.rstrip(" *_`").endswith("?"):
-        return Outcome.CLARIFICATION
-    return Outcome.OUT_OF_SCOPE
-
-
-def _refused(turn: Turn) -> Outcome | None:
-    """DENIED if a call was refused that would have changed something: whatever was read, the wish was not done."""
-    refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
-    return Outcome.DENIED if refused else None
-
-
-def _says_something(text: str) -> bool:
-    """True if more is left of a checked text than its notes of what was left out."""
-    left = text.replace(REMOVED, "").replace(NOT_MADE, "").replace(NOT_MADE_NOW, "")
+def _says_something(checked: CheckedAnswer) -> bool:
+    """True if more is written than phrases that the rules suggest."""
+    left = " ".join(checked.text.split())
+    for phrase in SET_PHRASES:
+        left = left.replace(phrase, "")
     return any(character.isalnum() for character in left)
-
-
-def _joined(parts: Sequence[str]) -> str:
-    return "\n\n".join(part for part in parts if part.strip())

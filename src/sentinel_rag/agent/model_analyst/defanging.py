@@ -6,7 +6,6 @@ in this form. Ids, numbers, times, addresses and short names stay: an answer can
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import replace
@@ -16,7 +15,8 @@ from sentinel_rag.agent.models import ModelMessage, ToolResultMessage
 
 LONGEST_KEPT = 80
 """Characters of a text with spaces that are kept: titles and names are shorter, command lines and scripts longer."""
-_LITERAL = re.compile(r'("(?:[^"\\]|\\.)*")(\s*:)?')
+_CELL = re.compile(r"^(\s*(?:\[c\d+(?:\.\d+)?\]\s|[\w ]{1,40}(?:: |=))?)(.*)$")
+"""What stands before a value: the number of its row, or its column."""
 _ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{64,}")
 _HASH_OR_PATH = re.compile(r"[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|/subscriptions/\S*", re.IGNORECASE)
 _COMMAND = re.compile(
@@ -27,8 +27,8 @@ _COMMAND = re.compile(
 
 
 def defanged(text: str) -> str:
-    """`text` (JSON, or the beginning of it) with each value that could be an attack replaced by its length."""
-    return _LITERAL.sub(_value, text)
+    """`text`, a result as `answers.view` writes it, with each value that could be an attack replaced by its length."""
+    return "\n".join(" | ".join(map(_value, line.split(" | "))) for line in text.split("\n"))
 
 
 def defanged_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
@@ -39,16 +39,10 @@ def defanged_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, .
     )
 
 
-def _value(found: re.Match[str]) -> str:
-    if found[2] is not None:  # a name, and not a value
-        return found[0]
-    try:
-        value = json.loads(found[1])
-    except ValueError:
-        return found[0]
-    if not _is_dangerous(value):
-        return found[0]
-    return json.dumps(f"[text of {len(value)} characters left out]")
+def _value(cell: str) -> str:
+    found = _CELL.match(cell)
+    before, value = (found[1], found[2]) if found else ("", cell)
+    return f"{before}[text of {len(value)} characters left out]" if _is_dangerous(value) else cell
 
 
 def _is_dangerous(value: str) -> bool:

@@ -42,6 +42,11 @@ def with_calls(message: AssistantMessage, reading: Collection[str]) -> Assistant
     return replace(message, text="", tool_calls=calls)
 
 
+def written_call(text: str, names: Collection[str]) -> str:
+    """The name of the first tool of `names` that `text` calls in writing and does nothing else; empty for any other."""
+    return next((name for name, _ in _calls_in(text.strip()) if name in names), "")
+
+
 def _calls_in(text: str) -> list[tuple[str, dict[str, Any]]]:
     """The calls, if `text` is nothing else."""
     if not text or text[0] not in "<[{`":

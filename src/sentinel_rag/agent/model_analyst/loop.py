@@ -1,33 +1,45 @@
-"""The loop: ask the model, run the calls it makes, ask again, until it answers in text or its rounds are used up.
+"""The loop: ask the model, run the calls it makes, ask again, until it answers in text or its rounds are used up; then
+once more about the sentences that do not stand in what they cite.
 
 Ends in a value for whatever a model or a provider does; nothing of what they do raises past it. Which text a person
-sees, and whether it is true, is decided above.
+sees is decided above; what the check says of it, in `agent.answers`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import partial
 
-from sentinel_rag.agent.history import cut_result
-from sentinel_rag.agent.model_analyst.calling import answer_calls, unanswered
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.agent.answers.check import CheckedAnswer, repair_request, repaired
+from sentinel_rag.agent.model_analyst.calling import answer_calls, only_own, unanswered
 from sentinel_rag.agent.model_analyst.draft import Draft
-from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning
+from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
-from sentinel_rag.agent.model_analyst.result_text import result_text
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import (
     AssistantMessage,
     Finished,
     FinishReason,
     ModelError,
+    ModelMessage,
     ToolChoice,
+    ToolResultMessage,
+    UserMessage,
 )
-from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
 from sentinel_rag.contracts.ports import ToolGateway
+
+CORRECTING = "Correcting what does not stand in its source..."
+REPAIR_SHARE = 0.25
+"""Of the question's time, what must be left for a repair."""
+ROUNDS_TOLD = 5
+"""Rounds left from which the model is told of them."""
 
 
 class Ending(StrEnum):
@@ -37,107 +49,137 @@ class Ending(StrEnum):
     CUT = "cut"
     REFUSED = "refused"
     FILTERED = "filtered"
-    UNASKED = "unasked"
     FAILED = "failed"
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """`text` is the model's and unchecked; of UNASKED it states facts although no tool was asked, twice. `failure` is
-    there exactly for FAILED, `filtered` names what a filter found. `out_of_rounds`: it was asked to answer without
-    further calls."""
+    """`text` is the model's, with its citations. `failure` is there exactly for FAILED, `filtered` names what a filter
+    found. `out_of_rounds`: it was asked to answer without further calls. `written_call` names the tool of a call that
+    stands in the text instead of having been made."""
 
     ending: Ending
     text: str = ""
     out_of_rounds: bool = False
     failure: SentinelError | None = None
     filtered: tuple[str, ...] = ()
+    written_call: str = ""
 
 
 Drafting = Callable[[bool], Draft | None]
 """Makes what shows the next text of the model while it comes, if that can be done; `True` once it is out of rounds."""
+Checking = Callable[[str], Awaitable[CheckedAnswer]]
+"""Compares a text with the results of the conversation."""
 
 
 async def run_loop(
-    gateway: ToolGateway,
-    models: TieredModels,
-    turn: Turn,
-    *,
-    states_facts: Callable[[str], bool],
-    drafting: Drafting = lambda _: None,
+    gateway: ToolGateway, models: TieredModels, turn: Turn, *, check: Checking, drafting: Drafting = lambda _: None
 ) -> Ended:
-    """Carry one question to its end. `states_facts` tells whether a text holds facts that only tools can know.
+    """Carry one question to its end.
 
-    The open turn of `turn.memory.history` gets every message but the last text, which is added once it is checked.
+    The open turn of `turn.memory.history` gets every message but the last text, which is added by the caller.
     """
     try:
-        return await _rounds(gateway, models, turn, states_facts, drafting)
+        ended = await _rounds(gateway, models, turn, check, drafting)
     except (ModelError, ConfigurationError) as failure:
         return Ended(Ending.FAILED, failure=failure)
+    if ended.ending is not Ending.TEXT or ended.written_call:
+        return ended
+    try:
+        return replace(ended, text=await _repaired(gateway, models, turn, ended.text, check))
+    except (ModelError, ConfigurationError):
+        return ended  # the answer stands as it was, with its marks
 
 
-async def _rounds(
-    gateway: ToolGateway, models: TieredModels, turn: Turn, states_facts: Callable[[str], bool], drafting: Drafting
-) -> Ended:
+async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, check: Checking, drafting: Drafting) -> Ended:
     limits = turn.limits
-    urged = False
+    urged: list[ModelMessage] = []
     turn.say("Thinking...")
     while True:
-        out = turn.rounds >= limits.rounds or turn.faulty_rounds >= limits.faulty_rounds or turn.calls >= limits.calls
-        turn.new_draft = partial(drafting, out)
-        if out:
-            finished = await ask(models, turn, tool_choice=ToolChoice.NONE, prompts=("last_round",))
-        elif urged and not turn.runs:
-            finished = await ask(models, turn, tool_choice=ToolChoice.REQUIRED, prompts=("query_first",))
-        else:
-            finished = await ask(models, turn)
+        spent = turn.rounds >= limits.rounds or turn.calls >= limits.calls
+        out = spent or turn.faulty_rounds >= limits.faulty_rounds
+        turn.new_draft = partial(drafting, spent)
+        extra = [UserMessage(prompt("last_round").text)] if out else urged
+        finished = await ask(models, turn, tool_choice=ToolChoice.NONE if out else ToolChoice.AUTO, extra=extra)
         message = finished.message
         message = with_calls(replace(message, text=without_reasoning(message.text)), turn.reading)
         finished = replace(finished, message=message)
         if not message.tool_calls:
-            if not turn.runs and states_facts(message.text):
-                if urged or out:
-                    return Ended(Ending.UNASKED, message.text)
-                urged = True  # a state is asked of the tools again, every time (CHAT-16)
+            if not out and not urged and await _states_unasked(turn, message.text, check):
+                # A state is asked of the tools again, every time (CHAT-16); a model that forgot is told once.
+                urged = [message, UserMessage(prompt("query_first").text)]
                 continue
-            return _ended(finished, out)
+            return _ended(finished, turn, spent)
+        urged = []
         message = _with_fresh_ids(message, turn)
         turn.memory.history.add(message)
         if out:
             for answer in unanswered(message.tool_calls):
                 turn.memory.history.add(answer)
-            return _ended(finished, out)
+            return _ended(finished, turn, spent)
         turn.rounds += 1
-        answers = await answer_calls(
-            gateway, turn, message.tool_calls, stated=finished.stated, tell=lambda run: _told(turn, run)
-        )
-        for answer in answers:
+        answers = await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
+        for answer in _with_rounds_left(answers, limits.rounds - turn.rounds):
             turn.memory.history.add(answer)
+        # Off the event loop: a thousand rows take most of a second to read.
+        await anyio.to_thread.run_sync(turn.memory.evidence.update)
         turn.say("Reading the results...")
 
 
-def _ended(finished: Finished, out: bool) -> Ended:
+async def _states_unasked(turn: Turn, text: str, check: Checking) -> bool:
+    """True if `text` states what only a tool can know, and no tool was asked in this conversation."""
+    if len(turn.memory.results) or not text.strip():
+        return False
+    return bool(repair_request(await check(text)))
+
+
+async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text: str, check: Checking) -> str:
+    """The text after one repair round: the model is told which sentences do not stand in what they cite, and why."""
+    checked = await check(text)
+    request = repair_request(checked)
+    if not request or not turn.memory.results or turn.time_left_share < REPAIR_SHARE:
+        return text
+    turn.say(CORRECTING)
+    extra: list[ModelMessage] = [AssistantMessage(text), UserMessage(request)]
+    for left in range(turn.limits.repair_rounds - 1, -1, -1):
+        choice = ToolChoice.AUTO if left else ToolChoice.NONE
+        finished = await ask(models, turn, tool_choice=choice, extra=extra, shown=False)
+        message = finished.message
+        if not message.tool_calls:
+            return repaired(text, checked, without_reasoning(message.text))
+        message = _with_fresh_ids(message, turn)
+        run = left and only_own(message.tool_calls)
+        answers = (
+            await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
+            if run
+            else unanswered(message.tool_calls)
+        )
+        extra += [message, *answers]
+    return text
+
+
+def _ended(finished: Finished, turn: Turn, out: bool) -> Ended:
     endings = {
         FinishReason.LENGTH: Ending.CUT,
         FinishReason.REFUSAL: Ending.REFUSED,
         FinishReason.CONTENT_FILTER: Ending.FILTERED,
     }
-    ending = endings.get(finished.reason, Ending.TEXT)
-    return Ended(ending, finished.message.text, out_of_rounds=out, filtered=tuple(sorted(finished.filtered)))
+    text = finished.message.text
+    return Ended(
+        endings.get(finished.reason, Ending.TEXT),
+        text,
+        out_of_rounds=out,
+        filtered=tuple(sorted(finished.filtered)),
+        written_call=written_call(text, [tool.name for tool in turn.tools]),
+    )
 
 
-def _told(turn: Turn, run: ToolRun) -> str:
-    """A result for the model, in its share of the context."""
-    history = turn.memory.history
-    result = result_text(run, history.budget.tool_result, history.counter)
-    return cut_result(
-        result.rows,
-        history.budget.tool_result,
-        history.counter,
-        total=result.total,
-        head=result.head,
-        tail=result.tail,
-    ).text
+def _with_rounds_left(answers: Sequence[ToolResultMessage], left: int) -> list[ToolResultMessage]:
+    if left > ROUNDS_TOLD or not answers:
+        return list(answers)
+    last = answers[-1]
+    told = f"{last.text}\n(Rounds of tool calls left for this question: {max(0, left)}.)"
+    return [*answers[:-1], replace(last, text=told)]
 
 
 def _with_fresh_ids(message: AssistantMessage, turn: Turn) -> AssistantMessage:

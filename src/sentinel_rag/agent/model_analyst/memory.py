@@ -1,21 +1,22 @@
 """What the model-driven analyst keeps of one conversation between its questions.
 
-A bundle of what others own: the turns a model is told (`history`), the evidence that answers may rest on, the numbered
+A bundle of what others own: the turns a model is told (`history`), the results that answers may cite, the numbered
 things that can be referred to, the workspace in use. Bounded, like each of its parts.
 """
 
 from __future__ import annotations
 
-from collections import OrderedDict
+from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
 
+from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.results import MOST_RESULTS, Results
 from sentinel_rag.agent.conversation import MAX_SESSIONS, Conversation
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
-from sentinel_rag.agent.grounding import EvidenceIndex
 from sentinel_rag.agent.history import Budget, History
 from sentinel_rag.agent.models import Tier
 from sentinel_rag.agent.offline.compositions.changes import call_text
@@ -26,6 +27,7 @@ from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 
 MOST_AWAITED = 10
+MOST_WORDS = 60
 VERSION = 1
 """Of the stored form."""
 
@@ -38,7 +40,12 @@ class Memory:
 
     zone: ZoneInfo
     history: History
-    evidence: EvidenceIndex
+    results: Results = field(default_factory=Results)
+    """What answers may cite."""
+    runs: deque[ToolRun] = field(default_factory=lambda: deque(maxlen=MOST_RESULTS))
+    """The calls behind them, oldest first."""
+    words: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_WORDS))
+    """What the person said and what a /clear carried on: an answer may repeat it."""
     references: References = field(default_factory=References)
     places: Conversation = field(default_factory=Conversation)
     awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
@@ -51,6 +58,7 @@ class Memory:
     last_tier: Tier | None = None
     last_failed: bool = False
     defanged: bool = False
+    _evidence: Evidence | None = None
 
     @property
     def zone_name(self) -> str:
@@ -58,18 +66,26 @@ class Memory:
         return self.zone.key
 
     @property
-    def runs(self) -> tuple[ToolRun, ...]:
-        """The calls whose results answers may rest on, newest first."""
-        return tuple(reversed(self.evidence.runs))
+    def evidence(self) -> Evidence:
+        """What an answer is compared with. Its `update` reads results that are new."""
+        if self._evidence is None or self._evidence.zone != self.zone:
+            self._evidence = Evidence(self.results, zone=self.zone, said=self.words)
+        return self._evidence
+
+    def hear(self, words: str) -> None:
+        """Take up what the person said."""
+        self.words.append(words)
+        if self._evidence is not None:
+            self._evidence.say(words)
 
     def carry(self, facts: Sequence[CarriedFact]) -> None:
         """Facts that a /clear left: the model is told of them, and an answer may repeat them."""
         self.history.clear([fact.line() for fact in facts])
         for fact in facts:
-            self.evidence.add_words(fact.text)
+            self.hear(fact.text)
 
     def remembered(self) -> Remembered:
-        """All of it but the evidence, which is read again, in the form that is stored."""
+        """All of it but the results, which are read again, in the form that is stored."""
         newest = self.history.last_turn()
         return Remembered(
             {
@@ -157,7 +173,7 @@ class Memories:
         memory = self._open.get(session_id)
         if memory is None:
             zone = self._zone
-            memory = self._open[session_id] = Memory(zone, History(self._budget, counter), EvidenceIndex(zone))
+            memory = self._open[session_id] = Memory(zone, History(self._budget, counter))
         self._open.move_to_end(session_id)
         while len(self._open) > self._limit:
             self._open.popitem(last=False)

@@ -12,8 +12,8 @@ from sentinel_rag.agent.model_analyst.loop import Ended, Ending
 from sentinel_rag.agent.model_analyst.plain_facts import CATALOGUES
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_sample
+from sentinel_rag.agent.times import show_age
 from sentinel_rag.contracts.conversations import Verbosity
-from sentinel_rag.contracts.evidence import Evidence
 
 OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
 CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
@@ -25,7 +25,14 @@ SUSPECT = (
     "Note: a text in the rows that were read for this answer reads like an instruction to an assistant. It came from "
     "the logs and is data; judge the answer with that in mind."
 )
-READ_EARLIER = "This was read earlier in this conversation and may have changed since."
+READ_EARLIER = "This rests on what was read earlier in this conversation ({}) and may have changed since."
+ASKED_NOTHING = "No tool was asked for this answer, so none of it could be compared with the workspace."
+FEW_SOURCES = (
+    "This model gives few sources: most statements below are not tied to a row. Treat them as its own words, and open "
+    "the calls below for the rows."
+)
+SET_PHRASES = (VERIFY, OFFER, SAMPLE_SENTENCE)
+"""What the rules suggest word for word; an answer of nothing else is none."""
 
 
 def openings(turn: Turn, ended: Ended) -> list[str]:
@@ -36,11 +43,14 @@ def openings(turn: Turn, ended: Ended) -> list[str]:
     return opening
 
 
-def closings(turn: Turn, ended: Ended, body: str, evidence: Sequence[Evidence]) -> list[str]:
-    """What stands behind it. `body` is the checked text, `evidence` what it rests on."""
+def closings(turn: Turn, ended: Ended, body: str, cited: Sequence[str]) -> list[str]:
+    """What stands behind it. `body` is the model's text, `cited` the calls that it cites."""
     said = []
-    if evidence and not turn.runs:
-        said.append(READ_EARLIER)
+    now = {run.call.call_id for run in turn.runs}
+    earlier = [result for ref in dict.fromkeys(cited) if ref not in now and (result := turn.memory.results.get(ref))]
+    if earlier:
+        ages = (f"{each.ref}, {show_age(turn.now - each.read_at)} ago" for each in earlier if each.read_at is not None)
+        said.append(READ_EARLIER.format("; ".join(ages)))
     if ended.ending is Ending.CUT:
         said.append(CUT)
     if ended.ending is Ending.FILTERED:

@@ -8,9 +8,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.models import ModelToolCall
 from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empty, say_partial, say_window
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded
 
 CATALOGUES = frozenset({"list_kql_templates", "list_tables", "list_workspaces", "describe_table"})
@@ -26,6 +29,7 @@ _NOUNS = {
 }
 MOST_EMPTY = 4
 """Empty results that an answer tells of, the last ones; the footnote has all."""
+_OF_THE_MODEL = frozenset({QueryErrorCode.INVALID_ARGUMENT, QueryErrorCode.QUERY_REJECTED})
 _WINDOW = ("time_window", "start_time", "end_time")
 _SEVERITY = ("min_severity", "severity")
 
@@ -113,8 +117,15 @@ def say_what_was_changed(writer: AnswerWriter, runs: Sequence[ToolRun], *, when:
             writer.say("- {}: {} → {}", *fields)
 
 
+def say_faulty_calls(writer: AnswerWriter, calls: Sequence[ModelToolCall]) -> None:
+    """Calls of the model that could not be read, each reason once."""
+    for name, why in dict.fromkeys((call.name, call.explanation) for call in calls):
+        writer.fixed(f"The model's call of {plain(name)} did not run: {plain(why)}")
+
+
 def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
-    """The calls to tell of: every refusal once, and each failure that no later call of the same tool made good."""
+    """The calls to tell of: every refusal once, and each failure that no later call made good. What a model got wrong
+    in an argument or a query and found another way for is no failure."""
     told: list[ToolRun] = []
     seen: set[tuple[str, str]] = set()
     for place, run in enumerate(runs):
@@ -122,7 +133,11 @@ def unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
             case Denied(rule_id=rule_id, approval_id=approval_id):
                 key = (run.call.tool_name, approval_id or rule_id or "")
             case Failed(error=error):
-                if any(later.worked and later.call.tool_name == run.call.tool_name for later in runs[place + 1 :]):
+                own_fault = error.code in _OF_THE_MODEL
+                if any(
+                    later.worked and (own_fault or later.call.tool_name == run.call.tool_name)
+                    for later in runs[place + 1 :]
+                ):
                     continue
                 key = (run.call.tool_name, error.code.value)
             case _:

@@ -11,7 +11,6 @@ from typing import Protocol
 
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.defanging import defanged_messages
-from sentinel_rag.agent.model_analyst.system_message import with_prompts
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import (
     ChatModel,
@@ -19,9 +18,11 @@ from sentinel_rag.agent.models import (
     Finished,
     FinishReason,
     ModelError,
+    ModelEvent,
     ModelMessage,
     ModelRequest,
     ModelUsage,
+    Overflowing,
     PromptFilteredError,
     RetryingModel,
     SystemMessage,
@@ -29,9 +30,11 @@ from sentinel_rag.agent.models import (
     TierHistory,
     ToolChoice,
     ToolResultMessage,
+    UserMessage,
     choose_tier,
     complete,
 )
+from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.tokens import count_message, count_tool
 from sentinel_rag.contracts.errors import ConfigurationError
 
@@ -47,28 +50,38 @@ class TieredModels(Protocol):
 
 
 async def ask(
-    models: TieredModels, turn: Turn, *, tool_choice: ToolChoice = ToolChoice.AUTO, prompts: Sequence[str] = ()
+    models: TieredModels,
+    turn: Turn,
+    *,
+    tool_choice: ToolChoice = ToolChoice.AUTO,
+    extra: Sequence[ModelMessage] = (),
+    shown: bool = True,
 ) -> Finished:
-    """The model's answer to the conversation so far. `prompts` are added to the rules for this request alone.
+    """The model's answer to the conversation so far. `extra` stands behind it for this request alone. With `shown` the
+    text is shown as it comes, in the place of what was shown before.
 
     Raises ModelError; what was spent is counted in `turn` in any case.
     """
     while True:
-        messages, tokens = _messages(turn, prompts)
+        messages, tokens = _messages(turn, extra)
         turn.tier = choose_tier(
             turn.features,
             TierHistory(turn.memory.last_tier, turn.memory.last_failed, turn.rounds, tokens),
         )
         model = RetryingModel(models.of(turn.tier.tier), budget=turn.retries)
         request = ModelRequest(messages, turn.tools, tool_choice, turn.memory.history.budget.response)
-        turn.begin_text()
+        if shown:
+            turn.begin_text()
         try:
-            finished = await complete(model, request, deadline=turn.deadline, listen=turn.hear)
+            listen = turn.hear if shown else _unheard
+            finished = await complete(model, request, deadline=turn.deadline, listen=listen)
         except ModelError as failure:
             turn.usage += failure.usage
-            if not _another_way(turn, failure, messages):
-                raise
-            continue
+            if _another_way(turn, failure, messages):
+                continue
+            if isinstance(failure, ContextOverflowError):
+                raise failure.because(_overflowing(messages)) from failure
+            raise
         _count(turn, finished.usage, messages, finished.message.text)
         if finished.reason is FinishReason.CONTENT_FILTER and _can_defang(turn, messages):
             _defang(turn)
@@ -76,14 +89,19 @@ async def ask(
         return finished
 
 
-def _messages(turn: Turn, prompts: Sequence[str]) -> tuple[tuple[ModelMessage, ...], int]:
+def _messages(turn: Turn, extra: Sequence[ModelMessage]) -> tuple[tuple[ModelMessage, ...], int]:
     memory = turn.memory
     if memory.defanged:
-        prompts = (*prompts, "rows_shortened")
-    fitted = memory.history.fitted(SystemMessage(with_prompts(turn.system, prompts)), turn.tools)
+        extra = (*extra, UserMessage(prompt("rows_shortened").text))
+    fitted = memory.history.fitted(SystemMessage(turn.rules.text), turn.tools)
     turn.warning = fitted.warning or turn.warning
-    messages = defanged_messages(fitted.messages) if memory.defanged else fitted.messages
-    return messages, fitted.tokens
+    messages = (*fitted.messages, *extra)
+    more = sum(count_message(message, memory.history.counter) for message in extra)
+    return defanged_messages(messages) if memory.defanged else messages, fitted.tokens + more
+
+
+def _unheard(event: ModelEvent) -> None:
+    """Hear nothing of what is written: it is no answer to show."""
 
 
 def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessage]) -> bool:
@@ -98,6 +116,14 @@ def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessag
         case _:
             # The adapter gives up once text came. Here what was shown of it is taken back, so nothing is said twice.
             return failure.delivered and failure.retry_possible and not turn.acted and turn.retries.take()
+
+
+def _overflowing(messages: Sequence[ModelMessage]) -> Overflowing:
+    """What of a request that is too long could be left out."""
+    if sum(isinstance(message, UserMessage) for message in messages) > 1:
+        return Overflowing.CONVERSATION
+    rows = any(isinstance(message, ToolResultMessage) for message in messages)
+    return Overflowing.ROWS if rows else Overflowing.FIXED_PART
 
 
 def _can_defang(turn: Turn, messages: Sequence[ModelMessage]) -> bool:
@@ -120,7 +146,7 @@ def _shorten(turn: Turn, failure: ContextOverflowError) -> bool:
     before = history.budget
     try:
         history.budget = Budget.of_context(total, turns=before.turns)
-        history.fitted(SystemMessage(turn.system), turn.tools)
+        history.fitted(SystemMessage(turn.rules.text), turn.tools)
     except (ValueError, ConfigurationError):  # not even rules and tools fit: the model is too small for this work
         history.budget = before
         return False

@@ -10,11 +10,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+import anyio
+
+from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.model_analyst.draft import Draft
-from sentinel_rag.agent.model_analyst.limits import TurnLimits
 from sentinel_rag.agent.model_analyst.memory import Memory
 from sentinel_rag.agent.models import (
     ModelEvent,
+    ModelToolCall,
     ModelUsage,
     QuestionFeatures,
     RefusalDelta,
@@ -25,38 +28,58 @@ from sentinel_rag.agent.models import (
     ToolCallStarted,
     features_of,
 )
+from sentinel_rag.agent.prompts import Prompt, prompt
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.conversations import Verbosity
-from sentinel_rag.contracts.evidence import Progress, Written
-from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.contracts.evidence import Progress, Sentence, Written
+from sentinel_rag.contracts.ports import Clock, ProgressListener
 from sentinel_rag.contracts.tool_calls import OfferedTool, ToolSchema
 
+MAX_TOOL_ROUNDS = 15
 WRITING = "Writing the answer..."
 ASKS_ON = "The answer goes another way; what was written so far is taken back..."
 
 
+@dataclass(frozen=True, slots=True)
+class TurnLimits:
+    """`turn_s` bounds the whole question, from its first word to its answer. `rounds` of tool calls are followed by one
+    last request without tools. `calls_a_round` and `calls` bound the calls of one response and of the question;
+    `faulty_rounds` are rounds in which no call could run. `retries` is the number of further tries that all requests to
+    models share. `repair_rounds` are requests for the repair of an answer, its calls of `compute` included."""
+
+    turn_s: float = 115.0
+    rounds: int = MAX_TOOL_ROUNDS
+    calls_a_round: int = 16
+    calls: int = 60
+    faulty_rounds: int = 2
+    retries: int = 4
+    repair_rounds: int = 3
+
+
 @dataclass(slots=True)
 class Turn:
-    """`question` is the person's own text, `asked` what the model reads of it. `deadline` is a moment of
-    `anyio.current_time()`, `started` one of `time.monotonic()`."""
+    """`question` is the person's own text. `deadline` is a moment of `anyio.current_time()`, `started` one of
+    `time.monotonic()`; `now` is when the question was asked, `clock` tells the time since."""
 
     question: str
-    asked: str
     session_id: str
     memory: Memory
     limits: TurnLimits
     now: datetime
+    clock: Clock
     started: float
     deadline: float
     progress: ProgressListener | None
     retries: RetryBudget
     verbosity: Verbosity = Verbosity.NORMAL
-    system: str = ""
+    rules: Prompt = field(default_factory=lambda: prompt("rules"))
     tools: tuple[ToolSchema, ...] = ()
     reading: frozenset[str] = READING_TOOLS
     """Tools that are known to change nothing. Any other is treated as one that may."""
     runs: list[ToolRun] = field(default_factory=list)
+    faulty_calls: list[ModelToolCall] = field(default_factory=list)
+    """Calls of the model that could not be read, each with the reason."""
     usage: ModelUsage = field(default_factory=ModelUsage)
     tier: TierChoice | None = None
     rounds: int = 0
@@ -74,6 +97,8 @@ class Turn:
     draft: Draft | None = None
     written: Written = field(default_factory=Written)
     """What a person has been shown of the answer."""
+    refused_tools: dict[str, str] = field(default_factory=dict)
+    """Tools that the state of the session forbids, with the reason."""
     _features: QuestionFeatures | None = None
 
     def say(self, text: str) -> None:
@@ -92,7 +117,9 @@ class Turn:
             case RetryScheduled():
                 self.say("The model did not answer; asking it again...")
             case TextDelta(text=text) | RefusalDelta(text=text) if self.draft is not None:
-                self._write(self.draft.add(text))
+                written, sentences = self.draft.add(text)
+                if written or sentences:
+                    self._tell(Progress(WRITING, written=written, sentences=sentences))
             case ToolCallStarted():
                 self.draft = None
                 self.withdraw()
@@ -102,19 +129,32 @@ class Turn:
         if self.written.text and (unless is None or self.written.rest_of(unless) is None):
             self._tell(Progress(ASKS_ON, withdrawn=True))
 
-    def _write(self, more: str) -> None:
-        if more:
-            self._tell(Progress(WRITING, written=more))
+    def rewrite(self, text: str, sentences: tuple[Sentence, ...]) -> None:
+        """Put the answer in the place of what was shown of it, if it is not the end of that."""
+        if self.written.text and self.written.rest_of(text) is None:
+            self._tell(Progress(WRITING, written=text, withdrawn=True, sentences=sentences))
+
+    @property
+    def time_left_share(self) -> float:
+        """The part of the question's time that is left, from 0 to 1."""
+        return max(0.0, self.deadline - anyio.current_time()) / self.limits.turn_s
 
     def _tell(self, progress: Progress) -> None:
         self.written.hear(progress)
         if self.progress is not None:
             self.progress(replace(progress, elapsed_s=round(time.monotonic() - self.started, 3)))
 
-    def offer(self, tools: Sequence[OfferedTool]) -> None:
-        """Take over what the gateway offers for this question."""
-        self.tools = tuple(tool.schema for tool in tools)
+    def offer(self, tools: Sequence[OfferedTool], own: Sequence[ToolSchema] = ()) -> None:
+        """Take over what the gateway offers for this question, and the agent's own tools."""
+        self.tools = (*(tool.schema for tool in tools), *own)
         self.reading = READING_TOOLS | {tool.schema.name for tool in tools if tool.reads}
+
+    def add_run(self, run: ToolRun, result: Result | None = None) -> None:
+        """Keep a call with its numbered result, which the answer may cite."""
+        self.runs.append(run)
+        self.memory.runs.append(run)
+        if result is not None:
+            self.memory.results.add(result)
 
     def begin_acting(self) -> None:
         """A call that may change something is about to be sent."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from sentinel_rag.agent.model_analyst.turn import Turn
-from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonObject
 
@@ -20,7 +19,7 @@ def usage_line(turn: Turn, host: str) -> str:
     if usage.unpriced < usage.requests:
         more = "" if usage.cost_is_whole else " and more"
         parts.append(f"cost {usage.cost:.4f} USD{more}")
-    parts += [f"{usage.seconds:.1f} s", f"prompt {prompt('rules').label}"]
+    parts += [f"{usage.seconds:.1f} s", f"prompt {turn.rules.label}"]
     return " · ".join(parts)
 
 
@@ -33,7 +32,7 @@ def usage_record(turn: Turn, host: str) -> JsonObject:
         "tier_reason": None if turn.tier is None else turn.tier.reason.value,
         "estimated_tokens": turn.uncounted_tokens,
         "tool_rounds": turn.rounds,
-        "prompt": prompt("rules").label,
+        "prompt": turn.rules.label,
         "rows_defanged": turn.memory.defanged,
     }
 
