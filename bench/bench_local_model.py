@@ -34,7 +34,7 @@ QUESTIONS = (
     "Welche Konten kommen in den meisten Alarmen vor?",
     "hello, what can you do?",
 )
-QUESTION_S = 240
+QUESTION_S = 900
 _NUMBER = re.compile(r"\d+")
 
 
@@ -120,7 +120,7 @@ def _judged(
     outcome = answer.get("outcome")
     faults = [] if outcome in set(Outcome) else [f"no typed outcome, exit code {done.returncode}"]
     faults += ["a traceback"] if "Traceback" in done.stdout + done.stderr else []
-    faults += ["an answer without a text"] if not str(answer.get("text", "")).strip() else []
+    faults += ["an answer without a text"] if not str(answer.get("answer", "")).strip() else []
     faults += ["it took longer than a question may"] if seconds > QUESTION_S + 60 else []
     sealed = [each for each in answer.get("sentences", ()) if each["state"] == SentenceState.VALUES_FOUND]
     faults += [f"sealed without its numbers: {each['text']!r}" for each in sealed if not _holds(each)]
@@ -134,7 +134,7 @@ def _judged(
         "input_tokens": usage.get("input_tokens", 0),
         "output_tokens": usage.get("output_tokens", 0),
         "seconds": round(seconds, 1),
-        "text": str(answer.get("text", ""))[:300],
+        "text": str(answer.get("answer", ""))[:300],
         "faults": faults,
     }
 

@@ -6,13 +6,14 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.answers.scope import NarrowingCode, scope_line, unsupported
+from sentinel_rag.agent.answers.scope import NarrowingCode, narrowed, scope_line, unsupported
 from sentinel_rag.contracts.tool_calls import ToolCall
 
 
 def _found(question: str | list[str], tool: str = "query_incidents", **arguments: Any) -> list[str]:
     questions = [question] if isinstance(question, str) else question
-    return [each.argument for each in unsupported(questions, ToolCall("c1", "s", tool, arguments))]
+    call = ToolCall("c1", "s", tool, arguments)
+    return [each.argument for each in unsupported(questions, call, known=(), cut=True)]
 
 
 @pytest.mark.parametrize(
@@ -89,7 +90,9 @@ def test_earlier_questions_of_the_conversation_support_an_argument_too() -> None
 
 def test_what_a_result_holds_was_looked_up() -> None:
     call = ToolCall("c1", "s", "query_alerts", {"entity": "srv-file-01", "start_time": "2026-11-26T23:00:00Z"})
-    assert [each.code for each in unsupported(["show incident 124"], call)] == [NarrowingCode.NAME, NarrowingCode.TIME]
+    made_up = unsupported(["show incident 124"], call, known=["nothing"])
+    assert [each.code for each in made_up] == [NarrowingCode.NAME, NarrowingCode.TIME]
+    assert unsupported(["show incident 124"], call) == ()  # nobody said what the results hold
     assert unsupported(["show incident 124"], call, known=["host SRV-FILE-01 at 2026-11-26 23:20:00"]) == ()
 
 
@@ -102,7 +105,8 @@ def test_what_names_the_thing_itself_and_what_changes_it_narrows_nothing() -> No
 
 def test_one_sentence_tells_all_of_it() -> None:
     def line(question: str, **arguments: Any) -> str:
-        return scope_line(unsupported([question], ToolCall("c1", "s", "query_incidents", arguments)))
+        call = ToolCall("c1", "s", "query_incidents", arguments)
+        return scope_line(unsupported([question], call, known=(), cut=True))
 
     assert line("Which incidents are high?", severity="High") == ""
     assert line("Which high severity incidents are open?", time_window="last_7d", severity="High", status="Open") == (
@@ -119,6 +123,19 @@ def test_one_sentence_tells_all_of_it() -> None:
         "Only what came since 2026-11-01T00:00:00Z, owner x"
     )
     assert "\u202e" not in line("all", owner="x\u202ey")
+
+
+def test_what_one_call_narrows_and_another_does_not_was_looked_at() -> None:
+    def call(**arguments: Any) -> ToolCall:
+        return ToolCall("c1", "s", "query_incidents", arguments)
+
+    week, whole = call(time_window="last_7d", severity="High"), call(severity="High", limit=50)
+    question = ["Which high severity incidents are open?"]
+    assert [each.value for each in narrowed(question, [week, week])] == ["last_7d"]
+    assert narrowed(question, [week, whole]) == ()
+    assert narrowed(question, [week, call(status="Open")]) != ()  # of another scope
+    other = ToolCall("c2", "s", "query_alerts", {"severity": "High"})
+    assert narrowed(question, [week, other]) != ()
 
 
 def test_a_very_long_question_is_read_too() -> None:

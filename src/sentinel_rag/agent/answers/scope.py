@@ -46,6 +46,8 @@ class NarrowingCode(StrEnum):
     LIMIT = "limit"
 
 
+_MOMENTS = frozenset({"start_time", "end_time", "since", "until"})
+_PAGE = frozenset({"limit", "offset", "order", "detail"})
 _CODES: Mapping[str, NarrowingCode] = {
     **dict.fromkeys(("time_window", "start_time", "end_time", "since", "until"), NarrowingCode.TIME),
     **dict.fromkeys(("severity", "min_severity"), NarrowingCode.SEVERITY),
@@ -68,23 +70,49 @@ class Narrowing:
     value: str
 
 
-def unsupported(questions: Sequence[str], call: ToolCall, *, known: Collection[str] = ()) -> tuple[Narrowing, ...]:
+def unsupported(
+    questions: Sequence[str], call: ToolCall, *, known: Collection[str] | None = None, cut: bool = False
+) -> tuple[Narrowing, ...]:
     """The narrowing arguments of a reading call that no word of `questions` (the conversation's, the newest last)
     supports, in the order of the call. Calls that change something, and other makers' tools, have none.
 
-    `known` are texts of results in hand: a name, an id or a date that stands there was looked up, and not made up. A
-    limit narrows only where rows were left out; whether they were, the caller knows.
+    `known` are texts of results in hand: a name, an id or a date that stands there was looked up, and not made up.
+    Without them names are not judged, nor moments beside a name. `cut`: the limit left rows out; else it narrows
+    nothing.
     """
     if call.tool_name not in _JUDGED:
         return ()
-    said = _Said(questions, known)
-    required = _JUDGED[call.tool_name]
+    said = _Said(questions, known or ())
+    unjudged = _JUDGED[call.tool_name] | (frozenset() if cut else {"limit"})
+    if known is None:
+        named = {name for name, code in _CODES.items() if code in (NarrowingCode.NAME, NarrowingCode.OWNER)}
+        unjudged |= named | (_MOMENTS if named & set(call.arguments) else frozenset())
     return tuple(
         Narrowing(code, name, str(value))
         for name, value in call.arguments.items()
-        if (argument := _CODES.get(name)) and name not in required and isinstance(value, str | int) and value != ""
+        if (argument := _CODES.get(name)) and name not in unjudged and isinstance(value, str | int) and value != ""
         if (code := said.lacks(argument, name, value, call.arguments))
     )
+
+
+def narrowed(
+    questions: Sequence[str], calls: Sequence[ToolCall], *, known: Collection[str] | None = None
+) -> tuple[Narrowing, ...]:
+    """What all reading calls of a question together left out that nobody asked to leave out. What one call narrows and
+    another of the same tool asks for without it was looked at all the same."""
+    found = []
+    for call in calls:
+        for each in unsupported(questions, call, known=known):
+            wider = (
+                other for other in calls if other.tool_name == call.tool_name and each.argument not in other.arguments
+            )
+            if not any(_asked(other) <= _asked(call) for other in wider):
+                found.append(each)
+    return tuple(dict.fromkeys(found))
+
+
+def _asked(call: ToolCall) -> set[tuple[str, str]]:
+    return {(name, str(value)) for name, value in call.arguments.items() if value is not None and name not in _PAGE}
 
 
 def scope_line(narrowings: Sequence[Narrowing]) -> str:
