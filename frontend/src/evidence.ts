@@ -1,5 +1,7 @@
 // What a piece of evidence says and of what, and which piece stands behind a line of a table. Pure.
-import type { Evidence, Table } from "./wire.ts";
+import { seconds } from "./times.ts";
+import { shown, visible } from "./visible.ts";
+import type { Evidence, Table, ToolTrace } from "./wire.ts";
 
 const LINE = /^\[\d{1,6}\]$/;
 const ROW = /^(.*?\/rows\/\d+)(?:\/(.*))?$/;
@@ -56,4 +58,14 @@ export function nameOf(piece: Evidence): string {
 /** Its text without the marks that the answer set around it. */
 export function plainText(piece: Evidence): string {
   return piece.text === piece.value ? piece.text : (MARKED.exec(piece.text)?.[2] ?? piece.text);
+}
+
+/** What a call was asked and what it took, to be shown. */
+export function callFacts(call: ToolTrace): [string, string][] {
+  const facts: [string, string][] = [
+    ["Arguments", shown(call.arguments)],
+    ["Took", seconds(call.duration_ms)],
+    ["Audit record", visible(call.audit_id) || "none"],
+  ];
+  return call.coverage?.query ? [...facts, ["Query", visible(call.coverage.query)]] : facts;
 }

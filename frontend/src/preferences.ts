@@ -33,6 +33,25 @@ export function keep(wanted: Preferences): boolean {
   }
 }
 
+const FOUND_ALONE = "sentinel-found-alone";
+
+/** Whether what was not found is hidden; what this browser does not keep is forgotten with the page. */
+export function foundAloneWanted(): boolean {
+  try {
+    return localStorage.getItem(FOUND_ALONE) === "yes";
+  } catch {
+    return false;
+  }
+}
+
+export function keepFoundAlone(wanted: boolean): void {
+  try {
+    localStorage.setItem(FOUND_ALONE, wanted ? "yes" : "no");
+  } catch {
+    // The choice holds for this page then.
+  }
+}
+
 /** The zone of times: the chosen one, else this browser's. */
 export function timezone(): string {
   const chosen = preferences().timezone;

@@ -49,6 +49,10 @@ export function local(text: string): string | null {
 }
 
 /** A length of time in its two largest units: `2 d 3 h`. */
+export function seconds(ms: number): string {
+  return ms < 950 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
+}
+
 export function span(seconds: number): string {
   const units: [string, number][] = [
     ["d", 86_400],

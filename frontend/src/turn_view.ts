@@ -1,6 +1,6 @@
 // A turn as the page shows it, built from its events as they come or from its record afterwards. Pure.
 import type { TurnEvent } from "./follow.ts";
-import type { Evidence, Table, ToolTrace, Turn } from "./wire.ts";
+import type { Evidence, Sentence, Table, ToolTrace, Turn } from "./wire.ts";
 
 export interface TurnView {
   /** Of this page; the turn's id once there is one. */
@@ -17,6 +17,8 @@ export interface TurnView {
   since: Map<string, number>;
   tools: ToolTrace[];
   text: string;
+  /** What the check says of parts of `text`. */
+  sentences: Sentence[];
   tables: Table[];
   evidence: Evidence[];
   footnote: string[];
@@ -37,6 +39,7 @@ export function beginning(key: string, question: string, now: number): TurnView 
     since: new Map(),
     tools: [],
     text: "",
+    sentences: [],
     tables: [],
     evidence: [],
     footnote: [],
@@ -55,7 +58,8 @@ export function recorded(turn: Turn, now: number): TurnView {
   if (answer === null) {
     const stopped = turn.state === "stopped";
     const problem = stopped ? "The question was stopped before its answer." : "The question had no answer.";
-    return { ...view, state: turn.state, status: "", text: turn.written ?? "", problem };
+    const sentences = turn.written_sentences ?? [];
+    return { ...view, state: turn.state, status: "", text: turn.written ?? "", sentences, problem };
   }
   return {
     ...view,
@@ -63,6 +67,7 @@ export function recorded(turn: Turn, now: number): TurnView {
     status: "",
     tools: answer.tools,
     text: answer.answer,
+    sentences: answer.sentences ?? [],
     tables: answer.tables,
     evidence: answer.evidence.map((piece, place) => ({ ...piece, number: place + 1 })),
     footnote: answer.footnote,
@@ -89,10 +94,14 @@ export function told(view: TurnView, event: TurnEvent, now: number): TurnView {
       return { ...view, tools: [...without(view.tools, before.call_id), { ...before, ...ended }] };
     }
     case "text":
-    case "removal":
       return { ...view, status: "Writing the answer...", text: view.text + String(data.text) };
+    case "sentence": {
+      const sentence = data as unknown as Sentence;
+      const others = view.sentences.filter((each) => each.start !== sentence.start);
+      return { ...view, sentences: [...others, sentence] };
+    }
     case "withdrawn":
-      return { ...view, status: String(data.text), text: "" };
+      return { ...view, status: String(data.text), text: "", sentences: [] };
     case "table":
       return { ...view, tables: [...view.tables, data as unknown as Table] };
     case "evidence":

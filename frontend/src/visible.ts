@@ -32,8 +32,39 @@ export function visible(text: string): string {
   if (!/[^\u0009\u000a\u0020-\u007e]/.test(text)) {
     return text;
   }
-  const written = escaped([...text]);
+  const written = shownCharacters([...text]).join("");
   return written.includes("://") ? written.replace(HOST, authority) : written;
+}
+
+/** The same, and where each character (code point) of `text` begins in it, the end included; within a host, where the
+ * host does. */
+export function visibleWithPlaces(text: string): { text: string; places: number[] } {
+  const characters = [...text];
+  const shown = shownCharacters(characters);
+  const places = [0];
+  for (const character of shown) {
+    places.push((places.at(-1) ?? 0) + character.length);
+  }
+  const written = shown.join("");
+  let shift = 0;
+  let number = 0;
+  for (const found of written.matchAll(HOST)) {
+    const put = authority(found[0]);
+    if (put === found[0]) {
+      continue;
+    }
+    for (; (places[number] ?? Number.POSITIVE_INFINITY) <= found.index; number += 1) {
+      places[number] = (places[number] ?? 0) + shift;
+    }
+    for (; (places[number] ?? Number.POSITIVE_INFINITY) < found.index + found[0].length; number += 1) {
+      places[number] = found.index + shift;
+    }
+    shift += put.length - found[0].length;
+  }
+  return {
+    text: written.replace(HOST, authority),
+    places: places.map((place, at) => (at < number ? place : place + shift)),
+  };
 }
 
 /** A value of JSON as a person reads it: texts as they are, everything else as JSON. */
@@ -54,11 +85,11 @@ export function hostInAscii(host: string): string {
   }
 }
 
-function escaped(characters: string[]): string {
-  let written = "";
+/** What is written for each character. */
+function shownCharacters(characters: string[]): string[] {
   let before = ""; // the last character if it was kept
   let marks = 0; // how many marks it carries
-  characters.forEach((character, place) => {
+  return characters.map((character, place) => {
     const isMark = MARK.test(character);
     const keep = kept(character, before, characters[place + 1] ?? "", isMark ? marks + 1 : marks);
     if (isMark) {
@@ -66,14 +97,13 @@ function escaped(characters: string[]): string {
     } else if (keep) {
       marks = 0;
     }
-    written += keep ? character : asEscape(character);
     if (keep) {
       before = character;
     } else if (!isMark) {
       before = "";
     }
+    return keep ? character : asEscape(character);
   });
-  return written;
 }
 
 function kept(character: string, before: string, after: string, marks: number): boolean {

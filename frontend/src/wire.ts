@@ -81,6 +81,35 @@ export interface EvidenceRow extends Evidence {
   call: ToolTrace | null;
 }
 
+export type SentenceState = "values_found" | "source_given" | "own_words" | "not_found" | "contradicted";
+
+export interface Citation {
+  ref: string;
+  call_id: string;
+  tool: string;
+  pointer: string;
+}
+
+export interface Mark {
+  start: number;
+  end: number;
+  found: boolean;
+  call_id: string;
+  pointer: string;
+  value: unknown;
+}
+
+export interface Sentence {
+  start: number;
+  end: number;
+  text: string;
+  state: SentenceState;
+  reason: string;
+  citations: Citation[];
+  marks: Mark[];
+  cited_by: "writer" | "block" | "check" | "nobody";
+}
+
 export interface Answer {
   outcome: string;
   answer: string;
@@ -89,6 +118,8 @@ export interface Answer {
   suggestions: string[];
   tools: ToolTrace[];
   evidence: Omit<Evidence, "number">[];
+  /** An answer of an earlier version has none. */
+  sentences?: Sentence[];
 }
 
 export interface Turn {
@@ -102,6 +133,7 @@ export interface Turn {
   answer: Answer | null;
   /** What was shown of an answer that did not come to its end; null where there is an answer. */
   written: string | null;
+  written_sentences: Sentence[] | null;
 }
 
 export interface Conversation {

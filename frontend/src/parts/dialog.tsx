@@ -2,7 +2,12 @@
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef } from "preact/hooks";
 
-export function Dialog(props: { title: string; onClose: () => void; children: ComponentChildren }): JSX.Element {
+export function Dialog(props: {
+  title: string;
+  class?: string;
+  onClose: () => void;
+  children: ComponentChildren;
+}): JSX.Element {
   const dialog = useRef<HTMLDialogElement>(null);
   const title = useId();
   useEffect(() => {
@@ -18,7 +23,7 @@ export function Dialog(props: { title: string; onClose: () => void; children: Co
     };
   }, []);
   return (
-    <dialog ref={dialog} aria-labelledby={title} onClose={props.onClose}>
+    <dialog ref={dialog} class={props.class} aria-labelledby={title} onClose={props.onClose}>
       <header class="row">
         <h2 id={title}>{props.title}</h2>
         <button type="button" onClick={() => dialog.current?.close()}>

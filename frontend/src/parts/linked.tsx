@@ -6,20 +6,33 @@ import { Dialog } from "./dialog.tsx";
 const ADDRESS = /https?:\/\/[^\s<>"'`\\|]+/giu;
 const AFTER_IT = /[.,;:!?)\]}*]+$/;
 
+/** A piece of a text; one with a `host` is an address. */
+interface Piece {
+  text: string;
+  host: string | null;
+}
+
 /** `text`, which is `visible` already, with each http or https address as a button. */
 export function linked(text: string): ComponentChildren[] {
-  const parts: ComponentChildren[] = [];
+  return addressesIn(text).map((piece, place) =>
+    piece.host === null ? piece.text : <Address key={place} address={piece.text} host={piece.host} />,
+  );
+}
+
+/** The addresses in `text`, and the texts between them. */
+export function addressesIn(text: string): Piece[] {
+  const pieces: Piece[] = [];
   let place = 0;
   for (const found of text.matchAll(ADDRESS)) {
     const address = found[0].replace(AFTER_IT, "");
     const host = openedHost(address);
     if (host !== null) {
-      parts.push(text.slice(place, found.index), <Address key={found.index} address={address} host={host} />);
+      pieces.push({ text: text.slice(place, found.index), host: null }, { text: address, host });
       place = found.index + address.length;
     }
   }
-  parts.push(text.slice(place));
-  return parts;
+  pieces.push({ text: text.slice(place), host: null });
+  return pieces.filter((piece) => piece.text !== "");
 }
 
 /** The host that opening the address would ask; null for what is no plain address, or carries a name before its host. */
@@ -32,7 +45,7 @@ function openedHost(address: string): string | null {
   }
 }
 
-function Address({ address, host }: { address: string; host: string }): JSX.Element {
+export function Address({ address, host }: { address: string; host: string }): JSX.Element {
   const [asks, setAsks] = useState(false);
   return (
     <>

@@ -1,105 +1,274 @@
-// The Markdown of answers: paragraphs, headings, lists, quotes, code, bold and italic, and nothing else. HTML, images
-// and links are text as they stand, so that an answer loads nothing; an address in it asks before it is opened.
+// The Markdown of answers: paragraphs, headings, lists, quotes, tables, code, bold and italic, and nothing else. HTML,
+// images and links are text as they stand, so that an answer loads nothing; an address in it asks before it is opened.
+// Each piece knows its place in the text, so that marks of the check find theirs; an address is never cut by one.
 import type { ComponentChildren, JSX } from "preact";
-import { visible } from "../visible.ts";
-import { linked } from "./linked.tsx";
+import type { Marked, Note, Span } from "../marks.ts";
+import { Address, addressesIn } from "./linked.tsx";
 
-type Block =
-  | { kind: "code"; text: string }
-  | { kind: "heading"; level: number; text: string }
-  | { kind: "list"; ordered: boolean; start: number; items: string[] }
-  | { kind: "quote" | "paragraph"; text: string };
-
-export function Markdown({ text }: { text: string }): JSX.Element {
-  return (
-    <div class="markdown">
-      {blocksOf(visible(text)).map((block, place) => (
-        <BlockView key={place} block={block} />
-      ))}
-    </div>
-  );
+/** A line, or a cell, with its place in the text. */
+interface Line {
+  text: string;
+  at: number;
 }
 
-function BlockView({ block }: { block: Block }): JSX.Element {
-  switch (block.kind) {
-    case "code":
-      return (
-        <pre>
-          <code>{block.text}</code>
-        </pre>
-      );
-    case "heading":
-      // Below the page's own headings, whatever level the answer chose.
-      return block.level < 3 ? <h3>{inline(block.text)}</h3> : <h4>{inline(block.text)}</h4>;
-    case "list": {
-      const items = block.items.map((item, place) => <li key={place}>{inline(item)}</li>);
-      return block.ordered ? <ol start={block.start}>{items}</ol> : <ul>{items}</ul>;
+type Block =
+  | { kind: "code"; lines: Line[]; end: number }
+  | { kind: "heading"; level: number; lines: Line[] }
+  | { kind: "list"; ordered: boolean; start: number; lines: Line[] }
+  | { kind: "table"; head: Line[]; rows: Line[][] }
+  | { kind: "quote" | "paragraph"; lines: Line[] };
+
+/** `chip` draws a note behind its sentence; of a row of a table it stands in its last cell. */
+export function Markdown(props: { marked: Marked; chip?: (note: Note) => ComponentChildren }): JSX.Element {
+  const setting = new Setting(props.marked, props.chip ?? (() => null));
+  return <div class="markdown">{setting.all()}</div>;
+}
+
+class Setting {
+  private told = 0;
+
+  constructor(
+    private readonly marked: Marked,
+    private readonly chip: (note: Note) => ComponentChildren,
+  ) {}
+
+  /** Every block, and behind the last one what none of them held. */
+  all(): ComponentChildren[] {
+    const blocks = blocksOf(this.marked.text);
+    return [...blocks.map((block) => this.block(block)), ...this.due(this.marked.text.length)];
+  }
+
+  private block(block: Block): ComponentChildren {
+    switch (block.kind) {
+      case "code": {
+        const code = (
+          <pre>
+            <code>{block.lines.map((line) => line.text).join("\n")}</code>
+          </pre>
+        );
+        return [code, ...this.due(block.end)];
+      }
+      case "heading":
+        // Below the page's own headings, whatever level the answer chose.
+        return block.level < 3 ? <h3>{this.lines(block.lines)}</h3> : <h4>{this.lines(block.lines)}</h4>;
+      case "list": {
+        const items = block.lines.map((item) => <li key={item.at}>{this.lines([item])}</li>);
+        return block.ordered ? <ol start={block.start}>{items}</ol> : <ul>{items}</ul>;
+      }
+      case "table":
+        return this.table(block.head, block.rows);
+      case "quote":
+        return <blockquote>{this.lines(block.lines)}</blockquote>;
+      case "paragraph":
+        return <p>{this.lines(block.lines)}</p>;
     }
-    case "quote":
-      return <blockquote>{inline(block.text)}</blockquote>;
-    case "paragraph":
-      return <p>{inline(block.text)}</p>;
+  }
+
+  private table(head: Line[], rows: Line[][]): JSX.Element {
+    return (
+      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+      <section class="scroll" aria-label="Table" tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              {head.map((cell) => (
+                <th key={cell.at} scope="col">
+                  {this.cell(cell)}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {rows.map((row) => (
+              <tr key={row[0]?.at}>
+                {row.map((cell) => (
+                  <td key={cell.at}>{this.cell(cell)}</td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </section>
+    );
+  }
+
+  /** A cell, and what is due before the next one begins: the last one of a row holds what stands behind the row. */
+  private cell(cell: Line): ComponentChildren[] {
+    const border = this.marked.text.indexOf("|", cell.at + cell.text.length);
+    const newline = this.marked.text.indexOf("\n", cell.at);
+    const end = newline < 0 ? this.marked.text.length : newline;
+    const last = border < 0 || border >= end || this.marked.text.slice(border + 1, end).trim() === "";
+    return [...this.inline(cell), ...(last ? this.due(end) : [])];
+  }
+
+  private lines(lines: Line[]): ComponentChildren[] {
+    return lines.flatMap((line, place) => [
+      place === 0 ? "" : "\n",
+      ...this.inline(line),
+      ...this.due(line.at + line.text.length),
+    ]);
+  }
+
+  private inline(line: Line): ComponentChildren[] {
+    let at = line.at;
+    return line.text.split(MARKS).map((piece) => {
+      const start = at;
+      at += piece.length;
+      if (piece.length > 2 && piece.startsWith("`") && piece.endsWith("`")) {
+        return <code>{this.cut(piece.slice(1, -1), start + 1)}</code>;
+      }
+      if (piece.length > 4 && piece.startsWith("**") && piece.endsWith("**")) {
+        return <strong>{this.leaf(piece.slice(2, -2), start + 2)}</strong>;
+      }
+      if (piece.length > 2 && piece.startsWith("*") && piece.endsWith("*")) {
+        return <em>{this.leaf(piece.slice(1, -1), start + 1)}</em>;
+      }
+      return this.leaf(piece, start);
+    });
+  }
+
+  private leaf(text: string, at: number): ComponentChildren[] {
+    let place = at;
+    return addressesIn(text).map((piece) => {
+      const start = place;
+      place += piece.text.length;
+      if (piece.host === null) {
+        return this.cut(piece.text, start);
+      }
+      const address = <Address address={piece.text} host={piece.host} />;
+      const [span] = this.within(start, place);
+      return [...this.due(start), span === undefined ? address : <u class={span.seen}>{address}</u>];
+    });
+  }
+
+  /** A text cut where spans and notes stand. */
+  private cut(text: string, at: number): ComponentChildren[] {
+    const parts: ComponentChildren[] = [];
+    const end = at + text.length;
+    const spans = this.within(at, end);
+    for (let place = at; place < end; ) {
+      parts.push(...this.due(place));
+      const span = spans.find((each) => each.end > place);
+      const inside = span !== undefined && span.start <= place;
+      const edge = inside ? span.end : (span?.start ?? end);
+      const until = Math.min(edge, this.marked.notes[this.told]?.at ?? end, end);
+      const said = this.marked.text.slice(place, until);
+      parts.push(inside ? <u class={span.seen}>{said}</u> : said);
+      place = until;
+    }
+    return parts;
+  }
+
+  private within(start: number, end: number): Span[] {
+    return this.marked.spans.filter((span) => span.end > start && span.start < end);
+  }
+
+  private due(until: number): ComponentChildren[] {
+    const chips: ComponentChildren[] = [];
+    for (let note = this.marked.notes[this.told]; note !== undefined && note.at <= until; ) {
+      chips.push(this.chip(note));
+      this.told += 1;
+      note = this.marked.notes[this.told];
+    }
+    return chips;
   }
 }
 
-const HEADING = /^(#{1,6})\s+(.*)$/;
-const ITEM = /^\s*(?:([-*+])|(\d{1,9})[.)])\s+(.*)$/;
+const HEADING = /^(#{1,6}\s+)(.*)$/;
+const ITEM = /^(\s*(?:[-*+]|(\d{1,9})[.)])\s+)(.*)$/;
+const FENCE = /^\s*```/;
+const RULE = /^\s*\|?\s*:?-+:?\s*(?:\|\s*:?-+:?\s*)*\|?\s*$/;
 
 function blocksOf(text: string): Block[] {
   const blocks: Block[] = [];
-  const lines = text.split("\n");
+  const lines: Line[] = [];
+  let place = 0;
+  for (const line of text.split("\n")) {
+    lines.push({ text: line, at: place });
+    place += line.length + 1;
+  }
+  let open = false; // whether the last block may go on
   for (let at = 0; at < lines.length; at += 1) {
-    const line = lines[at] ?? "";
-    const heading = HEADING.exec(line);
-    const item = ITEM.exec(line);
-    const last = blocks.at(-1);
-    if (line.trimStart().startsWith("```")) {
-      const named = line.replace(/^\s*`+\s*/, "");
-      const code: string[] = named === "" ? [] : [named];
-      for (at += 1; at < lines.length && !(lines[at] ?? "").trimStart().startsWith("```"); at += 1) {
-        code.push(lines[at] ?? "");
+    const line = lines[at] as Line;
+    const heading = HEADING.exec(line.text);
+    const item = ITEM.exec(line.text);
+    const last = open ? blocks.at(-1) : undefined;
+    const table = tableAt(lines, at);
+    open = true;
+    if (FENCE.test(line.text)) {
+      const named = line.text.replace(/^\s*`+\s*/, "");
+      const code: Line[] = named === "" ? [] : [{ text: named, at: line.at }];
+      for (at += 1; at < lines.length && !FENCE.test(lines[at]?.text ?? ""); at += 1) {
+        code.push(lines[at] as Line);
       }
-      blocks.push({ kind: "code", text: code.join("\n") });
-    } else if (line.trim() === "") {
-      blocks.push({ kind: "paragraph", text: "" });
+      const end = lines[Math.min(at, lines.length - 1)] as Line;
+      blocks.push({ kind: "code", lines: code, end: end.at + end.text.length });
+      open = false;
+    } else if (line.text.trim() === "") {
+      open = false;
+    } else if (table !== null) {
+      blocks.push(table);
+      at += table.rows.length + 1;
+      open = false;
     } else if (heading !== null) {
-      blocks.push({ kind: "heading", level: heading[1]?.length ?? 1, text: heading[2] ?? "" });
+      const [, mark = "", words = ""] = heading;
+      blocks.push({ kind: "heading", level: mark.trim().length, lines: [{ text: words, at: line.at + mark.length }] });
+      open = false;
     } else if (item !== null) {
-      const ordered = item[2] !== undefined;
+      const [, mark = "", number, words = ""] = item;
+      const said = { text: words, at: line.at + mark.length };
+      const ordered = number !== undefined;
       if (last?.kind === "list" && last.ordered === ordered) {
-        last.items.push(item[3] ?? "");
+        last.lines.push(said);
       } else {
-        blocks.push({ kind: "list", ordered, start: Number(item[2] ?? 1), items: [item[3] ?? ""] });
+        blocks.push({ kind: "list", ordered, start: Number(number ?? 1), lines: [said] });
       }
-    } else if (line.startsWith(">")) {
-      const said = line.replace(/^>\s?/, "");
+    } else if (line.text.startsWith(">")) {
+      const words = line.text.replace(/^>\s?/, "");
+      const said = { text: words, at: line.at + line.text.length - words.length };
       if (last?.kind === "quote") {
-        last.text += `\n${said}`;
+        last.lines.push(said);
       } else {
-        blocks.push({ kind: "quote", text: said });
+        blocks.push({ kind: "quote", lines: [said] });
       }
-    } else if (last?.kind === "paragraph" && last.text !== "") {
-      last.text += `\n${line}`;
+    } else if (last?.kind === "paragraph") {
+      last.lines.push(line);
     } else {
-      blocks.push({ kind: "paragraph", text: line });
+      blocks.push({ kind: "paragraph", lines: [line] });
     }
   }
-  return blocks.filter((block) => block.kind !== "paragraph" || block.text !== "");
+  return blocks;
+}
+
+/** The table that begins at a line. With a row of more cells than its head it is none: what stands in them must show. */
+function tableAt(lines: Line[], at: number): { kind: "table"; head: Line[]; rows: Line[][] } | null {
+  const [first, rule] = [lines[at], lines[at + 1]];
+  if (first === undefined || rule === undefined || !first.text.includes("|") || !RULE.test(rule.text)) {
+    return null;
+  }
+  const head = cellsOf(first);
+  const rows: Line[][] = [];
+  for (const line of lines.slice(at + 2)) {
+    if (line.text.trim() === "" || !line.text.includes("|")) {
+      break;
+    }
+    rows.push(cellsOf(line));
+  }
+  return cellsOf(rule).length === head.length && rows.every((row) => row.length <= head.length)
+    ? { kind: "table", head, rows }
+    : null;
+}
+
+function cellsOf(line: Line): Line[] {
+  const cells: Line[] = [];
+  const row = line.text.trimEnd();
+  const inner = row.replace(/^\s*\|/, "");
+  let at = line.at + row.length - inner.length;
+  for (const cell of inner.replace(/(?<!\\)\|$/, "").split(/(?<!\\)\|/)) {
+    cells.push({ text: cell.trim(), at: at + cell.length - cell.trimStart().length });
+    at += cell.length + 1;
+  }
+  return cells;
 }
 
 const MARKS = /(`[^`\n]+`|\*\*[^*\n]+\*\*|(?<![\w*])\*[^*\s][^*\n]*\*(?![\w*]))/;
-
-function inline(text: string): ComponentChildren[] {
-  return text.split(MARKS).map((piece) => {
-    if (piece.length > 2 && piece.startsWith("`") && piece.endsWith("`")) {
-      return <code>{piece.slice(1, -1)}</code>;
-    }
-    if (piece.length > 4 && piece.startsWith("**") && piece.endsWith("**")) {
-      return <strong>{linked(piece.slice(2, -2))}</strong>;
-    }
-    if (piece.length > 2 && piece.startsWith("*") && piece.endsWith("*")) {
-      return <em>{linked(piece.slice(1, -1))}</em>;
-    }
-    return linked(piece);
-  });
-}

@@ -1,6 +1,8 @@
 // What the agent does while it works: each call with its time, and what its result covers.
+
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
+import { seconds } from "../times.ts";
 import { visible } from "../visible.ts";
 import type { Coverage, ToolTrace } from "../wire.ts";
 
@@ -37,10 +39,6 @@ export function Elapsed({ since }: { since: number }): JSX.Element {
     return () => clearInterval(timer);
   }, []);
   return <span class="elapsed">{seconds(Math.max(0, now - since))}</span>;
-}
-
-export function seconds(ms: number): string {
-  return ms < 950 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
 function coverageOf(coverage: Coverage): string {

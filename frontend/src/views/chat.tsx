@@ -5,7 +5,7 @@ import { ask, asRefusal, Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
 import { keep, taken } from "../draft.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
-import { options } from "../preferences.ts";
+import { foundAloneWanted, keepFoundAlone, options } from "../preferences.ts";
 import { visible } from "../visible.ts";
 import type { Conversation, Session } from "../wire.ts";
 import { Carried, ConversationActions } from "./conversation_actions.tsx";
@@ -26,6 +26,7 @@ export function ChatView(props: { id: string | null; go: (id: string | null) => 
   const open = useRef<OpenConversation | null>(null);
   const [list, setList] = useState<Conversation[]>([]);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [alone, setAlone] = useState(foundAloneWanted);
 
   const reload = (): void => {
     ask<{ conversations: Conversation[] }>("GET", "/conversations?limit=100").then(
@@ -113,6 +114,11 @@ export function ChatView(props: { id: string | null; go: (id: string | null) => 
           <TurnSection
             key={turn.key}
             turn={turn}
+            foundAlone={alone}
+            onFoundAlone={(wanted) => {
+              keepFoundAlone(wanted);
+              setAlone(wanted);
+            }}
             onStop={() => void conversation.stop(turn)}
             onAsk={(question) => conversation.put(question)}
           />

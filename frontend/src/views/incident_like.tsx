@@ -2,6 +2,7 @@
 // what it shares with this incident.
 import type { JSX } from "preact";
 import { type Look, useLook } from "../look.ts";
+import { unmarked } from "../marks.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { HowFound, Reading } from "../parts/reading.tsx";
 import { Severity, Time } from "../parts/signs.tsx";
@@ -111,7 +112,7 @@ function HitView({ hit }: { hit: Hit }): JSX.Element {
       <p class="why">{why(hit)}</p>
       <details>
         <summary>{number === undefined ? "Read the step" : "Read what is kept of it"}</summary>
-        <Markdown text={hit.text} />
+        <Markdown marked={unmarked(hit.text)} />
       </details>
     </>
   );

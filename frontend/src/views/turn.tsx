@@ -2,27 +2,34 @@
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
-import { behindLines, nameOf, plainText } from "../evidence.ts";
+import { behindLines, callFacts, nameOf, plainText } from "../evidence.ts";
+import { counted, foundAlone, marked, type Note } from "../marks.ts";
 import { DataTable, Facts } from "../parts/data_table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
-import { Elapsed, seconds, ToolList } from "../parts/tool_status.tsx";
+import { Elapsed, ToolList } from "../parts/tool_status.tsx";
 import type { TurnView } from "../turn_view.ts";
 import { shown, visible } from "../visible.ts";
-import type { Evidence, EvidenceRow } from "../wire.ts";
+import type { Evidence, EvidenceRow, Sentence } from "../wire.ts";
 import { Suggested } from "./chat.tsx";
+import { Chip, SentenceDrawer } from "./sentence.tsx";
 
 const FIRST_EVIDENCE = 10;
 
 export function TurnSection(props: {
   turn: TurnView;
+  /** Whether sentences that were not found are hidden. */
+  foundAlone: boolean;
+  onFoundAlone: (wanted: boolean) => void;
   onStop: () => void;
   onAsk: (question: string) => void;
 }): JSX.Element {
   const { turn } = props;
   const running = turn.state === "running";
   const [chosen, setChosen] = useState<Chosen | null>(null);
+  const [opened, setOpened] = useState<Sentence | null>(null);
+  const answer = useMemo(() => shownText(turn, props.foundAlone), [turn, props.foundAlone]);
   const place = useRef<HTMLElement>(null);
   const begunHere = useRef(running);
   useEffect(() => {
@@ -63,10 +70,27 @@ export function TurnSection(props: {
         </p>
       ) : null}
       <ToolList tools={turn.tools} since={turn.since} />
-      <Markdown text={turn.text} />
+      <Markdown
+        marked={answer.marked}
+        chip={(note: Note) => <Chip note={note} onOpen={() => setOpened(note.sentence)} />}
+      />
       {turn.tables.map((table, place) => (
         <DataTable key={place} {...table} first={line} />
       ))}
+      {running || turn.sentences.length === 0 ? null : (
+        <p class="counted row">
+          <span>{counted(turn.sentences)}</span>
+          <label class="tick">
+            <input
+              type="checkbox"
+              checked={props.foundAlone}
+              onChange={(event) => props.onFoundAlone(event.currentTarget.checked)}
+            />
+            Show only what was found{answer.hidden === 0 ? "" : ` (${answer.hidden} hidden)`}
+          </label>
+        </p>
+      )}
+      {opened === null ? null : <SentenceDrawer turn={turn} sentence={opened} onClose={() => setOpened(null)} />}
       {turn.problem === "" ? null : <p class="refusal">{visible(turn.problem)}</p>}
       <EvidenceList
         evidence={turn.evidence}
@@ -87,6 +111,18 @@ export function TurnSection(props: {
       <Suggested questions={turn.suggestions} onAsk={props.onAsk} />
     </article>
   );
+}
+
+/** The text as it is shown, and how many of its sentences are hidden. While it is written, what was not compared yet is
+ * kept back from who wants to see what was found alone. */
+function shownText(turn: TurnView, alone: boolean): { marked: ReturnType<typeof marked>; hidden: number } {
+  if (!alone) {
+    return { marked: marked(turn.text, turn.sentences), hidden: 0 };
+  }
+  const compared = Math.max(0, ...turn.sentences.map((sentence) => sentence.end));
+  const text = turn.state === "running" ? [...turn.text].slice(0, compared).join("") : turn.text;
+  const left = foundAlone(text, turn.sentences);
+  return { marked: marked(left.text, left.sentences), hidden: left.hidden };
 }
 
 /** A piece of evidence whose row is shown. */
@@ -145,25 +181,15 @@ function EvidenceDialog(props: Chosen & { turnId: string; onClose: () => void })
           <h3>The row, as far as the answer used it</h3>
           <Facts facts={Object.entries(found.row).map(([name, value]) => [name, shown(value)])} />
           <h3>The call it came from</h3>
-          <Facts facts={callFacts(found)} />
+          <Facts
+            facts={[
+              ["Tool", visible(found.tool)],
+              ["Place in its result", visible(found.pointer)],
+              ...(found.call === null ? [] : callFacts(found.call)),
+            ]}
+          />
         </>
       )}
     </Dialog>
   );
-}
-
-function callFacts(found: EvidenceRow): [string, string][] {
-  const call = found.call;
-  const facts: [string, string][] = [
-    ["Tool", visible(found.tool)],
-    ["Place in its result", visible(found.pointer)],
-  ];
-  if (call !== null) {
-    facts.push(["Arguments", shown(call.arguments)], ["Took", seconds(call.duration_ms)]);
-    facts.push(["Audit record", visible(call.audit_id) || "none"]);
-    if (call.coverage?.query) {
-      facts.push(["Query", visible(call.coverage.query)]);
-    }
-  }
-  return facts;
 }
