@@ -16,7 +16,11 @@ _LONGEST_LINE = 8_000
 _CODE = re.compile(r"(?<!`)(?:```(?!`)[^`]*```|`[^`\n]+`)(?!`)")
 _OPENS_CODE = re.compile(r"(?<!`)```(?!`)")
 _LINK = re.compile(r"!?\[([^\[\]\n]{0,300})\]\([^\S\n]*<?([^\s()<>]{0,2000})>?[^()\n]{0,300}\)")
-_STILL_A_LINK = re.compile(r"!(?=\[)|(?<=\])(?=[(:])")
+_CITATION = r"\[{1,2}c\d{1,6}[^\[\]\n]{0,200}\]{1,2}"
+_CELL = re.compile(r"c\d{1,6}\.\d{1,6}\.\w{1,80}")
+"""The target of a pointer at a cell, which the check resolves."""
+_STILL_A_LINK = re.compile(rf"({_CITATION}:)|!(?=\[)|(?<=\])(?=:|\((?!{_CELL.pattern}\)))")
+"""What a Markdown reader could still take for a link. A citation before a colon is none: the check takes it out."""
 _TAG_OR_URL = re.compile(
     r"<(?=[A-Za-z/!?])[^<>\n]{0,2000}>?|(?:[a-z][a-z0-9+.-]{0,30}://|(?<![a-z0-9])www\.)[^\s<>\"'()\[\]]*",
     re.IGNORECASE,
@@ -62,11 +66,13 @@ def _without_markup(text: str) -> str:
 
 
 def _no_link(text: str) -> str:
-    return _STILL_A_LINK.sub(lambda found: "" if found[0] else " ", text)
+    return _STILL_A_LINK.sub(lambda found: found[1] or ("" if found[0] else " "), text)
 
 
 def _unlinked(found: re.Match[str]) -> str:
     text, target = found[1].strip(), found[2]
+    if _CELL.fullmatch(target):
+        return f"[{text}]({target})"
     if text.isdigit():  # the number of a line, as in "[1](High)"
         text = f"[{text}]"
     elif not target or target == text:

@@ -81,9 +81,9 @@ async def answer_calls(
     return answers
 
 
-def unanswered(calls: Sequence[ModelToolCall]) -> list[ToolResultMessage]:
-    """The answers to calls that a model makes although it was told that none can be made."""
-    return [ToolResultMessage(call.call_id, call.explanation or _TOO_MANY) for call in calls]
+def unanswered(calls: Sequence[ModelToolCall], why: str = _TOO_MANY) -> list[ToolResultMessage]:
+    """The answers to calls that a model makes although none can be made now."""
+    return [ToolResultMessage(call.call_id, call.explanation or why) for call in calls]
 
 
 def only_own(calls: Sequence[ModelToolCall]) -> bool:
@@ -105,15 +105,16 @@ def result_text(turn: Turn, run: ToolRun) -> str:
 
 def refusal_text(denied: Denied) -> str:
     """What a model is told of a refusal: that it is final for now, and what the person can do."""
+    ref = denied.call.call_id
     rule = "no rule allows this call" if denied.rule_id is None else f"rule {denied.rule_id}"
     if denied.approval_id is None:
         return (
-            f"Not run: the policy does not allow this call ({rule}, {denied.reason.value}). It will not be run. Do not "
-            "try it in another way; tell the person in your own words."
+            f"[{ref}] Not run: the policy does not allow this call ({rule}, {denied.reason.value}). It will not be "
+            "run. Do not try it in another way; tell the person in your own words."
         )
     return (
-        f"Not run yet: this call waits for a person's approval ({rule}, approval {denied.approval_id}). They decide "
-        "outside this conversation. Do not repeat it now; tell the person what waits for approval."
+        f"[{ref}] Not run yet: this call waits for a person's approval ({rule}, approval {denied.approval_id}). They "
+        "decide outside this conversation. Do not repeat it now; tell the person what waits for approval."
     )
 
 

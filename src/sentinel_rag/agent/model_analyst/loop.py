@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, repair_request, repaired
+from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.calling import answer_calls, only_own, unanswered
 from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
@@ -38,6 +39,7 @@ from sentinel_rag.contracts.ports import ToolGateway
 CORRECTING = "Correcting what does not stand in its source..."
 REPAIR_SHARE = 0.25
 """Of the question's time, what must be left for a repair."""
+ONLY_OWN = "Not run: only compute and read_rows can be called here. Send the corrected sentences."
 ROUNDS_TOLD = 5
 """Rounds left from which the model is told of them."""
 
@@ -135,6 +137,7 @@ async def _states_unasked(turn: Turn, text: str, check: Checking) -> bool:
 
 async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text: str, check: Checking) -> str:
     """The text after one repair round: the model is told which sentences do not stand in what they cite, and why."""
+    text = shown(text)  # the form that is checked, so that places in it agree
     checked = await check(text)
     request = repair_request(checked)
     if not request or not turn.memory.results or turn.time_left_share < REPAIR_SHARE:
@@ -152,7 +155,7 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         answers = (
             await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
             if run
-            else unanswered(message.tool_calls)
+            else unanswered(message.tool_calls, ONLY_OWN)
         )
         extra += [message, *answers]
     return text
