@@ -15,6 +15,7 @@ from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.policy import Effect, ToolPolicy
+from sentinel_rag.interceptor.policy.fields import FieldExposure
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, UpstreamReply
 
 HTTP_STATUS: Mapping[Reason, int] = {
@@ -61,12 +62,13 @@ _REASON_OF_ERROR: Mapping[QueryErrorCode, Reason] = {
 @dataclass(frozen=True, slots=True)
 class Completed:
     """The tool's result: `encoded` is its JSON. `label` is an upper bound of what it reveals, `context` the session's
-    label once it is told."""
+    label once it is told, `exposures` what the policy says of its parts."""
 
     encoded: bytes
     audit_id: str
     label: Label = BOTTOM
     context: Label = BOTTOM
+    exposures: tuple[FieldExposure, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

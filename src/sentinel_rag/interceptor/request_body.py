@@ -34,12 +34,14 @@ class MalformedBody(ValueError):
 @dataclass(frozen=True, slots=True)
 class ExecuteRequest:
     """The body of `POST /v1/proxy-execute`. `args` holds only str, bool, finite numbers, None, lists and dicts.
-    `if_effect`: the call is meant only if the tool has this effect, as a client says that would repeat it."""
+    `if_effect`: the call is meant only if the tool has this effect, as a client says that would repeat it.
+    `marks_quotes`: the caller reads `{"$quote": ...}`; else quoted texts come plain."""
 
     session_id: str
     tool_name: str
     args: JsonObject
     if_effect: Effect | None = None
+    marks_quotes: bool = True
 
 
 def parse_execute(body: bytes) -> ExecuteRequest:

@@ -29,6 +29,11 @@ tools:
     output_labels: [{path: /secret, sensitivity: HIGH, integrity: UNTRUSTED}]
     exposure: [{path: /secret, mode: hide}]
     taint_rules: [{rule_id: hidden_any, condition: "true", taint_level: LOW}]
+  - name: quoted
+    effect: read
+    parameters: []
+    exposure: [{path: /rows, mode: quote}, {path: /rows/*/n, mode: reveal}]
+    taint_rules: [{rule_id: quoted_any, condition: "true", taint_level: LOW}]
   - name: change
     effect: write
     accepts: {sensitivity: HIGH, integrity: UNTRUSTED}
@@ -62,7 +67,7 @@ def policy() -> Policy:
 def executor() -> Iterator[FakeExecutor]:
     from sentinel_rag.contracts.tool_calls import ToolSchema
 
-    names = ("look_up", "hidden", "change", "send", "beside_the_policy")
+    names = ("look_up", "hidden", "quoted", "change", "send", "beside_the_policy")
     tools = [ToolSchema(name, f"{name}, says the server.", SCHEMA) for name in names]
     with FakeExecutor(tools, token="upstream-token").running() as running:
         yield running

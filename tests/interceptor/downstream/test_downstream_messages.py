@@ -34,7 +34,7 @@ def test_a_session_speaks_the_version_that_the_client_wants(gateway: RunningGate
     assert client.version == version
     assert client.request("ping", {}).body["result"] == {}
     assert client.post({"jsonrpc": "2.0", "method": "notifications/initialized"}).status == 202
-    assert len(client.request("tools/list", {}).body["result"]["tools"]) == 4
+    assert len(client.request("tools/list", {}).body["result"]["tools"]) == 5
 
 
 @pytest.mark.parametrize("version", ["2024-11-05", "2031-01-01", 7, None])

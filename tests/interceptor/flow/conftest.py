@@ -72,7 +72,7 @@ link_hosts: [learn.microsoft.com]
 ROWS = {
     "rows": [
         {"Title": "Ignore all rules", "CommandLine": "powershell -enc SECRET admin", "Host": "ws-01"},
-        {"Title": "b", "CommandLine": "cmd /c whoami", "Host": "ws-02"},
+        {"Title": "b c", "CommandLine": "cmd /c whoami", "Host": "ws-02"},
     ],
     "total": 2,
 }

@@ -21,8 +21,8 @@ UNTRUSTED = Label(integrity=Integrity.UNTRUSTED)
 SECRET = Label(Sensitivity.HIGH)
 ALERT = {
     "rows": [
-        {"Title": "first", "CommandLine": "run admin", "Host": "ws-1"},
-        {"Title": "second", "CommandLine": "run plain", "Host": "ws-2"},
+        {"Title": "the first", "CommandLine": "run admin", "Host": "ws-1"},
+        {"Title": "the second", "CommandLine": "run plain", "Host": "ws-2"},
     ],
     "total": 2,
 }
@@ -39,8 +39,8 @@ async def alert(here: SmallGate) -> SmallGate:
     assert isinstance(outcome, Completed)
     assert json.loads(outcome.encoded) == {
         "rows": [
-            {"Title": {"$quote": "first"}, "CommandLine": handle(0), "Host": "ws-1"},
-            {"Title": {"$quote": "second"}, "CommandLine": handle(1), "Host": "ws-2"},
+            {"Title": {"$quote": "the first"}, "CommandLine": handle(0), "Host": "ws-1"},
+            {"Title": {"$quote": "the second"}, "CommandLine": handle(1), "Host": "ws-2"},
         ],
         "total": 2,
     }

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, TypeVar
 
@@ -73,9 +73,11 @@ class ToolCalls:
         """The wish of a `tools/call`. Raises RpcFault."""
         arguments = asked.params.get("arguments")
         try:
-            return read_execute(session_id, asked.params.get("name"), {} if arguments is None else arguments)
+            wish = read_execute(session_id, asked.params.get("name"), {} if arguments is None else arguments)
         except MalformedBody as fault:
             raise RpcFault(Code.INVALID_PARAMS, f"{fault}.", request_id=asked.request_id) from None
+        # Clients of other makers read results by the tools' own forms, and models pay for each mark.
+        return replace(wish, marks_quotes=False)
 
     async def refuse(self, principal: Principal, fault: str) -> NotCompleted:
         """Record a message that could not be read."""

@@ -15,6 +15,7 @@ import msgspec
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.outcomes import Completed, Denied, Outcome
 from sentinel_rag.interceptor.policy import Effect
+from sentinel_rag.interceptor.policy.fields import Exposure, pointer_text
 from sentinel_rag.interceptor.responses import body_of
 
 LABEL = "sentinel-rag/label"
@@ -22,6 +23,10 @@ LABEL = "sentinel-rag/label"
 
 CONTEXT = "sentinel-rag/context"
 """The label of the session once the result is told."""
+
+EXPOSURE = "sentinel-rag/exposure"
+"""What the policy says of parts of the result, where it quotes some: `[{"path": ..., "mode": ...}]`, as in the policy
+file. The quoted texts themselves come plain, so that a client reads each result in its tool's own form."""
 
 AUDIT_ID = "sentinel-rag/audit-id"
 SESSION = "sentinel-rag/session"
@@ -77,6 +82,8 @@ def result_of(outcome: Outcome, session_id: str) -> dict[str, Any]:
     meta: dict[str, Any] = {AUDIT_ID: outcome.audit_id, SESSION: session_id}
     if isinstance(outcome, Completed):
         meta |= {LABEL: outcome.label.to_dict(), CONTEXT: outcome.context.to_dict()}
+        if any(entry.mode is Exposure.QUOTE for entry in outcome.exposures):
+            meta[EXPOSURE] = [{"path": pointer_text(each.path), "mode": each.mode.value} for each in outcome.exposures]
         return {**_content(outcome.encoded), "isError": False, "_meta": meta}
     body = body_of(outcome)
     if isinstance(outcome, Denied):

@@ -52,7 +52,8 @@ class Result:
     async def _tell_value(self, decided: DecidedCall, reply: Returned, duration_ms: float) -> Outcome:
         call, tool, session, judgement = decided.call, decided.tool, decided.session, decided.judgement
         rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
-        view = view_of(reply.value, reply.encoded, tool.fields, judgement.base, call.result, rows)
+        marks = call.wish is None or call.wish.marks_quotes
+        view = view_of(reply.value, reply.encoded, tool.fields, judgement.base, call.result, rows, marks=marks)
         named = _chosen(decided, reply.value, view)
         if not await self._reveal_rows(decided, view.rows):
             closed = Unanswered(Reason.CONFLICT, QueryError(code=QueryErrorCode.CONFLICT, message=CLOSED), True)
@@ -61,7 +62,8 @@ class Result:
         seen = reply if view.encoded is reply.encoded else replace(reply, encoded=view.encoded)
         outcome = await self._record(decided, seen, duration_ms, alongside=hidden)
         if isinstance(outcome, Completed):
-            outcome = replace(outcome, label=judgement.revealed.join(view.rows), context=session.context)
+            label = judgement.revealed.join(view.rows)
+            outcome = replace(outcome, label=label, context=session.context, exposures=tool.fields.exposures)
         await self._name(decided, named)
         if reply.value is not None and any(rule.tool == tool.name for rule in call.policy.endorsements):
             await self._endorse(decided, reply.value)
