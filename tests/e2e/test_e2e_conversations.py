@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 REPOSITORY = Path(__file__).resolve().parent.parent.parent
-HIDDEN = "    exposure: [{path: /rows/*/title, mode: hide}]\n"
+HIDDEN = "      - {path: /rows/*/title, mode: hide}\n"
 
 
 @dataclass(frozen=True)
@@ -33,9 +33,10 @@ class Told:
 def told(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Told:
     folder = tmp_path_factory.mktemp("conversations")
     policy = (REPOSITORY / "config" / "sentinel_config.yaml").read_text()
-    tool = "  - name: query_incidents\n"
-    assert policy.count(tool) == 1
-    (folder / "policy.yaml").write_text(policy.replace(tool, tool + HIDDEN))
+    before, exposure, after = policy.partition("    exposure:\n")
+    assert before.count("  - name: ") == 1
+    assert "  - name: query_incidents\n" in before
+    (folder / "policy.yaml").write_text(before + exposure + HIDDEN + after)
     copy = generated.copy(folder / "home")
     shutil.rmtree(copy.home / "agent", ignore_errors=True)  # what other tests said in that home before
     return _tell(replace(copy, settings={**copy.settings, "SENTINEL_CONFIG": str(folder / "policy.yaml")}))

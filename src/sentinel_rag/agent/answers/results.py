@@ -179,21 +179,24 @@ class _Numbering:
         self.rows: list[Row] = []
         self._result = result
         self._quoted = quoted
+        self._holding = set(quoted)
+        for pointer in quoted:
+            while pointer := pointer.rpartition("/")[0]:
+                if pointer in self._holding:
+                    break
+                self._holding.add(pointer)
 
     def add(self, kind: str, pointer: str, raw: Mapping[str, Any], extra: Mapping[str, Cell] | None = None) -> None:
         """A row of the cells of `raw` that are not empty, and those of `extra` that it lacks."""
         cells = {name: _cell(value) for name, value in raw.items() if value not in _EMPTY}
-        quoted = (
-            frozenset(name for name in cells if self._is_quoted(f"{pointer}/{_token(name)}"))
-            if self._quoted
-            else frozenset()
-        )
+        quoted: frozenset[str] = frozenset()
+        if pointer in self._quoted:  # the passages of one text
+            quoted = frozenset(cells)
+        elif pointer in self._holding or (self._quoted and not pointer):
+            quoted = frozenset(name for name in cells if f"{pointer}/{_token(name)}" in self._holding)
         for name, value in (extra or {}).items():
             cells.setdefault(name, value)
         self.rows.append(Row(f"{self._result}.{len(self.rows) + 1}", kind, pointer, cells, quoted))
-
-    def _is_quoted(self, pointer: str) -> bool:
-        return pointer in self._quoted or any(each.startswith(f"{pointer}/") for each in self._quoted)
 
 
 def _rows(result: str, raws: Sequence[Mapping[str, Any]], quoted: frozenset[str]) -> tuple[Row, ...]:

@@ -57,7 +57,7 @@ def _shipped(document: Document) -> Document:
 def _hidden(document: Document) -> Document:
     for tool in document["tools"]:
         if tool["name"] == "get_incident_detail":
-            tool["exposure"] = HIDDEN
+            tool["exposure"] = [*tool.get("exposure", ()), *HIDDEN]
     return document
 
 
