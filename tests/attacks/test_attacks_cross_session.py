@@ -51,6 +51,21 @@ def test_closing_another_keys_session_looks_like_closing_none_and_closes_nothing
     assert gateway.call("list_tables", {}, session_id=opened).status == 200
 
 
+def test_the_tools_of_another_keys_session_are_told_like_those_of_none(gateway: RunningGateway, attacker: str) -> None:
+    """What a session refuses tells how secret its reads were."""
+    opened = gateway.open_session()
+    assert gateway.call("query_incidents", {}, session_id=opened).status == 200
+    both = gateway.state.keys.create([Scope.EXECUTE, Scope.USER], name="both")[0]
+    for key in (attacker, both):
+        there = gateway.request("GET", f"/v1/tools?session_id={opened}", key=key)
+        nowhere = gateway.request("GET", "/v1/tools?session_id=none-such", key=key)
+        empty = gateway.request("GET", "/v1/tools?session_id=", key=key)
+        assert there.status == 404
+        assert {answer.content for answer in (there, nowhere, empty)} == {there.content}
+    person = gateway.request("GET", f"/v1/tools?session_id={opened}", key=gateway.user)
+    assert (person.status, person.body["reason"]) == (403, "missing_scope")
+
+
 def test_a_session_opened_by_use_belongs_to_the_first_key_also_in_a_race(
     gateway: RunningGateway, attacker: str
 ) -> None:

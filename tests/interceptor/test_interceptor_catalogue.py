@@ -104,6 +104,50 @@ def test_a_server_that_came_later_is_seen(gateway: RunningGateway) -> None:
     assert len(gateway.request("GET", "/v1/tools", key=gateway.key).body["tools"]) == len(SHIPPED_TOOLS)
 
 
+def refusals(gateway: RunningGateway, session_id: str) -> dict[str, tuple[str, str]]:
+    """The tools that a session refuses whatever is asked, each with its reason and why."""
+    answer = gateway.request("GET", f"/v1/tools?session_id={session_id}", key=gateway.key)
+    assert answer.status == 200
+    assert [each["name"] for each in answer.body["tools"]] == [each.name for each in SHIPPED_TOOLS]
+    assert all("why" not in each for each in answer.body["tools"] if each["refused_now"] is False)
+    return {each["name"]: (each["reason"], each["why"]) for each in answer.body["tools"] if each["refused_now"]}
+
+
+@pytest.mark.requirement("TAINT-4")
+def test_a_session_tells_which_tools_it_refuses_whatever_is_asked(gateway: RunningGateway) -> None:
+    session_id = gateway.open_session()
+    assert refusals(gateway, session_id) == {}
+    gateway.call("query_incidents", {}, session_id=session_id)
+    # A page may still be fetched: one that is shipped, or any after a person has looked at the address.
+    why = (
+        "This session has read what is MEDIUM and UNTRUSTED. Its argument query may carry at most what is LOW and "
+        "UNTRUSTED, so every call is refused."
+    )
+    assert refusals(gateway, session_id) == {"web_search": ("sink_label", why)}
+    assert gateway.call("web_search", {"query": "giant panda"}, session_id=session_id).body["reason"] == "sink_label"
+
+
+@pytest.mark.requirement("TAINT-5")
+def test_what_the_person_asks_to_look_up_keeps_the_tool_open(gateway: RunningGateway) -> None:
+    session_id = gateway.open_session()
+    gateway.call("query_incidents", {}, session_id=session_id)
+    gateway.say(session_id, "search the web for giant pandas")
+    assert refusals(gateway, session_id) == {}
+    assert gateway.call("web_search", {"query": "giant pandas"}, session_id=session_id).status == 200
+
+
+def test_what_the_key_has_seen_elsewhere_refuses_a_new_session_too(gateway: RunningGateway) -> None:
+    gateway.call("query_incidents", {}, session_id="before")
+    assert set(refusals(gateway, gateway.open_session(key=gateway.key))) == {"web_search"}
+
+
+def test_a_closed_session_refuses_to_tell(gateway: RunningGateway) -> None:
+    session_id = gateway.open_session(key=gateway.key)
+    gateway.request("DELETE", f"/v1/sessions/{session_id}", key=gateway.key)
+    answer = gateway.request("GET", f"/v1/tools?session_id={session_id}", key=gateway.key)
+    assert (answer.status, answer.body["reason"]) == (409, "conflict")
+
+
 @pytest.mark.parametrize("path", ["/v1/tools", "/readyz", "/healthz", "/v1/audit"])
 def test_no_answer_is_kept_by_a_cache(gateway: RunningGateway, path: str) -> None:
     answer = gateway.request("GET", path, key=gateway.auditor if path == "/v1/audit" else gateway.key)

@@ -101,6 +101,8 @@ def test_what_is_answered_fits_what_the_document_says(gateway: RunningGateway) -
         ("POST", "/v1/sessions", "/v1/sessions", gateway.key, None),
         ("GET", "/v1/sessions/{session_id}", "/v1/sessions/s", gateway.key, None),
         ("GET", "/v1/tools", "/v1/tools", gateway.key, None),
+        ("GET", "/v1/tools", "/v1/tools?session_id=s", gateway.key, None),
+        ("GET", "/v1/tools", "/v1/tools?session_id=none", gateway.key, None),
         ("GET", "/v1/audit", "/v1/audit", gateway.auditor, None),
         ("GET", "/v1/audit", "/v1/audit?limit=x", gateway.auditor, None),
         ("GET", "/v1/audit/{audit_id}", "/v1/audit/none", gateway.auditor, None),

@@ -138,16 +138,21 @@ class HttpToolGateway:
         """What `GET /v1/tools` lists; none if the gateway is away or answers something else."""
         return frozenset(str(tool["name"]) for tool in await self._listed() if isinstance(tool.get("name"), str))
 
-    async def offered_schemas(self) -> tuple[OfferedTool, ...]:
-        """The same, as a model is told of them: tools of other makers too, in the gateway's order. One whose form no
-        model takes is left out."""
-        return tuple(offered for tool in await self._listed() if (offered := _offered(tool)) is not None)
+    async def offered_schemas(self, session_id: str = "") -> tuple[OfferedTool, ...]:
+        """The same, as a model is told of them: tools of other makers too, in the gateway's order, with what the
+        session refuses at present. One whose form no model takes is left out."""
+        # A session that the gateway does not know yet has read nothing that could refuse a tool.
+        listed = (await self._listed(session_id) if session_id else []) or await self._listed()
+        return tuple(offered for tool in listed if (offered := _offered(tool)) is not None)
 
-    async def _listed(self) -> list[dict[str, Any]]:
+    async def _listed(self, session_id: str = "") -> list[dict[str, Any]]:
         import aiohttp
 
+        url = f"{self._base_url}/v1/tools"
+        if session_id:
+            url += f"?session_id={quote(session_id, safe='')}"
         try:
-            async with self._connection().get(f"{self._base_url}/v1/tools", allow_redirects=False) as response:
+            async with self._connection().get(url, allow_redirects=False) as response:
                 body = json.loads(await _read_bounded(response)) if response.status == 200 else {}
             return [tool for tool in body.get("tools", ()) if isinstance(tool, dict)]
         except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, AttributeError):
@@ -278,7 +283,8 @@ def _offered(tool: Mapping[str, Any]) -> OfferedTool | None:
     schema = ToolSchema(
         name, str(tool.get("description") or ""), {**parameters, "type": "object", "properties": properties}
     )
-    return OfferedTool(schema, tool.get("effect") == "read")
+    refused = str(tool.get("why") or tool.get("reason") or "") if tool.get("refused_now") is True else ""
+    return OfferedTool(schema, tool.get("effect") == "read", refused)
 
 
 def _error_in(data: object) -> QueryError | None:

@@ -37,10 +37,12 @@ class ToolSchema:
 @dataclass(frozen=True, slots=True)
 class OfferedTool:
     """A tool as the gateway offers it: its schema cut down to what the policy allows. `reads`: the policy says that it
-    changes nothing and sends nothing out."""
+    changes nothing and sends nothing out. `refused_now` says why the session refuses every call of it at present, and
+    no person is asked; empty if it does not."""
 
     schema: ToolSchema
     reads: bool
+    refused_now: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -90,7 +90,7 @@ def create_app(
     async def surveyed() -> Catalogue:
         return await survey(policies.current, upstreams, pins, switched_off)
 
-    calls = CallRoutes(gate, policies, doorkeeper, limits, surveyed)
+    calls = CallRoutes(gate, policies, doorkeeper, state.sessions, limits, surveyed)
     sessions = SessionRoutes(
         doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
     )

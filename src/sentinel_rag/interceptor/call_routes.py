@@ -5,7 +5,7 @@ The body becomes a wish for the gate, whose outcome becomes a response; what is 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,16 +13,20 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.departure import Departure, departure_of
+from sentinel_rag.contracts.labels import Label
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
 from sentinel_rag.interceptor.catalogue import Catalogue
+from sentinel_rag.interceptor.flow.judging import Violation
 from sentinel_rag.interceptor.gate import Gate
+from sentinel_rag.interceptor.gate.endings import CLOSED
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Outcome
 from sentinel_rag.interceptor.policy import Effect, Policies
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
-from sentinel_rag.interceptor.responses import json_response, outcome_response
-from sentinel_rag.interceptor.store import Principal, Scope
+from sentinel_rag.interceptor.responses import json_response, outcome_response, problem
+from sentinel_rag.interceptor.store import Principal, Scope, SessionStore
 from sentinel_rag.interceptor.telling import request_span, tell_status
 
 Surveying = Callable[[], Awaitable[Catalogue]]
@@ -36,6 +40,7 @@ class CallRoutes:
     gate: Gate
     policies: Policies
     doorkeeper: Doorkeeper
+    sessions: SessionStore
     limits: Limits
     survey: Surveying
 
@@ -80,8 +85,21 @@ class CallRoutes:
             return response
 
     async def tools(self, request: Request) -> Response:
-        await self.doorkeeper.admit(request, Scope.EXECUTE)
-        return await self._offered(tuple(Effect))
+        """The tools that the key may call; with `session_id` also which of them this session refuses as a whole."""
+        principal = await self.doorkeeper.admit(request, Scope.EXECUTE)
+        session_id = request.query_params.get("session_id")
+        if session_id is None:
+            return await self._offered(tuple(Effect))
+        session = await self.sessions.find(session_id, principal.key_id)
+        # A person's key opens sessions, and only the agent's calls in them.
+        if session is None or session.key_id != principal.key_id:
+            return problem(Reason.NOT_FOUND, "There is no such session.")
+        if session.closed:
+            return problem(Reason.CONFLICT, CLOSED)
+        offered = await self.offered(tuple(Effect))
+        refused = await self.gate.refused_now(session)
+        tools = [{**tool, **_refusal(tool["name"], refused)} for tool in offered]
+        return json_response({"tools": tools, "policy": self.policies.current.sha256})
 
     async def tools_to_look_with(self, request: Request) -> Response:
         await self.doorkeeper.admit(request, Scope.USER)
@@ -95,3 +113,20 @@ class CallRoutes:
         """The tools with these effects that can be called now, in the catalogue's wire form."""
         catalogue = await self.survey()
         return [tool for tool in catalogue.offered if tool["effect"] in effects]
+
+
+def _refusal(tool: str, refused: Mapping[str, tuple[Violation, ...]]) -> dict[str, Any]:
+    violations = refused.get(tool)
+    if not violations:
+        return {"refused_now": False}
+    first = violations[0]
+    what = "The call" if not first.parameter else f"Its argument {first.parameter}"
+    why = (
+        f"This session has read what is {_label(first.label)}. {what} may carry at most what is "
+        f"{_label(first.accepts)}, so every call is refused."
+    )
+    return {"refused_now": True, "reason": Reason.SINK_LABEL.value, "why": why}
+
+
+def _label(label: Label) -> str:
+    return f"{label.sensitivity.name} and {label.integrity.name}"

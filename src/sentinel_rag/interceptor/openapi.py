@@ -119,7 +119,15 @@ OPERATIONS: tuple[Operation, ...] = (
         body="Execute",
         endings=OF_A_CALL,
     ),
-    Operation("GET", "/v1/tools", "The tools that can be called now", {200: "Tools"}, scopes=(Scope.EXECUTE,)),
+    Operation(
+        "GET",
+        "/v1/tools",
+        "The tools that can be called now",
+        {200: "Tools"},
+        scopes=(Scope.EXECUTE,),
+        query=("session_id",),
+        endings=(Reason.NOT_FOUND, Reason.CONFLICT),
+    ),
     Operation(
         "POST",
         "/v1/look",

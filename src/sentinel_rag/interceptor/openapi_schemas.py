@@ -129,7 +129,14 @@ SCHEMAS: Mapping[str, Schema] = {
                         "parameters": {"type": "object", "description": "A JSON schema."},
                         "aliases": listed(TEXT),
                         "effect": {"enum": ["read", "write", "external"]},
-                    }
+                        "refused_now": {
+                            "type": "boolean",
+                            "description": "With session_id: whether every call of it would be refused there now.",
+                        },
+                        "reason": {"enum": [Reason.SINK_LABEL.value]},
+                        "why": TEXT,
+                    },
+                    optional=("refused_now", "reason", "why"),
                 )
             ),
             "policy": {"type": "string", "description": "SHA-256 of the policy file in force."},

@@ -121,6 +121,24 @@ async def test_a_tool_whose_form_no_model_takes_is_not_offered():
     assert {"with space", "reads"} <= names
 
 
+async def test_what_a_session_refuses_at_present_is_told_with_the_tools():
+    sessions: list[str | None] = []
+    schema = {"type": "object", "properties": {}}
+
+    async def tools(request: Request) -> JSONResponse:
+        sessions.append(request.query_params.get("session_id"))
+        if sessions[-1] == "unknown":
+            return JSONResponse({"detail": "There is no such session.", "reason": "not_found"}, 404)
+        refused = {"refused_now": True, "reason": "sink_label", "why": "It has read."} if sessions[-1] else {}
+        return JSONResponse({"tools": [{"name": "web_search", "parameters": schema, **refused}]})
+
+    with serve(Starlette(routes=[Route("/v1/tools", tools)])) as url:
+        async with HttpToolGateway(url, "key") as client:
+            found = [await client.offered_schemas(session) for session in ("a/b", "", "unknown")]
+    assert [offered.refused_now for [offered] in found] == ["It has read.", "", ""]
+    assert sessions == ["a/b", None, "unknown", None]
+
+
 async def test_a_gateway_that_is_away_offers_nothing():
     async with HttpToolGateway("http://127.0.0.1:9", "key") as client:
         assert await client.offered_schemas() == ()

@@ -21,7 +21,7 @@ from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts, texts_in, without
-from sentinel_rag.interceptor.flow.named_values import NamedValue, Naming, naming_of, naming_together
+from sentinel_rag.interceptor.flow.named_values import NamedValue, Naming, may_name, naming_of, naming_together
 from sentinel_rag.interceptor.flow.plans import PLAN, Planned, Step, planned
 from sentinel_rag.interceptor.flow.public_forms import FORMS
 from sentinel_rag.interceptor.policy.conditions import named_argument
@@ -153,6 +153,39 @@ def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts:
     step = None if plan is None else plan.step
     passes = _passes(tool, labelled, facts, decision.rule_id)
     return Judgement(decision, labelled, violations, base, base.join(tool.revealed), step, passes)
+
+
+def refused_whatever(policy: Policy, tool: ToolPolicy, facts: Facts) -> tuple[Violation, ...]:
+    """What every call of the tool violates, whatever its arguments are, because of what the session has seen: nothing
+    where some call may pass or a person may be asked, and where the rules deny all calls by themselves."""
+    required = [name for name, parameter in tool.parameters.items() if parameter.required]
+    # Each further argument can only add a violation; a call without any is judged by its fact.
+    least = [required] if required else [[], *([name] for name in tool.parameters)]
+    found: tuple[Violation, ...] = ()
+    for rule in tool.rules:
+        if rule.deny:
+            continue
+        if rule.may_ask:
+            return ()
+        for names in least:
+            best = tuple(_at_best(policy, tool, name, facts, rule.rule_id) for name in names)
+            violations = _violations(policy, tool, dict.fromkeys(names), best, facts, rule.rule_id)
+            if not violations:
+                return ()
+            found = found or violations
+    return found
+
+
+def _at_best(policy: Policy, tool: ToolPolicy, name: str, facts: Facts, rule_id: str) -> LabelledArgument:
+    """The lowest label that an argument may get in this session, whatever its value is."""
+    attest = tool.parameters[name].attest
+    # A step of a plan names every parameter that it gives.
+    if may_name(attest, facts.named):
+        return LabelledArgument(name, USER, Source.NAMED)
+    literal = LabelledArgument(name, facts.seen, Source.LITERAL)
+    lower = (rule.to for rule in policy.declassifications if (rule.tool, rule.parameter) == (tool.name, name))
+    ceiling = tool.ceiling(name, rule_id)
+    return next((LabelledArgument(name, to, Source.DECLASSIFIED) for to in lower if to.flows_to(ceiling)), literal)
 
 
 def asked(tool: ToolPolicy, arguments: Mapping[str, Any], labelled: Iterable[LabelledArgument]) -> Mapping[str, Any]:

@@ -109,6 +109,12 @@ def naming_of(
     return None
 
 
+def may_name(kinds: Collection[str], named: Mapping[NamedValue, str]) -> bool:
+    """Whether some argument of these kinds may be named: False only if none is, whatever it says."""
+    notes = (NoteKind.FRAME, NoteKind.TOGETHER, NoteKind.PLANNED)
+    return any(said.kind in kinds or said.kind in notes for said in named)
+
+
 def naming_together(
     kinds: Collection[str],
     value: JsonValue,

@@ -12,18 +12,19 @@ from typing import assert_never
 
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
-from sentinel_rag.contracts.labels import BOTTOM, join_all
+from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.interceptor.approvals import ApprovalSpent, TurnedAway, question_about
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
+from sentinel_rag.interceptor.flow.judging import Violation, refused_whatever
 from sentinel_rag.interceptor.flow.record import flow_record
 from sentinel_rag.interceptor.gate.call import DecidedCall, EnteredCall
 from sentinel_rag.interceptor.gate.endings import Endings
 from sentinel_rag.interceptor.gate.running import Running
 from sentinel_rag.interceptor.gate.stores import Stores
 from sentinel_rag.interceptor.outcomes import Outcome
-from sentinel_rag.interceptor.policy import Rule
-from sentinel_rag.interceptor.store import ContextMoved, resources_of
+from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.store import ContextMoved, Session, resources_of
 
 MAY_BE_GRANTED = (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
 """What a person's approval can make up for, where the rule lets one be asked."""
@@ -74,8 +75,7 @@ class Decision:
         call, tool, session = entered.call, entered.tool, entered.session
         reads = resources_of(tool.reads, arguments.value)
         stored = await self._stores.resources.of(reads)
-        memory = await self._stores.sessions.seen_elsewhere(session) if tool.across_sessions else BOTTOM
-        facts = Facts(session.context, call.handle_labels, session.named, stored, memory)
+        facts = Facts(session.context, call.handle_labels, session.named, stored, await self._memory(tool, session))
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, facts, call.references)
         decision = judgement.decision
@@ -93,6 +93,14 @@ class Decision:
                 return await self._run_if_approved(wanted, rule, decision)
             case _:
                 assert_never(decision)
+
+    async def refused_whatever(self, policy: Policy, tool: ToolPolicy, session: Session) -> tuple[Violation, ...]:
+        """What every call of the tool would violate now in the session."""
+        facts = Facts(session.context, named=session.named, memory=await self._memory(tool, session))
+        return refused_whatever(policy, tool, facts)
+
+    async def _memory(self, tool: ToolPolicy, session: Session) -> Label:
+        return await self._stores.sessions.seen_elsewhere(session) if tool.across_sessions else BOTTOM
 
     async def _unless_more_is_known(self, entered: EnteredCall, deny: Deny) -> None:
         """Raises ContextMoved where the call has to be decided again before it is denied."""

@@ -11,6 +11,7 @@ from collections.abc import Callable, Collection, Mapping
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.departure import Departure
 from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.interceptor.flow.judging import Violation
 from sentinel_rag.interceptor.gate.call import Call, EnteredCall
 from sentinel_rag.interceptor.gate.decision import Decision
 from sentinel_rag.interceptor.gate.endings import CLOSED, Endings
@@ -25,7 +26,7 @@ from sentinel_rag.interceptor.pins import Pins
 from sentinel_rag.interceptor.policy import Policies
 from sentinel_rag.interceptor.rates import RateLimiter
 from sentinel_rag.interceptor.request_body import ExecuteRequest
-from sentinel_rag.interceptor.store import ContextMoved, Principal
+from sentinel_rag.interceptor.store import ContextMoved, Principal, Session
 from sentinel_rag.interceptor.upstream import Upstream
 
 MAX_ATTEMPTS = 10
@@ -92,6 +93,16 @@ class Gate:
         labels rise within the sessions of one key.
         """
         return await self._take(principal, wish, caller, looking=True)
+
+    async def refused_now(self, session: Session) -> Mapping[str, tuple[Violation, ...]]:
+        """The tools whose every call would be refused now in the session, because of what it has seen, without a
+        person being asked: by name, with what each call violates."""
+        await self._sessions.refresh(session)
+        policy, found = self._policies.current, {}
+        for name, tool in policy.tools.items():
+            if violations := await self._decision.refused_whatever(policy, tool, session):
+                found[name] = violations
+        return found
 
     async def refuse_body(self, principal: Principal, fault: str) -> NotCompleted:
         """Record and answer a call whose body could not be read."""
