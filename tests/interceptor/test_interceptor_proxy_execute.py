@@ -96,10 +96,19 @@ def test_a_typed_error_of_a_tool_keeps_its_type(
 def test_a_misspelt_argument_is_answered_with_the_nearest_name(gateway: RunningGateway) -> None:
     answer = gateway.call("run_kql_query", {"templat": "x"})
     assert (answer.status, answer.body["reason"]) == (422, "invalid_argument")
-    assert answer.body["detail"] == "An argument is not a parameter of run_kql_query; did you mean 'template'?"
-    assert answer.body["error"]["allowed"][0] == "template"
+    assert answer.body["detail"] == "'templat' is not a parameter of run_kql_query; did you mean 'template'?"
+    error = answer.body["error"]
+    assert (error["field"], error["allowed"][0], error["retry_possible"]) == ("templat", "template", False)
+    assert error["next_step"] == "Call again with another argument: correct or leave out templat."
     assert gateway.call("run_kql_query", {}).body["error"]["field"] == "template"
     assert gateway.executor.calls == []
+
+
+def test_a_name_that_no_parameter_could_have_is_not_repeated(gateway: RunningGateway) -> None:
+    for name in ("secret\x1b[31m value", "x" * 41, ""):
+        answer = gateway.call("query_incidents", {name: "x"})
+        assert answer.body["detail"].startswith("An argument is not a parameter of query_incidents; there are: ")
+        assert answer.body["error"]["field"] == ""
 
 
 def test_text_results_stay_text_and_several_blocks_stay_several(gateway: RunningGateway) -> None:

@@ -6,6 +6,7 @@ Nothing is converted: a number in quotes stays a text, and a text where the poli
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_
 from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
 from sentinel_rag.interceptor.policy.model import ToolPolicy
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,11 +36,16 @@ class CanonicalArguments:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentFault:
-    """Why the arguments do not fit the tool. Names the parameter and what is allowed, and never repeats a value."""
+    """Why the arguments do not fit the tool. Names the argument and what is allowed, and never repeats a value."""
 
     field: str
     message: str
     allowed: tuple[str, ...] = ()
+
+    @property
+    def next_step(self) -> str:
+        """What helps, as the same call would fail again."""
+        return f"Call again with another argument: correct or leave out {self.field or 'the one that is wrong'}."
 
 
 def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | ArgumentFault:
@@ -46,8 +54,7 @@ def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | 
     for name, value in arguments.items():
         parameter = tool.parameters.get(name)
         if parameter is None:
-            known = tuple(tool.parameters)
-            return ArgumentFault("", f"An argument is not a parameter of {tool.name}{closest(name, known)}", known)
+            return _unknown(tool, name)
         if value is None:
             return ArgumentFault(name, f"{name} is null: leave it out instead.")
         if isinstance(value, str) and not value.strip():
@@ -66,6 +73,14 @@ def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | 
         if parameter.required and parameter.name not in result:
             return ArgumentFault(parameter.name, f"{parameter.name} is required.")
     return CanonicalArguments.of(result)
+
+
+def _unknown(tool: ToolPolicy, name: str) -> ArgumentFault:
+    known = tuple(tool.parameters)
+    # A name may hold anything; only one that could be a parameter's is repeated, since people read the sentence too.
+    shown = name if _NAME.fullmatch(name) else ""
+    told = repr(shown) if shown else "An argument"
+    return ArgumentFault(shown, f"{told} is not a parameter of {tool.name}{closest(name, known)}", known)
 
 
 def _has_type(value: Any, wanted: ValueType) -> bool:

@@ -31,10 +31,10 @@ async def test_each_refusal_says_what_is_wrong_and_what_to_do(here: SmallGate) -
     too_often = await here.call("read_secret", rate=Rate(1, 60.0), key="another", session="s2")
     assert [told(one) for one in (no_server, fault, handle, withheld, too_often)] == [
         ("No tool server is connected for this tool.", ""),
-        ("text must be string.", "Correct the argument and call again."),
+        ("text must be string.", "Call again with another argument: correct or leave out text."),
         (
             "The arguments name a handle: there is no such handle in this session.",
-            "Correct the argument and call again.",
+            "Call again with another argument: correct or leave out the one that is wrong.",
         ),
         ("The tool failed; its message is withheld, because the policy hides parts of its results.", ""),
         ("This key calls too often.", "Wait and call again."),

@@ -68,7 +68,7 @@ class Endings:
         error = QueryError(
             code=QueryErrorCode.INVALID_ARGUMENT,
             message=fault.message,
-            next_step="Correct the argument and call again.",
+            next_step=fault.next_step,
             field=fault.field,
             allowed=fault.allowed,
         )
