@@ -28,6 +28,7 @@ from sentinel_rag.knowledge.documents import (
     IncidentRecord,
     Section,
     incident_document,
+    read_folder,
 )
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
@@ -208,6 +209,39 @@ def test_what_is_like_an_incident_is_found_and_the_incident_itself_is_not(
     both = found(knowledge, like_incident=spelling, query="web server disk", collection="playbooks")
     shell = next(hit for hit in both["hits"] if hit["document_id"] == "shell.md")
     assert {"web", "server", "disk"} <= set(shell["why"]["words"])
+
+
+PLAYBOOKS = Path(__file__).resolve().parents[2] / "data" / "playbooks"
+NAMES = sorted(path.name for path in PLAYBOOKS.glob("*.md"))
+
+
+@pytest.fixture(scope="module")
+def by_words(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningKnowledge]:
+    """The shipped playbooks and three incidents, as `make demo` installs them: without an embedding model."""
+    shipped = [reading.document for reading in read_folder(PLAYBOOKS) if reading.document is not None]
+    incidents = [
+        incident(1, "Credential theft", description="C:\\tools\\mimikatz.exe ran"),
+        incident(2, "Backup finished", description="Log written to C:\\ProgramData, disk C: has room"),
+        incident(4, "Credential dumping", description="A dump of lsass"),
+    ]
+    with running_knowledge(shipped_policy, tmp_path_factory.mktemp("words"), [*shipped, *incidents]) as running:
+        yield running
+
+
+@pytest.mark.requirement("KNOW-3")
+@pytest.mark.parametrize("file", NAMES)
+def test_a_playbook_is_the_first_that_the_words_of_its_name_find(by_words: RunningKnowledge, file: str) -> None:
+    """Report on small models, finding 10: "phishing" found the playbook for business e-mail compromise."""
+    name = file.removesuffix(".md").replace("-", " ")
+    for question in (name, name.upper(), f"which playbook do we have for {name}?"):
+        assert found(by_words, query=question, limit=1)["hits"][0]["document_id"] == file
+
+
+def test_an_incident_is_not_like_another_by_a_single_letter(by_words: RunningKnowledge) -> None:
+    """Model report, finding 27: the c of C:\\ stood among the words that two incidents share."""
+    result = found(by_words, like_incident="1", collection="sentinel_incidents")
+    assert ids(result)[0] == "incident-4"
+    assert all("c" not in hit["why"]["words"] for hit in result["hits"])
 
 
 def test_a_hit_is_bounded_whatever_its_document_holds(knowledge: RunningKnowledge) -> None:

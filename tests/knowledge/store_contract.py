@@ -313,7 +313,7 @@ class StoreContract(ABC):
             '"',
             "apple AND",
             "NEAR(apple",
-            "a* OR ^b",
+            "aa* OR ^bb",
             "-apple",
             "title:apple",
             "'; DROP TABLE chunk; --",

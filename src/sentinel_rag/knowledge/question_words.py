@@ -28,12 +28,19 @@ _STOP = frozenset(
 def query_words(text: str) -> tuple[str, ...]:
     """The telling words of a question in lower case, each once, in order; all of them if none tells anything."""
     found = dict.fromkeys(word.casefold()[:_LONGEST_WORD] for word in _WORD.findall(text))
-    telling = [word for word in found if word not in _STOP]
+    telling = [word for word in found if _tells(word)]
     return tuple((telling or list(found))[:MOST_WORDS])
+
+
+def _tells(word: str) -> bool:
+    """Not a word that nearly every text has, nor a single letter: the C of a path stands in every second alert."""
+    return word not in _STOP and not (len(word) == 1 and word.isascii() and word.isalpha())
 
 
 _JOINS = re.compile(r"[:/\\-]")
 _SHORTEST_PART = 3
+_SHORT = 6
+"""Words up to which a question is taken to name what it is about; longer ones are texts, such as an incident's."""
 
 
 def query_terms(text: str) -> tuple[str, ...]:
@@ -55,5 +62,24 @@ def query_terms(text: str) -> tuple[str, ...]:
 def word_pairs(text: str) -> tuple[tuple[str, str], ...]:
     """Telling words of a question that stand side by side, in lower case, each pair once, in order."""
     words = [word.casefold()[:_LONGEST_WORD] for word in _PART.findall(text)]
-    pairs = dict.fromkeys(pair for pair in pairwise(words) if _STOP.isdisjoint(pair))
+    pairs = dict.fromkeys(pair for pair in pairwise(words) if all(map(_tells, pair)))
     return tuple(pairs)[:MOST_PAIRS]
+
+
+def named_share(text: str, title: str, file: str) -> float:
+    """How much a question names a document, from 0 to 1: the part of its telling words that stand in title or file, or
+    the part of the file's words that stand in it ("rules" and "rule" are one). A long text names less with each."""
+    words = query_words(text)
+    if not words:
+        return 0.0
+    asked = [_parts(word) for word in words]
+    of_file = _parts(file.rpartition(".")[0] or file)
+    names = of_file | _parts(title)
+    share = sum(word <= names for word in asked) / len(asked)
+    covered = len(of_file & frozenset().union(*asked)) / len(of_file) if of_file else 0.0
+    # Squared, since half a name ("compromise") is less than half of one.
+    return max(share, covered) ** 2 * min(1.0, _SHORT / len(words))
+
+
+def _parts(text: str) -> frozenset[str]:
+    return frozenset(part.removesuffix("s") for part in _PART.findall(text.casefold().replace("_", " ")))

@@ -1,8 +1,8 @@
 """Search: words and meaning fused, equal texts told once, and each hit says where it stands and why it was found.
 
-Of incidents the recent ones come a little earlier (`recency`), and those that recur come once (`recurrence`). Above is
-the executor that serves it. Without an embedding model, or while it cannot answer, words alone are searched and the
-answer says so.
+A document whose title or file a question names comes before those that only mention its words. Of incidents the recent
+ones come a little earlier (`recency`), and those that recur come once (`recurrence`). Above is the executor that serves
+it. Without an embedding model, or while it cannot answer, words alone are searched and the answer says so.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from sentinel_rag.knowledge.documents.model import encodable
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.field_words import meanings_of
 from sentinel_rag.knowledge.fusion import fused
-from sentinel_rag.knowledge.question_words import query_words
+from sentinel_rag.knowledge.question_words import named_share, query_words
 from sentinel_rag.knowledge.recency import recency_factor
 from sentinel_rag.knowledge.recurrence import recurs
 from sentinel_rag.knowledge.stores.port import Found, KnowledgeStore, StoredChunk, Vector, Wanted
@@ -152,7 +152,7 @@ class KnowledgeSearch:
         loaded = self._store.load(keys, readers)
         chunks = {chunk.key: chunk for chunk in loaded if (chunk.collection, chunk.document_id) != without}
         now = self._clock()
-        words, near = _aged(by_words, chunks, now), _aged(by_meaning, chunks, now)
+        words, near = _aged(_named(by_words, chunks, query), chunks, now), _aged(by_meaning, chunks, now)
         place_by_words = {key: place for place, key in enumerate(words, 1)}
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
         documents = {key: (chunk.collection, chunk.document_id) for key, chunk in chunks.items()}
@@ -200,6 +200,18 @@ def _is_new(chunk: StoredChunk, hits: Sequence[Hit], per_document: int) -> bool:
         return False
     of_document = Counter((hit.chunk.collection, hit.chunk.document_id) for hit in hits)
     return of_document[(chunk.collection, chunk.document_id)] < per_document
+
+
+def _named(ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], query: str) -> Sequence[Found]:
+    """A ranking by words in which a document that the question names comes before those that only mention it: it gains
+    as much of the best score as it is named."""
+    best = max((found.score for found in ranking), default=0.0)
+    names = {key: (chunk.title, chunk.source) for key, chunk in chunks.items()}
+    shares = {name: named_share(query, *name) for name in set(names.values())}
+    return [
+        replace(found, score=found.score + best * shares[names[found.key]]) if found.key in names else found
+        for found in ranking
+    ]
 
 
 def _aged(
