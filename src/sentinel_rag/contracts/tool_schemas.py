@@ -369,14 +369,14 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "add_incident_comment",
-        "Comment on an incident. Changes Sentinel: a person approves each call.",
+        "Add a comment to an incident. Changes Sentinel, with a person's approval.",
         {"incident": _ONE_INCIDENT, "message": _text("plain text", maxLength=LONGEST_COMMENT)},
         required=("incident", "message"),
     ),
     _tool(
         "update_incident",
-        "Change status, severity, owner or classification of an incident; what is left out stays. Changes Sentinel: a "
-        "person approves each call.",
+        "Change status, severity, owner or classification of an incident; what is left out stays. Changes Sentinel, "
+        "with a person's approval.",
         {
             "incident": _ONE_INCIDENT,
             "status": _choice(INCIDENT_STATUSES, "Closed needs a classification; New or Active reopens"),
