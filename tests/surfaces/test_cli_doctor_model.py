@@ -59,7 +59,8 @@ def test_both_models_are_asked(doctor: Any) -> None:
     assert "6500 + 5 tokens; 105500 of 128000 tokens are left" in found["model small"]["detail"]
     assert [request.model for request in server.requests] == ["big", "little"]
     sent = server.requests[0].body
-    assert len(sent["tools"]) == len(SHIPPED_TOOLS)
+    names = {tool["function"]["name"] for tool in sent["tools"]}
+    assert names == {tool.name for tool in SHIPPED_TOOLS} | {"compute", "read_rows"}
     assert sent["messages"][0] == {"role": "system", "content": prompt("rules").text}
 
 

@@ -58,6 +58,7 @@ def model_configuration(settings: ModelSettings, *, identity: Mapping[str, str] 
         "timeout_s": settings.timeout_s,
         "idle_timeout_s": settings.idle_timeout_s,
         "tool_rounds": settings.tool_rounds,
+        "role": settings.role,
         "identity": None if identity is None else dict(identity),
     }
 

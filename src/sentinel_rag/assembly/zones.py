@@ -218,20 +218,27 @@ def _analyst(
 ) -> tuple[Analyst, Callable[[], Awaitable[None]]]:
     """The analyst, and what closes its models. One with a model ends a question a little before its surface does, so
     that the person reads what was found until then."""
+    from sentinel_rag.agent.offline import OfflineAnalyst
     from sentinel_rag.contracts.ports import utc_now
 
     if model is None:
-        from sentinel_rag.agent.offline import OfflineAnalyst
-
         return OfflineAnalyst(gateway, clock=utc_now, timezone=timezone), _nothing
-    from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
-    from sentinel_rag.assembly.conversations import model_budget
     from sentinel_rag.assembly.model_access import fitting_catalogue, model_host, open_models, told_models
     from sentinel_rag.telemetry import tracing
 
     models = open_models(model)
     if counts is not None or tracing():
         models = told_models(models, model, counts)
+    if model["role"] == "assist":
+        from sentinel_rag.agent.assisted import AssistedAnalyst
+
+        offline = OfflineAnalyst(gateway, clock=utc_now, timezone=timezone)
+        limit_s = question_timeout_s / 2
+        assisted = AssistedAnalyst(offline, gateway, models.large, limit_s=limit_s, host=model_host(model))
+        return assisted, models.aclose
+    from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
+    from sentinel_rag.assembly.conversations import model_budget
+
     budget = model_budget(conversations)
     limits = TurnLimits(turn_s=question_timeout_s - min(3.0, question_timeout_s / 10), rounds=model["tool_rounds"])
     analyst = ModelAnalyst(

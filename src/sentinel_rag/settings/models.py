@@ -11,6 +11,7 @@ from sentinel_rag.settings.values import MOST_SECONDS, Reader, between, one_of, 
 from sentinel_rag.settings.workspace_file import http_url
 
 MODELS = ("offline", "azure", "openai-compatible", "openrouter")
+MODEL_ROLES = ("answer", "assist")
 EMBEDDING_PROVIDERS = ("local", "none", "azure", "openai-compatible")
 QUESTION_S = 180.0
 LEAST_CONTEXT_TOKENS = 4_096
@@ -97,6 +98,7 @@ def read_model(provider: str, reader: Reader) -> ModelSettings | None:
         idle_timeout_s=read("SENTINEL_MODEL_IDLE_TIMEOUT_S", seconds, 30.0),
         tool_rounds=read("SENTINEL_MAX_TOOL_ROUNDS", between(1, 40), 15),
         context_tokens=read("SENTINEL_MODEL_CONTEXT_TOKENS", _context_tokens, 128_000),
+        role=read("SENTINEL_MODEL_ROLE", one_of(MODEL_ROLES), "answer"),
     )
 
 

@@ -45,10 +45,12 @@ class ModelSettings:
     prices: Mapping[str, tuple[Decimal, Decimal]] = field(default_factory=dict)
     timeout_s: float = 120.0
     idle_timeout_s: float = 30.0
-    tool_rounds: int = 5
+    tool_rounds: int = 15
     """Rounds of tool calls of one question, before its model is asked to answer without further ones."""
     context_tokens: int = 128_000
     """The model's context, as far as it is used."""
+    role: str = "answer"
+    """`answer`: the model plans and writes. `assist`: rules do, and it chooses a call where they ask back."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -52,6 +52,7 @@ VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_MODEL_SMALL_NAME", "Model or deployment for simple questions.", "the same for all"),
     Variable("SENTINEL_MODEL_URL", "Base URL of an openai-compatible server.", "none"),
     Variable("SENTINEL_MODEL_API_KEY", "Key at that server.", "none: it asks for none"),
+    Variable("SENTINEL_MODEL_ROLE", "answer, or assist: it chooses a call only where the rules ask back.", "answer"),
     Variable("SENTINEL_MODEL_PRICES", "US dollars a million tokens: large=2.50/10,small=0.15/0.60.", "none"),
     Variable("SENTINEL_MODEL_TIMEOUT_S", "Seconds that one answer of the model may take.", "120"),
     Variable("SENTINEL_MODEL_IDLE_TIMEOUT_S", "Seconds that the model may fall silent amid an answer.", "30"),

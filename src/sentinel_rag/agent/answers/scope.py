@@ -19,7 +19,7 @@ from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.agent.retry import READING_TOOLS
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import data_line, quoted
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolCall
@@ -95,6 +95,11 @@ def unsupported(
     )
 
 
+def names_it(questions: Sequence[str], value: str) -> bool:
+    """True if a word of `value` that tells something (no "incident", no "user") stands in a question."""
+    return _Said(questions, ()).holds(value)
+
+
 def narrowed(
     questions: Sequence[str], calls: Sequence[ToolCall], *, known: Collection[str] | None = None
 ) -> tuple[Narrowing, ...]:
@@ -140,12 +145,12 @@ _NOUNS = {
 
 
 def _told(each: Narrowing) -> str:
-    value = plain(each.value, limit=80)
+    value = data_line(each.value, limit=80)
     match each.code:
         case NarrowingCode.SEVERITY if each.argument == "min_severity":
             return f"severity {value} and above"
         case NarrowingCode.NAME:
-            return f"what {each.argument.replace('_', ' ')} “{value}” selects"
+            return f"what {each.argument} {quoted(each.value, limit=80)} selects"
         case NarrowingCode.LIMIT:
             return f"the first {value} rows"
         case _:
@@ -153,7 +158,7 @@ def _told(each: Narrowing) -> str:
 
 
 def _window(window: Sequence[Narrowing]) -> str:
-    values = {each.argument: plain(each.value, limit=40) for each in window}
+    values = {each.argument: data_line(each.value, limit=40) for each in window}
     if match := _WINDOW.fullmatch(values.get("time_window", "")):
         number, unit = int(match[1]), {"h": "hour", "d": "day"}[match[2]]
         return f"the last {unit}" if number == 1 else f"the last {number} {unit}s"
@@ -192,12 +197,12 @@ class _Said:
                 supported = self._names_status(text)
             case NarrowingCode.OWNER:
                 owners = (words for language in self._languages for words in language.owner.values())
-                supported = any(self._any(words) for words in owners) or self._holds(text)
+                supported = any(self._any(words) for words in owners) or self.holds(text)
             case NarrowingCode.LIMIT:
                 counted = (self._any(language.first) or self._any(language.numbers) for language in self._languages)
                 supported = text in self._words or any(counted)
             case _:
-                supported = self._holds(text)
+                supported = self.holds(text)
         return None if supported else code
 
     def _any(self, words: _Words) -> bool:
@@ -255,7 +260,7 @@ class _Said:
                 return True  # "not closed"
         return False
 
-    def _holds(self, value: str) -> bool:
+    def holds(self, value: str) -> bool:
         """True if a word of the value that tells something stands in a question, or the value in a result."""
         folded = _fold(value)
         if any(folded in _fold(text) for text in self._known):

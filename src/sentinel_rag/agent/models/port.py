@@ -15,6 +15,7 @@ from typing import Protocol, Self
 
 from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage, ModelToolCall
 from sentinel_rag.agent.models.usage import ModelUsage
+from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_calls import ToolSchema
 
 NO_DEADLINE = math.inf
@@ -32,13 +33,15 @@ class ToolChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What is asked of a model. `temperature` is a wish: models that have none are asked without."""
+    """What is asked of a model. `temperature` is a wish: models that have none are asked without. `response_schema` is
+    a JSON schema that the text should fit; a server that does not take one is asked without."""
 
     messages: Sequence[ModelMessage]
     tools: Sequence[ToolSchema] = ()
     tool_choice: ToolChoice = ToolChoice.AUTO
     max_output_tokens: int = RESPONSE_TOKENS
     temperature: float | None = 0.0
+    response_schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)

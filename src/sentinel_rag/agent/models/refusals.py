@@ -71,6 +71,7 @@ _FIELDS = frozenset(
         "messages",
         "tools",
         "tool_choice",
+        "response_format",
         "max_tokens",
         "max_completion_tokens",
         "temperature",

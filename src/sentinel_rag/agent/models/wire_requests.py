@@ -37,6 +37,7 @@ class Dialect:
     stream_options: bool = True
     store: bool = True
     tool_choice: bool = True
+    response_format: bool = True
 
     def without(self, parameter: str) -> Dialect | None:
         """The dialect for a server that refused `parameter`; None if that field cannot be left out."""
@@ -55,6 +56,8 @@ class Dialect:
                 return replace(self, store=False)
             case "tool_choice" if self.tool_choice:
                 return replace(self, tool_choice=False)
+            case "response_format" if self.response_format:
+                return replace(self, response_format=False)
             case _:
                 return None
 
@@ -83,6 +86,9 @@ def request_body(request: ModelRequest, model: str, dialect: Dialect) -> dict[st
         body["temperature"] = request.temperature
     if dialect.store:
         body["store"] = False  # the provider keeps no copy of an analyst's question
+    if request.response_schema is not None and dialect.response_format:
+        schema = {"name": "answer", "schema": _plain(request.response_schema)}
+        body["response_format"] = {"type": "json_schema", "json_schema": schema}
     body["stream"] = dialect.stream
     if dialect.stream and dialect.stream_options:
         body["stream_options"] = {"include_usage": True}

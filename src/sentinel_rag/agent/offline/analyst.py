@@ -43,6 +43,17 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 
+ANSWERED_CALLS = {
+    "query_incidents": View.INCIDENTS,
+    "get_incident_detail": View.INCIDENT,
+    "query_alerts": View.ALERTS,
+    "get_top_entities": View.TOP,
+    "get_alert_trend": View.TREND,
+    "get_threat_summary": View.SUMMARY,
+    "list_tables": View.TABLES,
+}
+"""The tools of which one call alone is an answer, and how it is told."""
+
 _NOT_FOUND = frozenset({Outcome.NO_DATA, Outcome.CLARIFICATION})
 
 
@@ -83,6 +94,29 @@ class OfflineAnalyst:
         parts = (question,) if changes else parts_of(question)
         answers = [await self._answer_part(self._turn(part, session_id, progress, zone)) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
+
+    def could_mean(self, question: str, answer: Answer) -> bool:
+        """True if `answer` asks back about a question that a reading call could answer: it orders no change, holds no
+        query, has words, and no call for it was made."""
+        said = read_plainly(question) and read_action(question) is None and kql_in(question) is None
+        made = {trace.name for trace in answer.tools} - {"list_kql_templates"}
+        return bool(said) and not made and not question.strip().startswith("[")
+
+    async def answer_call(
+        self,
+        question: str,
+        call: PlannedCall,
+        *,
+        session_id: str,
+        progress: ProgressListener | None = None,
+        timezone: str | None = None,
+    ) -> Answer:
+        """The answer to `question` from one call of ANSWERED_CALLS, chosen elsewhere. Never raises for a tool."""
+        zone = self._default_zone if timezone is None else zone_named(timezone)
+        turn = self._turn(question, session_id, progress, zone)
+        turn.conversation.pending = ""
+        reading = read_question(question, turn.now)
+        return await carry_out(turn, Plan(view=ANSWERED_CALLS[call.tool], calls=(call,), reading=reading))
 
     def forget(self, session_id: str) -> None:
         """Drop what the conversation refers to."""
