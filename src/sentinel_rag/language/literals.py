@@ -464,6 +464,9 @@ def _spoken_in(text: str, raws: Raws, lexicon: Lexicon, inside: _Cover) -> Itera
 
 def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexicon) -> Iterator[Literal]:
     word, start, end = plain[at], raws[at][1], raws[at][2]
+    unit = lexicon.time_units.get(word, 1) > 1 and len(word) > 2
+    if not unit and word not in lexicon.numbers and word not in lexicon.fractions:
+        return
     raw = text[start:end]
     behind = plain[at + 1 : at + 4]
     before = plain[max(0, at - 4) : at]
@@ -480,7 +483,7 @@ def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexi
             made = Literal(Kind.NUMBER, float(lexicon.numbers[word]), raw, start, end)
             follows = raws[at + 1] if at + 1 < len(raws) and raws[at + 1][1] - end <= 2 else None
             yield _quantity(made, follows, bound, lexicon)
-    elif lexicon.time_units.get(word, 1) > 1 and len(word) > 2 and at and lexicon.has("one", plain[at - 1]):
+    elif unit and at and lexicon.has("one", plain[at - 1]):
         counted = at > 1 and (plain[at - 2] in lexicon.numbers or lexicon.has("part_of", plain[at - 2]))
         if not counted and not text[: raws[at - 1][1]].rstrip()[-1:].isdigit():
             near = _bound(before[:-1], lexicon)

@@ -70,12 +70,13 @@ def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
         return False
     soft = (*STATES, Kind.MOMENT)
     chosen = [each for each in behind[:-1] if each.kind in soft and each.value != behind[-1].value]
-    kept = [facts for facts in pool if all(facts.holds(each) for each in chosen)]
+    kept = of.among(pool, chosen)
     both = bool(ahead) and not any(each.kind in soft for each in behind)
-    if ahead and not both and any(facts.holds(each) for facts in kept for each in ahead):
-        kept = [facts for facts in kept if any(facts.holds(each) for each in ahead)]
+    if ahead and not both:
+        named = {facts.ref for each in ahead for facts in of.among(kept, [each])}
+        kept = [facts for facts in kept if facts.ref in named] if named else kept
     claimed = [*behind[-1:], *(ahead if both else ())]
-    return bool(kept) and bool(claimed) and all(of.held(each, facts) for each in claimed for facts in kept)
+    return bool(kept) and bool(claimed) and len(of.among(kept, claimed)) == len(kept)
 
 
 @not_found
@@ -99,9 +100,8 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
         choosing, claimed = (behind[:-1], behind[-1:]) if len(behind) > 1 else (behind, ahead)
     else:
         choosing, claimed = [*ahead, *behind[1:]], behind[:1]
-    choosing = [each for each in choosing if any(of.held(each, facts) for facts in rows)]
-    kept = [facts for facts in rows if all(of.held(each, facts) for each in choosing)]
-    return bool(kept) and bool(claimed) and all(of.held(each, facts) for each in claimed for facts in kept)
+    kept = of.among(rows, [each for each in choosing if of.among(rows, [each])])
+    return bool(kept) and bool(claimed) and len(of.among(kept, claimed)) == len(kept)
 
 
 def _is_the_only(of: Comparison, after: int) -> bool:
@@ -147,7 +147,7 @@ def _holds_of_none(of: Comparison) -> bool:
                 return True
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
     rows = of.universe()
-    return _counted(of, bool(rows and labels) and not any(all(facts.holds(each) for each in labels) for facts in rows))
+    return _counted(of, bool(rows and labels) and not of.among(rows, labels, denied=True))
 
 
 @not_found
@@ -175,23 +175,20 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
         return False
     sentence = of.sentence
     states = [each for each in of.literals if each.kind in STATES]
-    pool = [facts for facts in rows if all(facts.holds(state) for state in states)] or rows
-    target = of.plain or [facts for facts in pool if any(facts.holds(anchor) for anchor in sentence.anchors)]
+    pool = of.among(rows, states) or rows
+    target = of.plain or [facts for anchor in sentence.anchors for facts in of.among(pool, [anchor])]
+    there = {facts.ref for facts in pool}
     best: Callable[..., object] = min if said & sentence.has("least") else max
     of_time = said & sentence.has("of_time")
     for facts in target:
-        if of_time and any(
-            column in PRIMARY_TIMES and at == best(t for each in pool for name, t in each.moments if name == column)
-            for column, at in facts.moments
-            if facts in pool
-        ):
-            return True
-        if said - of_time and any(
-            value == best(_numbers_of(pool, column))
-            for column, value in facts.cells.items()
-            if _is_amount(column, value) and facts in pool
-        ):
-            return True
+        if facts.ref not in there:
+            continue
+        for column, at in facts.moments if of_time else ():
+            if column in PRIMARY_TIMES and at == best(t for each in pool for name, t in each.moments if name == column):
+                return True
+        for column, value in facts.cells.items() if said - of_time else ():
+            if _is_amount(column, value) and value == best(_numbers_of(pool, column)):
+                return True
     return False
 
 

@@ -4,7 +4,7 @@ them. Whether they belong together is for the rules (`rules`, `claims`), which `
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import combinations, pairwise
 
@@ -149,17 +149,47 @@ class Comparison:
         return not told or any(each in ("", thing) for each in told)
 
     def _moment(self, literal: Literal, facts: Facts) -> bool:
-        """The verb before a moment chooses the column, where the row has it."""
+        column = self._time_column(literal)
+        chosen = [at for name, at in facts.moments if name == column] if column else []
+        return any(literal.value.fits(at, self.evidence.zone) for at in chosen) if chosen else facts.holds(literal)
+
+    def _time_column(self, literal: Literal) -> str:
+        """The column that the verb before a moment speaks of (`created`); empty for none."""
         start = self.sentence.clause_start(literal.start)
         columns = self.sentence.lexicon.columns
-        for word in reversed([each for each in self.sentence.words_before(literal.start, 12) if each.start >= start]):
-            column = next((name for name in _TIMES_OF_VERBS if word.text in columns[name]), "")
-            chosen = [at for name, at in facts.moments if name == column]
-            if chosen:
-                return any(literal.value.fits(at, self.evidence.zone) for at in chosen)
-            if column:
+        for word in reversed(self.sentence.words_before(literal.start, 12)):
+            if word.start < start:
                 break
-        return facts.holds(literal)
+            for name in _TIMES_OF_VERBS:
+                if word.text in columns[name]:
+                    return name
+        return ""
+
+    def among(self, rows: Sequence[Facts], literals: Iterable[Literal], *, denied: bool = False) -> list[Facts]:
+        """The rows that hold all of the literals; with `denied` a word of denial before a state means nothing."""
+        left = list(rows)
+        for literal in literals:
+            if not left:
+                break
+            if denied or self._is_plain(literal):
+                held = self.evidence.holders(literal)
+                left = [facts for facts in left if facts.ref in held]
+            else:
+                left = [facts for facts in left if self.held(literal, facts)]
+        return left
+
+    def _is_plain(self, literal: Literal) -> bool:
+        """Whether the sentence means by a literal what it says by itself."""
+        match literal.kind:
+            case Kind.NAME:
+                return str(literal.value) not in self.evidence.names.aliases
+            case Kind.STATE | Kind.SPOKEN:
+                return not self.sentence.negated(literal)
+            case Kind.MOMENT:
+                return not self._time_column(literal)
+            case Kind.NUMBER:
+                return literal in self.sentence.thing_numbers
+        return True
 
     def _by_column(self, literal: Literal, facts: Facts) -> bool:
         """High beside a column `high_alerts`: its number is in the sentence, or the sentence says none."""
@@ -178,10 +208,9 @@ class Comparison:
         if literal.kind is Kind.PERCENT or not self.wholes:
             return []
         found = [facts for whole in self.wholes for facts in self.evidence.holding(literal, whole)]
-        if not found and literal.kind is Kind.NAME:
-            found = [
-                facts for whole in self.wholes for facts in self.evidence.all_rows(whole) if self.held(literal, facts)
-            ]
+        if not found and str(literal.value) in self.evidence.names.aliases:
+            account = replace(literal, value=self.evidence.names.aliases[str(literal.value)])
+            found = [facts for whole in self.wholes for facts in self.evidence.holding(account, whole)]
         if literal.kind is not Kind.NUMBER:
             return [facts for facts in found if self.held(literal, facts)]
         if literal in self.sentence.thing_numbers or literal.number >= LARGE:
@@ -247,15 +276,15 @@ class Comparison:
             each
             for each in labels[:MOST_LABELS]
             if any(each is not other and each.domain == other.domain and each.kind is Kind.STATE for other in labels)
-            or not all(facts.holds(each) for facts in rows)
+            or len(self.among(rows, [each], denied=True)) < len(rows)
         ]
-        return bool(told) and sum(all(self.held(each, facts) for each in told) for facts in rows) == literal.value
+        return bool(told) and len(self.among(rows, told)) == literal.value
 
     def _set_counts(self, rows: Sequence[Facts]) -> set[float]:
         """How many rows hold each label of the sentence, and each two of them."""
-        labels = self.sentence.labels[:MOST_LABELS]
-        masks = [sum(1 << at for at, facts in enumerate(rows) if facts.holds(label)) for label in labels]
-        counts = {mask.bit_count() for mask in masks} | {(a & b).bit_count() for a, b in combinations(masks, 2)}
+        there = {facts.ref for facts in rows}
+        held = [self.evidence.holders(label) & there for label in self.sentence.labels[:MOST_LABELS]]
+        counts = {len(refs) for refs in held} | {len(a & b) for a, b in combinations(held, 2)}
         return set(map(float, counts - {0}))
 
     def _derived(self, literal: Literal) -> bool:

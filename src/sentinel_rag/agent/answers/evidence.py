@@ -188,6 +188,16 @@ class Evidence:
             low, high = value - 0.5, value + 0.5
         yield from (ref for _, ref in _between(read.numbers, low, high))
 
+    def says(self, result: Result, start: str) -> bool:
+        """Whether some row of a result has a word that begins so."""
+        name = ("says", result.ref, start)
+        held = self._memo.get(name)
+        if held is None:
+            rows = self._read[result.ref].rows
+            held = frozenset(facts.ref for facts in rows[:1] if any(each.says(start) for each in rows))
+            self._memo[name] = held
+        return bool(held)
+
     def is_named_number(self, literal: Literal) -> bool:
         """Whether the number names a thing of some row, such as incident 124."""
         if literal.kind is not Kind.NUMBER or literal.unit != 1.0 or not literal.raw.isdigit():
@@ -295,20 +305,21 @@ class Evidence:
         words = key(text)
         facts.texts.append((column, words))
         if quoted:
-            self._take_quoted(f"{facts.ref}.{column}" if facts.row is None else facts.ref, text, words)
-        if at is None and (_HAS_DIGIT.search(text) or not _number_words().isdisjoint(words.split())):
-            self._scan_cell(facts, column, text)
+            self._take_quoted(facts.ref, words)
+        if at is None and (quoted or _HAS_DIGIT.search(text) or not _number_words().isdisjoint(words.split())):
+            self._scan_cell(facts, column, text, quoted)
         low = column.casefold()
         if text in CANONICAL.get(low, ()) or low == "owner":
             facts.states[low] = text
         if at is None:
             self._take_names(low, text, quoted)
 
-    @staticmethod
-    def _scan_cell(facts: Facts, column: str, text: str) -> None:
-        """Numbers and times inside a text."""
+    def _scan_cell(self, facts: Facts, column: str, text: str, quoted: bool) -> None:
+        """Numbers and times inside a text, and addresses in one of an outsider."""
         for literal in scan(text[:_LONGEST_SCANNED]).literals:
-            if literal.kind is Kind.NUMBER:
+            if quoted and literal.kind is Kind.ID and literal.domain in ADDRESSES:
+                self._quoted_addresses.setdefault(str(literal.value), facts.ref)
+            elif literal.kind is Kind.NUMBER:
                 facts.numbers[literal.number * literal.unit].add(column)
                 facts.numbers[literal.number].add(column)
             elif literal.kind is Kind.PERCENT:
@@ -327,15 +338,12 @@ class Evidence:
                         continue
                     facts.moments.append((column, at - timedelta(minutes=moment.offset or 0)))
 
-    def _take_quoted(self, where: str, text: str, words: str) -> None:
+    def _take_quoted(self, where: str, words: str) -> None:
         parts = words.split()[:_LONGEST_QUOTED]
         for at in range(len(parts) - RUN + 1):
             run = parts[at : at + RUN]
             if sum(word not in plain_words() for word in run) >= 2:
                 self._runs.setdefault(" ".join(run), where)
-        for literal in scan(text[:_LONGEST_SCANNED]).literals:
-            if literal.kind is Kind.ID and literal.domain in ADDRESSES:
-                self._quoted_addresses.setdefault(str(literal.value), where)
 
     def _take_names(self, column: str, text: str, quoted: bool) -> None:
         if column in _NO_NAMES or len(text) > _LONGEST_NAME or any(text in values for values in CANONICAL.values()):

@@ -145,6 +145,10 @@ class Facts:
             return got in OPEN_STATES
         return got == literal.value or f" {fold(str(literal.value))} " in self.words
 
+    def says(self, start: str) -> bool:
+        """Whether a word here, or of a column, begins so."""
+        return f" {start}" in self.words or any(word.startswith(start) for word in self.column_names)
+
     def labelled(self, literal: Literal) -> float | None:
         """The number in a column that is named after a state: `high_alerts` for High."""
         if self.row is not None and literal.kind in (Kind.STATE, Kind.SPOKEN) and literal.value:

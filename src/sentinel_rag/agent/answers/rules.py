@@ -340,12 +340,9 @@ def deed(of: Comparison) -> str:
 
 def _row_says(of: Comparison, said: Iterable[str], letters: int) -> bool:
     """Whether a cited row, or a row of a cited result, has a word that begins as one of these."""
-    inner = (facts for whole in of.wholes for facts in of.evidence.all_rows(whole))
-    starts = [f" {word[:letters]}" for word in said]
-    return any(
-        start in facts.words or start in f" {' '.join(facts.column_names)}"
-        for facts in (*of.rows, *inner)
-        for start in starts
+    starts = [word[:letters] for word in said]
+    return any(facts.says(start) for facts in of.rows for start in starts) or any(
+        of.evidence.says(whole, start) for whole in of.wholes for start in starts
     )
 
 

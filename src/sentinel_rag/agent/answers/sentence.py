@@ -37,6 +37,7 @@ class Sentence:
         self.words = tuple(Word(_bare(word.text), word.start, word.end) for word in self.scan.words)
         self.bag = frozenset(word.text for word in self.words)
         self._starts = [word.start for word in self.words]
+        self._negated: dict[Literal, bool] = {}
 
     # -- words ------------------------------------------------------------------------------------------------------
     def has(self, table: str) -> frozenset[str]:
@@ -125,10 +126,14 @@ class Sentence:
 
     def negated(self, literal: Literal) -> bool:
         """`not High`: a word of denial up to three words before, in the same clause."""
-        start = self.clause_start(literal.start)
-        return any(
-            word.start >= start and self.lexicon.has("not", word.text) for word in self.words_before(literal.start, 3)
-        )
+        denied = self._negated.get(literal)
+        if denied is None:
+            start = self.clause_start(literal.start)
+            denied = self._negated[literal] = any(
+                word.start >= start and self.lexicon.has("not", word.text)
+                for word in self.words_before(literal.start, 3)
+            )
+        return denied
 
     @cached_property
     def quotes(self) -> bool:
