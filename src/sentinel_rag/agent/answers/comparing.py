@@ -212,7 +212,7 @@ class Comparison:
             account = replace(literal, value=self.evidence.names.aliases[str(literal.value)])
             found = [facts for whole in self.wholes for facts in self.evidence.holding(account, whole)]
         if literal.kind is not Kind.NUMBER:
-            return [facts for facts in found if self.held(literal, facts)]
+            return found if self._is_plain(literal) else [facts for facts in found if self.held(literal, facts)]
         if literal in self.sentence.thing_numbers or literal.number >= LARGE:
             return found
         labels = [each for each in self.literals if each.kind in STRONG_NAMES or each.kind in (Kind.STATE, Kind.MOMENT)]

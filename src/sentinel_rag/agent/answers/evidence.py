@@ -50,6 +50,7 @@ class _Read:
     """Refs of rows by word, by `#number`, by `@month-day` and by `:hour-minute`."""
     numbers: list[tuple[float, str]] = field(default_factory=list)
     """Numbers with the ref of their row, in order."""
+    by_kind: dict[str, list[Facts]] = field(default_factory=dict)
 
 
 class Evidence:
@@ -108,7 +109,10 @@ class Evidence:
 
     def rows_of(self, result: Result, kind: str = "") -> list[Facts]:
         """The rows of a result that a claim about all of it is about."""
-        return [self._facts[row.ref] for row in result.rows_of(kind)]
+        read = self._read[result.ref]
+        if kind not in read.by_kind:
+            read.by_kind[kind] = [self._facts[row.ref] for row in result.rows_of(kind)]
+        return read.by_kind[kind]
 
     def all_rows(self, result: Result) -> tuple[Facts, ...]:
         """All rows of a result, parts of a dossier too."""
