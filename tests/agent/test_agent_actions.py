@@ -116,9 +116,13 @@ async def test_a_wish_is_one_call_with_exactly_its_arguments(
     answer = await ask(wish)
     assert [(call.tool_name, dict(call.arguments)) for call in gateway.calls] == [("update_incident", arguments)]
     assert answer.outcome is Outcome.DENIED
-    assert answer.text.startswith("Nothing was changed yet: a person has to approve exactly this call.")
+    waiting, how, unchanged, *_ = answer.text.splitlines()
+    assert waiting.startswith("Waiting for approval: update_incident, incident ")
     for name, value in arguments.items():
-        assert f"- {name}: `{value}`" in answer.text
+        assert f", {name} {value}" in waiting.replace("`", "")
+    assert "`sentinel approvals show 3f2c9a10-0000-4000-8000-000000000001`" in how
+    assert unchanged == "Nothing was changed yet."
+    assert "security policy" not in answer.text
     assert "`sentinel approvals approve 3f2c9a10-0000-4000-8000-000000000001`" in answer.text
     assert "say: do it now" in answer.text
 
@@ -535,9 +539,7 @@ async def test_a_denial_by_a_person_is_told_with_its_reason() -> None:
     gateway = small_estate(update_incident=denied, add_incident_comment=WAITS)
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
     assert answer.outcome is Outcome.DENIED
-    assert answer.text.startswith(
-        "Nothing was changed: Access denied by security policy. Taint level: MEDIUM (rule r1)."
-    )
+    assert answer.text.startswith("Nothing was changed: it needs a person's approval first (rule r1, audit audit-1).")
     assert "A person has denied exactly this call" in answer.text
 
 
@@ -546,7 +548,7 @@ async def test_a_change_that_may_not_hold_what_was_read_names_the_way_out() -> N
     gateway = small_estate(update_incident=refused, add_incident_comment=WAITS)
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
     assert answer.outcome is Outcome.DENIED
-    assert answer.text.startswith("Nothing was changed: Access denied by security policy (rule update_any).")
+    assert answer.text.startswith("Nothing was changed: what was read in this conversation may not be sent there (rule")
     assert "ask for the change in a new session" in answer.text
 
 

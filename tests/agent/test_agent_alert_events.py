@@ -6,7 +6,6 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.grounding import broken_evidence
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -68,11 +67,8 @@ async def test_events_behind_an_alert_named_by_its_id_and_how_many(ask: Any, gat
 
 async def test_every_figure_of_the_answer_has_its_place_in_the_result(ask: Any, gateway: Any) -> None:
     answer: Answer = await ask(f"what triggered alert {POWERSHELL}?")
-    assert "left out here" not in answer.text
-    assert "(not checked)" not in str(answer.tables)
     assert {"/coverage/rows_total", "/summary/events_told"} <= {piece.pointer for piece in answer.evidence}
     assert any(piece.pointer == "/rows/2/ProcessCommandLine" for piece in answer.evidence)
-    assert broken_evidence((), ()) == []
 
 
 async def test_an_alert_without_a_query_is_answered_with_its_evidence(ask: Any) -> None:

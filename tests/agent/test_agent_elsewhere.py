@@ -157,7 +157,7 @@ async def test_a_search_refused_for_what_the_session_has_read_says_so(gateway: S
     for question in ("what is a panda", "search the web for phishing"):
         answer = await ask(gateway, question)
         assert answer.outcome is Outcome.DENIED
-        assert "your own words may: ask to “search the web for ...”" in answer.text
+        assert "Your own words may: ask to “search the web for ...”" in answer.text
     here = await ask(gateway, "what is phishing")
     assert here.text == (await ask(small_estate(), "what is phishing")).text
     assert here.tools[0].status == "denied"
@@ -283,8 +283,8 @@ async def test_a_confidential_file_is_told_with_its_rule_and_that_an_approval_is
     )
     answer = await ask(gateway, "read the file confidential/salaries.csv")
     assert answer.outcome is Outcome.DENIED
-    assert answer.text.startswith("Access denied by security policy. Taint level: HIGH.")
-    assert "(rule file_read_confidential)" in answer.text
+    assert answer.text.startswith("Not done: file_read, file_path `confidential/salaries.csv`; it needs")
+    assert "(rule file_read_confidential, audit audit-1)" in answer.text
     assert "needs a person's approval" in answer.text
     assert answer.tools[0].status == "denied"
 

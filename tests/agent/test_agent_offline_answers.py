@@ -180,17 +180,19 @@ async def test_partial_data_is_a_warning_in_answer_and_footnote() -> None:
     assert "PARTIAL: The response was cut at 64 MB." in answer.footnote[0]
 
 
-async def test_a_refusal_gives_the_gateways_sentence_rule_record_and_a_next_step() -> None:
+async def test_a_refusal_tells_what_was_not_done_with_rule_record_and_a_next_step() -> None:
     gateway = small_estate(query_incidents=denial("incidents.deny", "HIGH"))
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("list open incidents", session_id="s")
     assert answer.outcome is Outcome.DENIED
     for part in (
-        "Access denied by security policy. Taint level: HIGH",
-        "incidents.deny",
+        "Not done: query_incidents",
+        "the policy forbids it (rule incidents.deny, audit audit-1)",
         "audit-1",
         "Nothing was read",
     ):
         assert part in answer.text
+    assert "Taint level" not in answer.text
+    assert "Access denied by security policy. Taint level: HIGH" in answer.footnote[0]
     assert answer.tools[0].status == "denied"
 
 

@@ -182,7 +182,7 @@ def test_a_change_asked_in_words_is_made_once_a_person_has_approved_it(generated
 
         first = asked(product, words, code=4)
         session = first["session_id"]
-        assert first["answer"].startswith("Nothing was changed yet: a person has to approve exactly this call.")
+        assert first["answer"].startswith("Waiting for approval: update_incident, incident 124, ")
         approval_id = re.search(r"sentinel approvals approve ([0-9a-f-]+)", first["answer"])
         assert approval_id is not None
         waiting = product.json("approvals", "show", approval_id[1])

@@ -165,7 +165,7 @@ def test_a_hijacked_model_is_refused_on_record_and_its_inventions_do_not_reach_t
     assert "delete_workspace" not in by_name
     for invented in ("987654", "198.51.100.231", "2031", "I have closed"):
         assert invented not in answer["answer"]
-    assert "The gateway refused web_search" in answer["answer"]
+    assert "Not done: web_search" in answer["answer"]
     assert done.returncode == 4
     assert answer["outcome"] == "denied"
 
@@ -184,7 +184,7 @@ def test_a_change_is_asked_of_a_person_and_made_once_it_is_approved(desk: Any) -
     words = f"Close incident {number} as undetermined"
     refused = json.loads(sentinel.run("ask", words, "--json").stdout)
     assert refused["outcome"] == "denied"
-    assert "Nothing was changed." in refused["answer"]
+    assert "Nothing was changed yet." in refused["answer"]
     listed = json.loads(sentinel.run("approvals", "list", "--json").stdout)["approvals"]
     (waiting,) = [each for each in listed if each["arguments"] == change]  # other tests of this home may wait too
     assert f"sentinel approvals show {waiting['approval_id']}" in refused["answer"]

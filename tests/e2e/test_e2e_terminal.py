@@ -45,7 +45,8 @@ def test_a_denied_question_is_exit_code_4(sample: Any) -> None:
     assert done.returncode == 4, done.stdout
     answer = json.loads(done.stdout)
     assert answer["outcome"] == "denied"
-    assert "Access denied by security policy. Taint level: HIGH" in answer["answer"]
+    assert answer["answer"].startswith("Waiting for approval: run_kql_query, template `raw_signins`.")
+    assert "Access denied by security policy. Taint level: HIGH" in answer["footnote"][-1]
     assert answer["tools"][-1]["status"] == "denied"
 
 

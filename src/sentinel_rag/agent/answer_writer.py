@@ -1,20 +1,22 @@
 """Writes an answer out of facts: text of our own with values that each point into a result.
 
 A template holds no figure and no name; those come in as `Fact` (a place in a result) or `Echo` (the person's own
-words). So every checkable atom of an answer has its evidence by construction, and `grounding` checks it again.
+words). So each line is born with its values, their places in it, and the rows that it cites: nothing has to be found
+again in its text. `sentences` are what `Answer.sentences` says of it.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import tzinfo
 
+from sentinel_rag.agent.answers.results import Result, numbered
 from sentinel_rag.agent.row_text import code, plain, quoted
 from sentinel_rag.agent.times import show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Evidence, Table
+from sentinel_rag.contracts.evidence import Citation, CitedBy, Evidence, Mark, Sentence, SentenceState, Table
 from sentinel_rag.contracts.json_values import JsonValue
 
 ABSENT = "not recorded"
@@ -22,12 +24,41 @@ EMPTY_CELL = "-"
 _BEGINNING = 40
 
 
+Place = tuple[ToolRun, str]
+"""A call and a JSON pointer into its result; the empty pointer is the result as a whole."""
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """`text[start:end]` of a fact or a line, and the place of the result that it shows."""
+
+    start: int
+    end: int
+    run: ToolRun
+    evidence: Evidence
+    counted: tuple[Place, ...] = ()
+    """The places that a count of ours was made over; empty for a value that stands in the result itself."""
+
+    def moved(self, by: int) -> Value:
+        """The same, `by` characters further on."""
+        return replace(self, start=self.start + by, end=self.end + by)
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
-    """A value of a result as the answer shows it. `evidence` is None only for a value that is not there."""
+    """A text with the values of results that stand in it; none for a value that is not there, or a word of ours."""
 
     text: str
-    evidence: Evidence | None = None
+    values: tuple[Value, ...] = ()
+
+    @property
+    def evidence(self) -> Evidence | None:
+        """The place of its first value."""
+        return self.values[0].evidence if self.values else None
+
+    def shown_as(self, text: str) -> Fact:
+        """The same value in other words."""
+        return Fact(text, tuple(replace(each, start=0, end=len(text)) for each in self.values[:1]))
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,22 +73,46 @@ class Echo:
         return plain(self.text) if self.word else code(self.text)
 
 
+Part = Fact | Echo | Sequence[Fact]
+"""What a template's `{}` takes; a sequence is joined by commas."""
+
+
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One sentence or list item with its evidence. `fixed` lines hold no fact and need no check."""
+    """One sentence or list item. `cited` are places that it rests on without showing a value of them."""
 
     text: str
-    evidence: tuple[Evidence, ...] = ()
-    fixed: bool = False
+    values: tuple[Value, ...] = ()
+    cited: tuple[Place, ...] = ()
+    compared: bool = False
+    """Whether code compared what it says with what it cites although no value of that stands in it, as in "none"."""
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The places of its values."""
+        return tuple(value.evidence for value in self.values)
+
+    def opened_with(self, words: str) -> Line:
+        """The line behind `words`."""
+        return replace(self, text=words + self.text, values=tuple(each.moved(len(words)) for each in self.values))
 
 
-@dataclass(frozen=True, slots=True)
-class Tally:
-    """A count that we made over places of one result, or of it and `more` results, which the check counts again."""
-
-    call_id: str
-    pointers: tuple[str, ...]
-    more: tuple[Tally, ...] = ()
+def phrase(template: str, *parts: Part) -> Fact:
+    """A template as one fact; each `{}` takes a part."""
+    texts = template.split("{}")
+    assert len(texts) == len(parts) + 1, f"{template!r} takes {len(texts) - 1} parts, not {len(parts)}"
+    text = texts[0]
+    values: list[Value] = []
+    for part, behind in zip(parts, texts[1:], strict=True):
+        if isinstance(part, Echo):
+            text += part.shown()
+        else:
+            for place, fact in enumerate([part] if isinstance(part, Fact) else part):
+                text += ", " if place else ""
+                values += [value.moved(len(text)) for value in fact.values]
+                text += fact.text
+        text += behind
+    return Fact(text, tuple(values))
 
 
 @dataclass(slots=True)
@@ -68,9 +123,9 @@ class AnswerWriter:
     zone: tzinfo
     lines: list[Line] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    table_evidence: list[Evidence] = field(default_factory=list)
+    table_values: list[tuple[tuple[Value, ...], ...]] = field(default_factory=list)
+    """The values of each row of each table, table by table."""
     listed: int = 0
-    tallies: list[Tally] = field(default_factory=list)
 
     def number(self, run: ToolRun, pointer: str) -> Fact:
         """A number, or a word such as a severity, as it is."""
@@ -103,45 +158,43 @@ class AnswerWriter:
     def count(self, run: ToolRun, pointer: str) -> Fact:
         """How many elements the list at `pointer` has; the list itself is the evidence."""
         values = run.at(pointer)
-        text = str(len(values) if isinstance(values, list | tuple) else 0)
-        return Fact(text, self._evidence(run, pointer, text, values))
+        return part_of(run, pointer, str(len(values) if isinstance(values, list | tuple) else 0))
 
-    def tally(self, run: ToolRun, pointers: Sequence[str]) -> Fact:
-        """How many places of the result these are; the first of them is the evidence, all are counted again."""
-        assert pointers, "a tally of nothing needs no figure"
-        self.tallies.append(Tally(run.call.call_id, tuple(pointers)))
-        text = str(len(pointers))
-        return Fact(text, self._evidence(run, pointers[0], text, run.at(pointers[0])))
-
-    def tally_all(self, places: Sequence[tuple[ToolRun, str]]) -> Fact:
-        """How many places of several results these are, as `tally` for one."""
+    def tally(self, places: Sequence[Place]) -> Fact:
+        """How many places of results these are; the sentence cites the rows of all of them."""
         assert places, "a tally of nothing needs no figure"
-        of_call: dict[str, list[str]] = {}
-        for run, pointer in places:
-            of_call.setdefault(run.call.call_id, []).append(pointer)
-        first, *more = (Tally(call_id, tuple(pointers)) for call_id, pointers in of_call.items())
-        self.tallies.append(Tally(first.call_id, first.pointers, tuple(more)))
-        run, pointer = places[0]
-        text = str(len(places))
-        return Fact(text, self._evidence(run, pointer, text, run.at(pointer)))
+        counted = tuple({(run.call.call_id, pointer): (run, pointer) for run, pointer in places}.values())
+        fact = part_of(*places[0], str(len(counted)))
+        return Fact(fact.text, (replace(fact.values[0], counted=counted),))
 
     def duration(self, run: ToolRun, pointer: str) -> Fact:
         """A number of seconds in words."""
         return self._fact(run, pointer, lambda value: show_duration(value) if isinstance(value, int | float) else "")
 
-    def say(self, template: str, *parts: Fact | Echo | Sequence[Fact]) -> None:
-        """Add a line; each `{}` takes a part, a sequence is joined by commas."""
+    def say(self, template: str, *parts: Part, cited: Iterable[Place] = ()) -> None:
+        """Add a line; each `{}` takes a part, a sequence is joined by commas. `cited` are places that it rests on
+        besides those of its values."""
+        self.lines.append(self.line(template, *parts, cited=cited))
+
+    def line(self, template: str, *parts: Part, cited: Iterable[Place] = ()) -> Line:
+        """The line that `say` adds."""
         assert not re.search(r"\d", template), f"a figure in a template has no evidence: {template!r}"
-        texts: list[str] = []
-        evidence: list[Evidence] = []
-        for part in parts:
-            if isinstance(part, Echo):
-                texts.append(part.shown())
-                continue
-            facts = [part] if isinstance(part, Fact) else list(part)
-            texts.append(", ".join(fact.text for fact in facts))
-            evidence += [fact.evidence for fact in facts if fact.evidence is not None]
-        self.lines.append(Line(template.format(*texts), tuple(evidence), fixed=not parts))
+        fact = phrase(template, *parts)
+        return Line(fact.text, fact.values, tuple(cited))
+
+    def say_compared(self, cited: Iterable[Place], template: str, *parts: Part) -> None:
+        """Add a line that shows no value of what it cites, but that code compared with it."""
+        self.lines.append(replace(self.line(template, *parts, cited=cited), compared=True))
+
+    def say_none(self, runs: Iterable[ToolRun], template: str, *parts: Part) -> None:
+        """Add a line that says that there is none in these results as a whole, and how far was looked in one of which
+        rows are missing."""
+        runs = list(runs)
+        self.say_compared([(run, "") for run in runs], template, *parts)
+        returned, total = "/coverage/rows_returned", "/coverage/rows_total"
+        for run in runs:
+            if not result_of(run).complete and run.at(returned) != (run.at(total) or run.at(returned)):
+                self.say("I looked at {} of {} rows.", self.number(run, returned), self.number(run, total))
 
     def shows(self, text: str) -> bool:
         """True if a line or a cell holds the beginning of a row's text."""
@@ -153,7 +206,7 @@ class AnswerWriter:
 
     def fixed(self, text: str) -> None:
         """Add a sentence of ours that states nothing about data."""
-        self.lines.append(Line(text, fixed=True))
+        self.lines.append(Line(text))
 
     def note(self, run: ToolRun, place: int, *, brief: bool = False) -> None:
         """A note that the tool's code wrote, with its place as evidence; `brief` leaves out what follows a colon."""
@@ -171,13 +224,12 @@ class AnswerWriter:
                 return f"{name.rstrip('.')}."
             return f"{name}{colon}{rest.partition(': ')[0].rstrip('.')}."
 
-        fact = self._fact(run, f"/notes/{place}", shown)
-        self.lines.append(Line(f"Note: {fact.text}", () if fact.evidence is None else (fact.evidence,)))
+        self.say("Note: {}", self._fact(run, f"/notes/{place}", shown))
 
     def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Fact]]) -> None:
         """A table whose cells are facts."""
         self.tables.append(Table(tuple(columns), tuple(tuple(fact.text for fact in row) for row in rows), title))
-        self.table_evidence += [fact.evidence for row in rows for fact in row if fact.evidence is not None]
+        self.table_values.append(tuple(tuple(value for fact in row for value in fact.values) for row in rows))
 
     def cell(self, run: ToolRun, pointer: str, *, limit: int = 120) -> Fact:
         """A cell: plain text, `-` where nothing is recorded."""
@@ -185,24 +237,106 @@ class AnswerWriter:
         if value in (None, "", [], {}):
             return Fact(EMPTY_CELL)
         parts = value if isinstance(value, list | tuple) else [value]
-        text = ", ".join(plain(str(part)) for part in parts)
-        return Fact(plain(text, limit=limit), self._evidence(run, pointer, plain(text, limit=limit), value))
+        return part_of(run, pointer, plain(", ".join(plain(str(part)) for part in parts), limit=limit))
 
     def time_cell(self, run: ToolRun, pointer: str) -> Fact:
         """A time as a cell."""
         value = run.at(pointer)
-        if not value:
-            return Fact(EMPTY_CELL)
-        text = show_value(str(value), self.zone)
-        return Fact(text, self._evidence(run, pointer, text, value))
+        return part_of(run, pointer, show_value(str(value), self.zone)) if value else Fact(EMPTY_CELL)
 
-    def _fact(self, run: ToolRun, pointer: str, show: Callable[[JsonValue], str]) -> Fact:
-        value = run.at(pointer)
-        if value in (None, ""):
-            return Fact(ABSENT)
-        text = show(value)
-        return Fact(text, self._evidence(run, pointer, text, value))
+    @property
+    def text(self) -> str:
+        """The lines as they stand in the answer."""
+        return "\n".join(line.text for line in self.lines)
+
+    @property
+    def evidence(self) -> tuple[Evidence, ...]:
+        """The places of all values, those of the lines first."""
+        in_tables = (value.evidence for rows in self.table_values for row in rows for value in row)
+        return (*(piece for line in self.lines for piece in line.evidence), *in_tables)
+
+    def sentences(self) -> tuple[Sentence, ...]:
+        """What each line rests on, with its place in `text`."""
+        sources = _Sources()
+        made: list[Sentence] = []
+        start = 0
+        for line in self.lines:
+            if line.text.strip():
+                made.append(_sentence(line, start, sources))
+            start += len(line.text) + 1
+        return tuple(made)
 
     @staticmethod
-    def _evidence(run: ToolRun, pointer: str, text: str, value: JsonValue) -> Evidence:
-        return Evidence(text, run.call.call_id, run.call.tool_name, pointer, value)
+    def _fact(run: ToolRun, pointer: str, show: Callable[[JsonValue], str]) -> Fact:
+        value = run.at(pointer)
+        return Fact(ABSENT) if value in (None, "") else part_of(run, pointer, show(value))
+
+
+def part_of(run: ToolRun, pointer: str, text: str) -> Fact:
+    """`text` as it shows what stands at `pointer`, or a part of it."""
+    evidence = Evidence(text, run.call.call_id, run.call.tool_name, pointer, run.at(pointer))
+    return Fact(text, (Value(0, len(text), run, evidence),))
+
+
+def result_of(run: ToolRun) -> Result:
+    """The result as numbered rows; without rows, if it does not have the agreed shape."""
+    try:
+        return numbered(run)
+    except (TypeError, ValueError, KeyError, IndexError, AttributeError):
+        return Result(ref=run.call.call_id, tool=run.call.tool_name, arguments=run.call.arguments, complete=False)
+
+
+class _Sources:
+    """The citations of places, with the rows of each result numbered once."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, dict[str, str]] = {}
+
+    def cited(self, run: ToolRun, pointer: str) -> list[Citation]:
+        """The row that holds the place; the rows of a list of rows; else the result as a whole."""
+        call_id, tool = run.call.call_id, run.call.tool_name
+        rows = self._rows.get(call_id)
+        if rows is None:
+            rows = self._rows[call_id] = {row.pointer: row.ref for row in reversed(result_of(run).rows)}
+        inside = [at for at in rows if pointer and at.startswith(f"{pointer}/")]
+        if inside and pointer not in rows:
+            return [Citation(rows[at], call_id, tool, at) for at in sorted(inside, key=lambda at: _number(rows[at]))]
+        at = pointer
+        while at and at not in rows:
+            at = at.rpartition("/")[0]
+        return [Citation(rows[at], call_id, tool, at)] if at in rows and pointer else [Citation(call_id, call_id, tool)]
+
+
+def _number(ref: str) -> int:
+    return int(ref.rpartition(".")[2])
+
+
+def _sentence(line: Line, start: int, sources: _Sources) -> Sentence:
+    marks: list[Mark] = []
+    citations: dict[str, Citation] = {}
+    for value in line.values:
+        piece = value.evidence
+        at, end = start + value.start, start + value.end
+        if value.counted:
+            marks.append(Mark(at, end, found=True))  # no one cell holds it: the cited rows are counted
+        else:
+            marks.append(Mark(at, end, found=True, call_id=piece.call_id, pointer=piece.pointer, value=piece.value))
+        for place in value.counted or ((value.run, piece.pointer),):
+            citations.update((each.ref, each) for each in sources.cited(*place))
+    for place in line.cited:
+        citations.update((each.ref, each) for each in sources.cited(*place))
+    return Sentence(
+        start,
+        start + len(line.text),
+        line.text,
+        _state(line),
+        citations=tuple(citations.values()),
+        marks=tuple(marks),
+        cited_by=CitedBy.WRITER if citations else CitedBy.NOBODY,
+    )
+
+
+def _state(line: Line) -> SentenceState:
+    if line.compared or line.values:
+        return SentenceState.VALUES_FOUND
+    return SentenceState.SOURCE_GIVEN if line.cited else SentenceState.OWN_WORDS

@@ -7,7 +7,7 @@ agent writes an answer only from such pieces. Surfaces render; they add no fact.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -122,6 +122,11 @@ class Sentence:
     citations: tuple[Citation, ...] = ()
     marks: tuple[Mark, ...] = ()
     cited_by: CitedBy = CitedBy.NOBODY
+
+    def moved(self, by: int) -> Sentence:
+        """The same in a text that has `by` characters more before it."""
+        marks = tuple(replace(mark, start=mark.start + by, end=mark.end + by) for mark in self.marks)
+        return replace(self, start=self.start + by, end=self.end + by, marks=marks)
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {

@@ -138,7 +138,7 @@ async def test_a_refused_call_ends_as_an_honest_answer(desk):
     )
     answer = await at.ask("What is going on?")
     assert answer.text.startswith("Incident 40 is High.")
-    assert "The gateway refused query_alerts (rule no_alerts); its record is audit audit-" in answer.text
+    assert "Not done: query_alerts; the policy forbids it (rule no_alerts, audit audit-" in answer.text
     assert "Do not try it in another way." in at.results()[1]
 
 
@@ -177,7 +177,8 @@ async def test_a_change_that_needs_an_approval_is_told_and_made_as_it_was_once_i
     assert "sentinel approvals show ap-77" in answer.text
     assert "sentinel ask --session session-1" in answer.text
     assert "I have closed" not in answer.text
-    assert "Nothing was changed." in answer.text
+    assert answer.text.startswith("Waiting for approval: update_incident, incident 40, status Closed")
+    assert "Nothing was changed yet." in answer.text
     assert "A person may approve exactly this call (approval ap-77)" in at.results()[0]
 
     gateway.approved = True

@@ -87,7 +87,7 @@ async def test_a_stranger_s_change_is_sent_once_and_refused_where_no_rule_allows
     answer = await at.ask("Close ticket 12")
     assert [call.arguments for call in executor.calls] == [{"number": 12}]
     assert answer.outcome is Outcome.DENIED
-    assert "The gateway refused ticket_close (no rule allows this call)" in answer.text
+    assert "Not done: ticket_close, number 4000; no rule of the policy allows it" in answer.text
     refused = next(trace for trace in answer.tools if trace.status == "denied")
     records = [record for record in gateway.records() if record.get("audit_id") == refused.audit_id]
     assert records

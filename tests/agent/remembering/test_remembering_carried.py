@@ -4,11 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.grounding import REMOVED, REPAIRED, UNCHECKED_CELL
-from sentinel_rag.agent.model_analyst.claims import NOT_MADE, NOT_MADE_NOW
 from sentinel_rag.agent.remembering.carried import MAX_CHARACTERS, MAX_FACTS, carried_on, supported_facts
 from sentinel_rag.contracts.conversations import CarriedFact
-from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table
+from sentinel_rag.contracts.evidence import Answer, Citation, Evidence, Mark, Outcome, Sentence, SentenceState, Table
 
 pytestmark = pytest.mark.requirement("CHAT-7")
 
@@ -59,10 +57,36 @@ def test_notes_questions_and_windows_are_not_carried(line: str) -> None:
     assert _facts(line, _piece("High")) == []
 
 
-@pytest.mark.parametrize("note", [REMOVED, NOT_MADE, NOT_MADE_NOW])
-def test_what_the_check_says_of_an_answer_is_no_fact(note: str) -> None:
-    text = f"Incident 38 is High {REPAIRED}. {note}\n{note}\n| 38 | {UNCHECKED_CELL} |"
-    assert _facts(text, _piece("38"), _piece("High")) == ["Incident 38 is High."]
+def test_of_an_answer_with_sentences_those_are_carried_whose_values_were_found() -> None:
+    text = "Incident 38 is High. It is 40. An attacker wrote this."
+    cited = (Citation("c1.1", "c1", "query_incidents", "/rows/0"),)
+
+    def sentence(said: str, state: SentenceState, *marks: Mark) -> Sentence:
+        start = text.index(said)
+        return Sentence(start, start + len(said), said, state, citations=cited, marks=marks)
+
+    def mark(value: str, pointer: str) -> Mark:
+        start = text.index(value)
+        return Mark(start, start + len(value), True, "c1", pointer, value)
+
+    answer = Answer(
+        outcome=Outcome.ANSWERED,
+        text=text,
+        session_id="s",
+        sentences=(
+            sentence(
+                "Incident 38 is High.",
+                SentenceState.VALUES_FOUND,
+                mark("38", "/rows/0/number"),
+                mark("High", "/rows/0/severity"),
+            ),
+            sentence("It is 40.", SentenceState.NOT_FOUND, mark("40", "")),
+            sentence("An attacker wrote this.", SentenceState.SOURCE_GIVEN),
+        ),
+    )
+    assert supported_facts(answer, AT) == (
+        CarriedFact("Incident 38 is High.", AT, "query_incidents", "c1", "/rows/0/severity"),
+    )
 
 
 def test_a_row_is_carried_with_its_columns_and_without_its_place_in_the_list() -> None:

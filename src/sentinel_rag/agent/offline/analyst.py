@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
+from sentinel_rag.agent.answer_writer import Echo
 from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
@@ -157,7 +158,7 @@ class OfflineAnalyst:
         say_instructions(writer, View.KQL, runs)
         turn.conversation.offers = ()
         turn.conversation.last = None
-        return turn.checked_answer(writer, composed)
+        return turn.answer(writer, composed)
 
     async def _answer_part(self, turn: Turn) -> Answer:
         if not read_plainly(turn.question):
@@ -223,9 +224,14 @@ class OfflineAnalyst:
             return await carry_out(turn, step.plan)
         writer = turn.writer()
         say_found(writer, step, found)
-        opening = turn.checked_answer(writer, Composed())
         answer = await self._from_the_workspace(turn, read_question(question, turn.now))
-        return replace(answer, text=f"{opening.text}\n{answer.text}", evidence=(*opening.evidence, *answer.evidence))
+        opening = f"{writer.text}\n"
+        return replace(
+            answer,
+            text=opening + answer.text,
+            evidence=(*writer.evidence, *answer.evidence),
+            sentences=(*writer.sentences(), *(each.moved(len(opening)) for each in answer.sentences)),
+        )
 
     def _resolve(self, turn: Turn) -> WorkspaceWords:
         """The question with ids in the place of its references, and the workspace that it names; a picked option or
@@ -253,9 +259,10 @@ class OfflineAnalyst:
         names = [str(row.get("name")) for row in run.rows]
         if names and said.name not in (*names, ALL_WORKSPACES):
             turn.conversation.go_to(turn.conversation.requested_workspace)
-            known = ", ".join(map(plain, names))
-            text = f"There is no workspace {plain(said.name)}; there are: {known}."
-            return turn.plain_answer(Outcome.CLARIFICATION, text)
+            writer = turn.writer()
+            known = [writer.number(run, f"/rows/{place}/name") for place in range(len(names))]
+            writer.say_none([run], "There is no workspace {}; there are: {}.", Echo(said.name, word=True), known)
+            return turn.answer(writer, Composed(outcome=Outcome.CLARIFICATION))
         where = "every workspace" if said.name == ALL_WORKSPACES else f"the workspace {plain(said.name)}"
         return turn.plain_answer(Outcome.ANSWERED, f"Questions go to {where} from here on.")
 
@@ -297,4 +304,4 @@ class OfflineAnalyst:
         except MISSHAPEN:
             return turn.misshapen_answer(runs)
         turn.conversation.offers = ()
-        return turn.checked_answer(writer, composed)
+        return turn.answer(writer, composed)

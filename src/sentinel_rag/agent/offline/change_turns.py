@@ -183,4 +183,4 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
         return turn.misshapen_answer([run])
     if composed.outcome is Outcome.ANSWERED and call.tool == "update_incident":
         say_instructions(writer, View.INCIDENT, [run])
-    return turn.checked_answer(writer, composed)
+    return turn.answer(writer, composed)

@@ -37,7 +37,7 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     say_remarks(writer, plan, runs)
     if composed.outcome is Outcome.NO_DATA and not plan.without:
         composed = await _near_names(turn, writer, plan, runs) or composed
-    answer = turn.checked_answer(writer, composed)
+    answer = turn.answer(writer, composed)
     _remember(turn, plan, composed, answer)
     return answer
 
@@ -118,7 +118,11 @@ async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequen
     if not offers:
         return None
     writer.lines.clear()
-    writer.say("Nothing names {}. There are names like it; which one do you mean? Answer with [n].", Echo(sought.value))
+    writer.say_none(
+        runs,
+        "Nothing names {}. There are names like it; which one do you mean? Answer with [n].",
+        Echo(sought.value),
+    )
     say_numbered(writer, offers)
     return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 

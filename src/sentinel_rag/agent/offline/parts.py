@@ -31,9 +31,14 @@ def parts_of(question: str) -> tuple[str, ...]:
 def joined(answers: Sequence[Answer]) -> Answer:
     """One answer from those to the parts. It is answered if a part is; else it ends as its first part did."""
     outcomes = [answer.outcome for answer in answers]
+    text, sentences = "", []
+    for answer in answers:
+        text = f"{text}\n\n" if text else ""
+        sentences += [sentence.moved(len(text)) for sentence in answer.sentences]
+        text += answer.text
     return Answer(
         outcome=Outcome.ANSWERED if Outcome.ANSWERED in outcomes else outcomes[0],
-        text="\n\n".join(answer.text for answer in answers),
+        text=text,
         session_id=answers[0].session_id,
         tables=tuple(table for answer in answers for table in answer.tables),
         footnote=tuple(line for answer in answers for line in answer.footnote),
@@ -41,5 +46,6 @@ def joined(answers: Sequence[Answer]) -> Answer:
         tools=tuple(tool for answer in answers for tool in answer.tools),
         evidence=tuple(piece for answer in answers for piece in answer.evidence),
         results=tuple(result for answer in answers for result in answer.results),
+        sentences=tuple(sentences),
         duration_ms=sum(answer.duration_ms for answer in answers),
     )

@@ -14,7 +14,6 @@ from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.footnote import footnote
-from sentinel_rag.agent.grounding import KnownAtoms, broken_evidence, checked_lines, checked_table
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import PlannedCall
@@ -94,24 +93,35 @@ class Turn:
             arguments.setdefault("timezone", self.zone.key)
         return arguments
 
-    def checked_answer(self, writer: AnswerWriter, composed: Composed) -> Answer:
-        """The answer, without what its results do not hold."""
-        said = self.question if self.resolution is None else f"{self.question}\n{self.resolution.text}"
-        known = KnownAtoms(self.runs, said, self.zone, writer.tallies)
-        lines = checked_lines(writer.lines, known)
-        tables = tuple(checked_table(table, known) for table in writer.tables)
-        evidence = [piece for line in lines for piece in line.evidence] + writer.table_evidence
-        broken = broken_evidence(evidence, self.runs)
-        answer = self._answer(composed.outcome, "\n".join(line.text for line in lines), composed.suggestions)
-        return replace(answer, tables=tables, evidence=tuple(piece for piece in evidence if piece not in broken))
+    def answer(self, writer: AnswerWriter, composed: Composed) -> Answer:
+        """What was written, with the places that it rests on."""
+        return Answer(
+            outcome=composed.outcome,
+            text=writer.text,
+            session_id=self.session_id,
+            tables=tuple(writer.tables),
+            footnote=self._footnote(),
+            suggestions=tuple(composed.suggestions),
+            tools=tuple(run.trace() for run in self.runs),
+            results=tuple(
+                kept_form(run, writes=run.call.tool_name not in READING_TOOLS, read_at=self.now.moment)
+                for run in self.runs
+            ),
+            evidence=writer.evidence,
+            sentences=writer.sentences(),
+            duration_ms=round((time.monotonic() - self.started) * 1e3, 3),
+        )
 
     def plain_answer(
         self, outcome: Outcome, text: str, suggestions: Sequence[str] = (), *, numbered: bool = False
     ) -> Answer:
         """Fixed text; `numbered` puts the suggestions below it as [1], [2], ..."""
-        if numbered and suggestions:
-            text += "\n" + "\n".join(f"[{place}] {plain(option)}" for place, option in enumerate(suggestions, start=1))
-        return self._answer(outcome, text, () if numbered else suggestions)
+        writer = self.writer()
+        for line in text.split("\n"):
+            writer.fixed(line)
+        for place, option in enumerate(suggestions if numbered else (), start=1):
+            writer.fixed(f"[{place}] {plain(option)}")
+        return self.answer(writer, Composed(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
 
     def asked_back(self, sentence: str, options: Sequence[str] = (), pending: str = "") -> Answer:
         """A question back. `options` are whole questions that can be picked by their numbers; a value alone completes
@@ -125,8 +135,7 @@ class Turn:
     def failed_answer(self, runs: Sequence[ToolRun]) -> Answer:
         """Why none of the calls gave an answer."""
         writer = self.writer()
-        outcome = say_failures(writer, runs, some_worked=False)
-        return self._answer(outcome, "\n".join(line.text for line in writer.lines), ())
+        return self.answer(writer, Composed(outcome=say_failures(writer, runs, some_worked=False)))
 
     def misshapen_answer(self, runs: Sequence[ToolRun]) -> Answer:
         """The results do not have the agreed shape, so nothing can be told of them."""
@@ -136,21 +145,6 @@ class Turn:
         references = "" if self.resolution is None else self.resolution.footnote
         calls = footnote(self.runs, now=self.now.moment, zone=self.zone)
         return (references, *calls) if references else calls
-
-    def _answer(self, outcome: Outcome, text: str, suggestions: Sequence[str]) -> Answer:
-        return Answer(
-            outcome=outcome,
-            text=text,
-            session_id=self.session_id,
-            footnote=self._footnote(),
-            suggestions=tuple(suggestions),
-            tools=tuple(run.trace() for run in self.runs),
-            results=tuple(
-                kept_form(run, writes=run.call.tool_name not in READING_TOOLS, read_at=self.now.moment)
-                for run in self.runs
-            ),
-            duration_ms=round((time.monotonic() - self.started) * 1e3, 3),
-        )
 
 
 def _misshapen(run: ToolRun) -> ToolRun:

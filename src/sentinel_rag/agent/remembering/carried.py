@@ -1,20 +1,18 @@
-"""What is carried over a /clear: lines of answers that their evidence supported, each with its source and its time.
+"""What is carried over a /clear: sentences whose values were found, each with its source and its time.
 
-Pure, and bounded in every direction. Only what grounding left with evidence gets in, so a sentence that nothing
-supported cannot become a fact by being carried. A value that could steer a reader is shown once and not carried: what
-is lost that way can be asked for again.
+Pure, and bounded in every direction. A sentence that nothing supported cannot become a fact by being carried. A value
+that could steer a reader is shown once and not carried: what is lost that way can be asked for again.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.grounding import REMOVED, REPAIRED, UNCHECKED_CELL
 from sentinel_rag.agent.instruction_text import may_instruct
 from sentinel_rag.contracts.conversations import CarriedFact
-from sentinel_rag.contracts.evidence import Answer, Evidence, Table
+from sentinel_rag.contracts.evidence import Answer, Evidence, SentenceState, Table
 
 MAX_FACTS = 40
 MAX_OF_AN_ANSWER = 10
@@ -27,7 +25,6 @@ _SUBJECT = re.compile(r"(?:Incident|Alert|Host|Account|IP|Table|Template)\s+[^\s
 """The name with which an answer about one thing opens."""
 _NAMING = ("Incident", "Host", "Account", "Name")
 """Columns that say what a row is about."""
-_LEFT_OUT = re.compile(rf"{re.escape(REMOVED.partition(',')[0])}, because [^.]*\.")
 _NAMELESS = "-"
 """Stands for an opening line whose subject cannot be carried, nor anything that speaks of it."""
 
@@ -49,9 +46,8 @@ def _of_lines(answer: Answer, at: str) -> list[CarriedFact]:
     facts: list[CarriedFact] = []
     opening = ""
     follows = False
-    for line in map(_unmarked, answer.text.splitlines()):
-        pieces = [piece for piece in answer.evidence if piece.text.strip() and piece.text in line]
-        if not pieces or line.startswith(_NOT_CARRIED) or line.endswith("?") or UNCHECKED_CELL in line:
+    for line, pieces in _found_in(answer):
+        if not pieces or line.startswith(_NOT_CARRIED) or line.endswith("?"):
             continue
         item = _ITEM.match(line)
         safe = not may_instruct(line) and not any(_steers(piece) for piece in pieces)
@@ -78,6 +74,27 @@ def _of_lines(answer: Answer, at: str) -> list[CarriedFact]:
     return facts
 
 
+def _found_in(answer: Answer) -> Iterator[tuple[str, list[Evidence]]]:
+    """The sentences whose values were found, each with the places of these; the lines of an answer that has no
+    sentences, with its evidence that stands in them."""
+    if not answer.sentences:
+        for line in answer.text.splitlines():
+            yield line.strip(), [piece for piece in answer.evidence if piece.text.strip() and piece.text in line]
+    for sentence in answer.sentences:
+        if sentence.state is SentenceState.VALUES_FOUND:
+            tools = {citation.call_id: citation.tool for citation in sentence.citations}
+            yield (
+                sentence.text.strip(),
+                [
+                    Evidence(
+                        answer.text[mark.start : mark.end], mark.call_id, tools[mark.call_id], mark.pointer, mark.value
+                    )
+                    for mark in sentence.marks
+                    if mark.found and mark.call_id in tools
+                ],
+            )
+
+
 def _continued(fact: CarriedFact, line: str, pieces: Sequence[Evidence]) -> CarriedFact | None:
     """The last fact with a further line of the same source behind it; None where that would be too long."""
     text = f"{fact.text} {line}"
@@ -98,11 +115,6 @@ def _fact(text: str, pieces: Sequence[Evidence], at: str) -> CarriedFact:
     # The longest piece says most about where the line came from: "38" may stand in many places, a title in one.
     source = max(pieces, key=lambda piece: len(piece.text))
     return CarriedFact(_shortened(text, MAX_CHARACTERS), at, source.tool, source.call_id, source.pointer)
-
-
-def _unmarked(line: str) -> str:
-    """The line without what the check of the answer says about itself: what it put right is right."""
-    return re.sub(r"\s{2,}", " ", _LEFT_OUT.sub(" ", line).replace(f" {REPAIRED}", "")).strip()
 
 
 def _steers(piece: Evidence) -> bool:

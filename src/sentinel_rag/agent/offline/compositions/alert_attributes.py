@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
 from sentinel_rag.agent.offline.alert_walk import asks_for_several, choose
@@ -55,7 +55,8 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
             listed = say_of_other_alerts(writer, ranked, details, attribute)
         if listed:
             if label != plan.aspects[0]:
-                missing = Line(f"The results hold no {plan.aspects[0]} for that. What they do hold:", fixed=True)
+                sentence = "The results hold no {} for that. What they do hold:"
+                missing = writer.line(sentence, Fact(plan.aspects[0]), cited=[(run, "") for run in runs])
                 writer.lines.insert(before, missing)
             break
     if not listed:

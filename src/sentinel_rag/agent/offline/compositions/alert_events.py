@@ -21,7 +21,7 @@ _WHY_NOT = {
 def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     """What stands behind one alert."""
     if not run.at("/summary/alert_id"):
-        writer.fixed("There is no such alert in this workspace.")
+        writer.say_none([run], "There is no such alert in this workspace.")
         scope.say_partial(writer, run)
         return Composed(outcome=Outcome.NO_DATA, suggestions=("Show the newest alerts",))
     number = run.at("/summary/incident_number")

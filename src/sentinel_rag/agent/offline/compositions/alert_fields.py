@@ -31,7 +31,7 @@ def say_fields(writer: AnswerWriter, run: ToolRun, fields: Sequence[str]) -> Non
             if value not in (None, "", [], {}):
                 seen.setdefault(plain(str(value)), place)
         if not seen:
-            writer.fixed(f"{label}: none recorded in these alerts.")
+            writer.say_none([run], f"{label}: none recorded in these alerts.")
         for place in list(seen.values())[:MOST_TEXTS]:
             writer.say(
                 f"{label} (alert {{}}): {{}}",

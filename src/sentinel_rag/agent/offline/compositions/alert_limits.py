@@ -31,7 +31,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     if not places:
         writer.say(f"None of the {{}} {those} has {words} {{}} {noun}.", total, *parts, Echo(number, word=True))
     else:
-        found = writer.tally(run, [f"/rows/{place}/alert_count" for place in places])
+        found = writer.tally([(run, f"/rows/{place}/alert_count") for place in places])
         verb = "has" if found.text == "1" else "have"
         writer.say(f"{{}} of {{}} {those} {verb} {words} {{}} {noun}.", found, total, *parts, Echo(number, word=True))
     if len(run.rows) < int(total.text):

@@ -75,7 +75,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
 def _ask_which(writer: AnswerWriter, run: ToolRun, names: tuple[str, ...]) -> Composed:
     places = [next(place for place, row in enumerate(run.rows) if name_of(row) == name) for name in names[:MOST_NAMES]]
     if not places:
-        writer.fixed("No alert of the incident is called so. Ask for its alerts to see their names.")
+        writer.say_none([run], "No alert of the incident is called so. Ask for its alerts to see their names.")
         return Composed(outcome=Outcome.NO_DATA)
     writer.say(
         "Several alerts of the incident are called so; which one do you mean: {}?",
@@ -85,7 +85,7 @@ def _ask_which(writer: AnswerWriter, run: ToolRun, names: tuple[str, ...]) -> Co
 
 
 def _count(writer: AnswerWriter, run: ToolRun, places: list[int]) -> Fact:
-    return writer.tally(run, [f"/rows/{place}/name" for place in places])
+    return writer.tally([(run, f"/rows/{place}/name") for place in places])
 
 
 def _began(run: ToolRun, place: int) -> datetime:

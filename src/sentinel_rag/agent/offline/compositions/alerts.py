@@ -123,7 +123,9 @@ def compose_one(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         )
         scope.say_partial(writer, run)
         return Composed(incident=str(row.get("number")))
-    writer.fixed("No incident holds an alert with that id. The alert may have no incident, or its id may be mistyped.")
+    writer.say_none(
+        [run], "No incident holds an alert with that id. The alert may have no incident, or its id may be mistyped."
+    )
     scope.say_partial(writer, run)
     return Composed(outcome=Outcome.NO_DATA, suggestions=("Show the newest alerts",))
 
@@ -152,7 +154,7 @@ def _say_alert(
         attribute = next(known for known in ATTRIBUTES if known.label == asked.partition(":")[2])
         if say_values(writer, run, at, attribute, ()):
             return composed
-        writer.fixed(f"That alert names no {attribute.label}. Here is what it does hold:")
+        writer.say_compared([(run, at)], "That alert names no {}. Here is what it does hold:", Fact(attribute.label))
     writer.say(
         "{}: severity {}, status {}, at {}.",
         writer.name(run, f"{at}/name"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
@@ -19,7 +19,7 @@ MAX_COLUMNS = 8
 def compose_tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     """Tables with row counts and age."""
     if not run.rows:
-        writer.fixed(f"No table holds rows yet. {scope.HOW_TO_FILL}")
+        writer.say_none([run], f"No table holds rows yet. {scope.HOW_TO_FILL}")
         return Composed(outcome=Outcome.NO_DATA)
     writer.say("{} tables hold rows.", scope.total_of(writer, run))
     scope.say_partial(writer, run)
@@ -56,7 +56,7 @@ def compose_workspaces(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Compos
 def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     """Templates with parameters."""
     if not run.rows:
-        writer.fixed("There are no KQL templates.")
+        writer.say_none([run], "There are no KQL templates.")
         return Composed(outcome=Outcome.NO_DATA)
     writer.say("{} KQL templates can be run. Ask in words, or name one.", scope.total_of(writer, run))
     rows = []
@@ -66,7 +66,7 @@ def compose_templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Compose
             writer.cell(run, f"/rows/{place}/parameters/{index}/name")
             for index in range(len(parameters) if isinstance(parameters, list | tuple) else 0)
         ]
-        joined = Fact(", ".join(fact.text for fact in names) or "-", names[0].evidence if names else None)
+        joined = phrase("{}", names) if names else Fact(EMPTY_CELL)
         rows.append(
             [writer.cell(run, f"/rows/{place}/name"), joined, writer.cell(run, f"/rows/{place}/description", limit=160)]
         )

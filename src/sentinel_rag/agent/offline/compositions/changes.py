@@ -10,6 +10,7 @@ from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.compositions.unsuccessful import LONGEST_ARGUMENT, waits_for_approval, why_refused
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
@@ -103,35 +104,33 @@ def _say_comment(writer: AnswerWriter, run: ToolRun) -> None:
 
 
 def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, seen: str, earlier: str) -> Composed:
-    approval_id, session_id = denied.approval_id, run.call.session_id
+    approval_id = denied.approval_id
     if approval_id is not None:
-        short = plain(approval_id)
-        writer.fixed("Nothing was changed yet: a person has to approve exactly this call.")
+        then = (
+            "When it is approved, say: do it now. (From another shell: "
+            f'`sentinel ask --session {plain(run.call.session_id)} "do it now"`.)'
+        )
+        for sentence in waits_for_approval(run, approval_id, then):
+            writer.fixed(sentence)
         if earlier and earlier != approval_id:
             writer.fixed(
                 f"Approval {plain(earlier)} does not cover it any more: it has ended, or something was read or said "
                 "since that the call is judged by. Approve the new one before anything else is asked here."
             )
         writer.fixed(seen)
-        _say_call(writer, run)
-        writer.fixed(
-            f"It waits as approval {short}. Whoever decides looks at it with `sentinel approvals show {short}` and "
-            f"says `sentinel approvals approve {short}` or `deny`."
-        )
-        writer.fixed(
-            "When it is approved, say: do it now. (From another shell: "
-            f'`sentinel ask --session {plain(session_id)} "do it now"`.) The approval is for these arguments, once.'
-        )
+        _say_call(writer, run, LONGEST_ARGUMENT)
         return Composed(outcome=Outcome.DENIED)
-    rule = "no rule allows this call" if denied.rule_id is None else f"rule {plain(denied.rule_id)}"
-    writer.fixed(f"Nothing was changed: {plain(denied.detail).rstrip('.')} ({rule}).")
+    why, step = why_refused(denied)
+    writer.fixed(f"Nothing was changed: {why}.")
     if denied.note:
         writer.fixed(plain(denied.note))
     _say_call(writer, run)
     if denied.reason is Reason.SINK_LABEL:
         writer.fixed("What was read in this session may not go into the incident: ask for the change in a new session.")
-    else:
+    elif denied.reason in (Reason.NO_RULE_MATCHED, Reason.RULE_DENIES, Reason.APPROVAL_REQUIRED):
         writer.fixed("Ask whoever keeps the policy, or make the change in the portal.")
+    else:
+        writer.fixed(step)
     return Composed(outcome=Outcome.DENIED)
 
 
@@ -164,11 +163,13 @@ def _say_failed(writer: AnswerWriter, run: ToolRun, failed: Failed) -> Composed:
     return Composed(outcome=Outcome.TOOL_FAILED)
 
 
-def _say_call(writer: AnswerWriter, run: ToolRun) -> None:
-    """The tool and every argument, each on a line of its own."""
+def _say_call(writer: AnswerWriter, run: ToolRun, told: int = 0) -> None:
+    """The tool and every argument, each on a line of its own; nothing where none is longer than what is `told`."""
+    arguments = {name: str(value) for name, value in run.call.arguments.items()}
+    if all(len(text) <= told for text in arguments.values()):
+        return
     writer.fixed(f"The call: {run.call.tool_name}")
-    for name, value in run.call.arguments.items():
-        text = str(value)
+    for name, text in arguments.items():
         writer.say("- " + name + ": {}", Echo(text[:LONGEST_SHOWN]))
         if len(text) > LONGEST_SHOWN:
             writer.fixed(f"  (its beginning; {len(text)} characters in all)")

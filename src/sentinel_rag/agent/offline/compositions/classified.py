@@ -29,7 +29,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     those = f"incidents ({template})" if template else "incidents"
     total, classification = scope.total_of(writer, first), Echo(wanted, word=True)
     if found:
-        count = writer.tally_all([(run, f"/rows/{place}/classification") for run, place in found])
+        count = writer.tally([(run, f"/rows/{place}/classification") for run, place in found])
         verb = "is" if count.text == "1" else "are"
         writer.say(f"{{}} of {{}} {those} {verb} classified as {{}}.", count, total, *echoes, classification)
     else:
@@ -43,7 +43,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     limit = plan.reading.limit or (MAX_LIMIT if plan.reading.everything else DEFAULT_LIMIT)
     shown = found[:limit]
     if len(shown) < len(found):
-        writer.say("Rows shown: {}.", writer.tally_all([(run, f"/rows/{place}") for run, place in shown]))
+        writer.say("Rows shown: {}.", writer.tally([(run, f"/rows/{place}") for run, place in shown]))
     items: list[ListItem] = []
     for run in {run.call.call_id: run for run, _ in shown}.values():
         places = [place for each, place in shown if each is run]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, IDENTITIES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
@@ -49,7 +49,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         for attribute in wanted[:1]:
             found, own = values_in(writer, run, attribute, name)
             if not found:
-                writer.say("The alerts that name {} hold no {} of it.", Echo(name), Fact(attribute.label))
+                writer.say_none([run], "The alerts that name {} hold no {} of it.", Echo(name), Fact(attribute.label))
                 continue
             _say_found(writer, run, attribute, Echo(name), found, own=own)
             items += tuple(alert_item(run.rows[place]) for place in found[0].pointers)[:1]
@@ -110,22 +110,22 @@ def _say_found(
     link = "of" if own else "in the alerts that name"
     if len(found) == 1:
         value = found[0]
-        count = writer.tally(run, list(value.pointers.values()))
+        count = writer.tally([(run, at) for at in value.pointers.values()])
         noun = "alert" if count.text == "1" else "alerts"
         writer.say(f"{{}} {link} {{}}: {{}} (in {{}} {noun}).", headed, name, value.fact, count)
         return
-    distinct = writer.tally(run, [next(iter(each.pointers.values())) for each in found])
+    distinct = writer.tally([(run, next(iter(each.pointers.values()))) for each in found])
     if len(found) <= IN_SENTENCE:
         facts = []
         for each in found:
-            count = writer.tally(run, list(each.pointers.values()))
+            count = writer.tally([(run, at) for at in each.pointers.values()])
             noun = "alert" if count.text == "1" else "alerts"
-            facts.append(Fact(f"{each.fact.text} (in {count.text} {noun})", each.fact.evidence))
+            facts.append(phrase(f"{{}} (in {{}} {noun})", each.fact, count))
         writer.say(f"{{}} {link} {{}}, {{}} distinct: {{}}.", headed, name, distinct, facts)
         return
     writer.say(f"{{}} {link} {{}}: {{}} distinct, in the table below.", headed, name, distinct)
     rows = [
-        [writer.cell(run, next(iter(places)), limit=600), writer.tally(run, places)]
+        [writer.cell(run, next(iter(places)), limit=600), writer.tally([(run, at) for at in places])]
         for places in (list(each.pointers.values()) for each in found[:MOST_VALUES])
     ]
     writer.table("", (_headed(attribute), "Alerts"), rows)

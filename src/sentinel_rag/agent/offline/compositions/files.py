@@ -9,7 +9,7 @@ from sentinel_rag.agent.offline.compositions.web_pages import STEERING
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Outcome, Table
+from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.file_tools import BUNDLED_SAMPLE
 
 MOST_LINES = 60
@@ -27,10 +27,9 @@ def compose_file(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     changed = writer.time(run, "/modified")
     writer.say("The file {} ({} bytes, changed {}) says:", path, writer.number(run, "/size_bytes"), changed)
     lines = content.splitlines()
-    # The text is one value with one pointer: evidence on each line would repeat the whole of it for each. The cells
-    # are checked against it all the same.
-    shown = tuple((plain(line, limit=LINE_CHARACTERS),) for line in lines[:MOST_LINES])
-    writer.tables.append(Table(("text",), shown, plain(path.text.strip("`"))))
+    # The text is one value with one pointer: evidence on each line would repeat the whole of it for each.
+    shown = [[Fact(plain(line, limit=LINE_CHARACTERS))] for line in lines[:MOST_LINES]]
+    writer.table(plain(path.text.strip("`")), ("text",), shown)
     if len(lines) > MOST_LINES or run.at("/next_offset") is not None:
         writer.fixed("Only its beginning is shown here.")
     if run.at("/source") == BUNDLED_SAMPLE:
@@ -46,7 +45,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     count = len(entries) if isinstance(entries, list | tuple) else 0
     asked = Echo(str(run.call.arguments.get("directory", "")))
     if count == 0:
-        writer.say("There is nothing in {}.", asked)
+        writer.say_none([run], "There is nothing in {}.", asked)
         return Composed(outcome=Outcome.NO_DATA)
     total: Fact = writer.number(run, "/total")
     writer.say("{} entries in {}.", total, asked)

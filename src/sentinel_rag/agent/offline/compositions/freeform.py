@@ -16,7 +16,7 @@ def compose(writer: AnswerWriter, run: ToolRun) -> Composed:
     if not run.worked:
         return _unsuccessful(writer, run)
     if scope.is_empty(run):
-        writer.fixed("The query ran and found no row.")
+        writer.say_none([run], "The query ran and found no row.")
         _say_scope(writer, run)
         return Composed(outcome=Outcome.NO_DATA)
     known = run.at("/coverage/rows_total") is not None

@@ -40,7 +40,9 @@ def compose_analysis(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed
         elif latest in ("LateralMovement", "Collection", "CommandAndControl", "CredentialAccess"):
             writer.fixed("The last of these tactics means that the attacker may hold more than the first machine.")
     else:
-        writer.fixed("No tactics are recorded, so the stage of the attack cannot be told from the alerts.")
+        writer.say_compared(
+            [(run, "/rows/0")], "No tactics are recorded, so the stage of the attack cannot be told from the alerts."
+        )
     entities = run.at("/rows/0/entities")
     shared: list[tuple[int, str]] = []
     for kind, members in entities.items() if isinstance(entities, Mapping) else ():
@@ -57,7 +59,7 @@ def compose_analysis(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed
             [[writer.cell(run, f"{at}/alerts"), writer.cell(run, f"{at}/name", limit=200)] for _, at in shared[:10]],
         )
     else:
-        writer.fixed("No entity is shared by several of its alerts; they may be separate events.")
+        writer.say_compared([(run, "")], "No entity is shared by several of its alerts; they may be separate events.")
     scope.say_partial(writer, run)
     return Composed(incident=str(run.rows[0].get("number")))
 

@@ -93,6 +93,7 @@ def _comparisons_with(ambiguous: ToolRun, runs: Sequence[ToolRun]) -> tuple[List
 
 def _say_fields(writer: AnswerWriter, found: Sequence[ToolRun]) -> None:
     rows: list[list[Fact]] = []
+    rows_of_all = [(run, "/rows/0") for run in found]
     same: list[str] = []
     different: list[str] = []
     for label, show in _FIELDS:
@@ -104,9 +105,9 @@ def _say_fields(writer: AnswerWriter, found: Sequence[ToolRun]) -> None:
     for kind in sorted({str(kind) for run in found for kind in _kinds(run)}):
         rows.append([Fact(f"Entities: {kind}"), *(_entity_count(writer, run, kind) for run in found)])
     if different:
-        writer.fixed(f"They differ in {', '.join(different)}.")
+        writer.say_compared(rows_of_all, f"They differ in {', '.join(different)}.")
     if same:
-        writer.fixed(f"The same in {'both' if len(found) == 2 else 'all'}: {', '.join(same)}.")
+        writer.say_compared(rows_of_all, f"The same in {'both' if len(found) == 2 else 'all'}: {', '.join(same)}.")
     writer.table("Side by side", ("Field", *_headings(found)), rows)
 
 
@@ -142,10 +143,11 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
     among = "both" if len(found) == 2 else "at least two of them"
     if not shared:
         of = f" of the kind {', '.join(kinds)}" if kinds else ""
-        writer.fixed(f"No entity{of} is named by alerts of both." if len(found) == 2 else f"They share no entity{of}.")
+        none = f"No entity{of} is named by alerts of both." if len(found) == 2 else f"They share no entity{of}."
+        writer.say_none(found, none)
     else:
         firsts = [(by_id[next(iter(pointers))], f"{next(iter(pointers.values()))}/name") for _, pointers in shared]
-        count = writer.tally_all(firsts)
+        count = writer.tally(firsts)
         writer.say(f"Entities that {among} share: {{}}.", count)
         rows = []
         for (run, name), (kind, pointers) in zip(firsts[:MOST_SHARED], shared, strict=False):
@@ -159,7 +161,7 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
         columns = ("Kind", "Entity", *(f"Alerts of {run.rows[0].get('number')}" for run in found))
         writer.table("Shared entities", columns, rows)
         if len(shared) > MOST_SHARED:
-            writer.say("Shown in the table: {}.", writer.tally_all(firsts[:MOST_SHARED]))
+            writer.say("Shown in the table: {}.", writer.tally(firsts[:MOST_SHARED]))
     _say_shared_names(writer, found)
     if any(_is_cut(run) for run in found):
         writer.fixed("Not every entity of these incidents came with the answer, so they may share more.")

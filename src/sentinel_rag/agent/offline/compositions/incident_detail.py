@@ -69,13 +69,14 @@ def _chosen_by_title(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed
 
 
 def _not_found(writer: AnswerWriter, run: ToolRun) -> Composed:
-    writer.say(
+    writer.say_none(
+        [run],
         "No incident matches {}: I looked for it as a Sentinel number, a Defender id, a GUID, an alert id and a URL.",
         Echo(str(run.call.arguments["incident"])),
     )
     scope.say_partial(writer, run)
     if run.at("/coverage/table_rows") == 0:
-        writer.fixed("The workspace holds no incident at all: nothing was collected or imported yet.")
+        writer.say_none([run], "The workspace holds no incident at all: nothing was collected or imported yet.")
         scope.say_how_to_fill(writer)
         return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
     return Composed(outcome=Outcome.NO_DATA, suggestions=("List the incidents, newest first",))

@@ -40,7 +40,7 @@ def say_entities(writer: AnswerWriter, run: ToolRun, kind: str, *, limit: int, s
     label = _LABELS.get(kind, kind)
     if not isinstance(entities, list | tuple) or not entities:
         if say_none:
-            writer.fixed(f"{label}: none recorded.")
+            writer.say_compared([(run, "/rows/0")], f"{label}: none recorded.")
         return
     facts = []
     for place in range(min(len(entities), limit)):

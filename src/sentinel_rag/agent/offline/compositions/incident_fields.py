@@ -26,7 +26,7 @@ def say_identity(writer: AnswerWriter, plan: Plan, run: ToolRun) -> None:
     asked = str(run.call.arguments["incident"]).lstrip("#")
     if "ids" in plan.aspects or (matched and matched != "incident_number"):
         fact = writer.number(run, "/summary/matched_by")
-        meaning = Fact(_MATCHED.get(matched, fact.text), fact.evidence)
+        meaning = fact.shown_as(_MATCHED.get(matched, fact.text))
         if "ids" in plan.aspects and matched == "incident_number":
             writer.say("{} is {}.", Echo(asked), meaning)
         else:
@@ -57,7 +57,7 @@ def _say_owner(writer: AnswerWriter, run: ToolRun) -> None:
     if run.at("/rows/0/owner"):
         writer.say("Owner: {}.", writer.name(run, "/rows/0/owner"))
     else:
-        writer.fixed("It has no owner.")
+        writer.say_compared([(run, "/rows/0")], "It has no owner.")
 
 
 def _say_status(writer: AnswerWriter, run: ToolRun) -> None:
@@ -98,7 +98,7 @@ def _say_closed(writer: AnswerWriter, run: ToolRun) -> None:
 def _say_reopened(writer: AnswerWriter, run: ToolRun) -> None:
     """Reopened, if it carries a closing time and is open; otherwise its newest version does not tell."""
     if run.at("/rows/0/closed_time") and run.at("/rows/0/status") != "Closed":
-        writer.fixed("It was reopened.")
+        writer.say_compared([(run, "/rows/0")], "It was reopened.")
         _say_closed(writer, run)
     else:
         writer.fixed(
@@ -113,7 +113,7 @@ def _say_list(label: str, name: str) -> Callable[[AnswerWriter, ToolRun], None]:
         if facts:
             writer.say(f"{label}: {{}}.", facts)
         else:
-            writer.fixed(f"{label}: none recorded.")
+            writer.say_compared([(run, "/rows/0")], f"{label}: none recorded.")
 
     return say
 
@@ -122,7 +122,7 @@ def say_comments(writer: AnswerWriter, run: ToolRun) -> None:
     """The comments as a table."""
     comments = run.at("/rows/0/comments")
     if not isinstance(comments, list | tuple) or not comments:
-        writer.fixed("Nobody has commented on it.")
+        writer.say_compared([(run, "/rows/0")], "Nobody has commented on it.")
         return
     rows = [
         [
@@ -140,7 +140,7 @@ def say_bookmarks(writer: AnswerWriter, run: ToolRun) -> None:
     """The bookmarks of hunters as a table."""
     bookmarks = run.at("/rows/0/bookmarks")
     if not isinstance(bookmarks, list | tuple) or not bookmarks:
-        writer.fixed("It shows no bookmarks.")
+        writer.say_compared([(run, "/rows/0")], "It shows no bookmarks.")
         return
     rows = [
         [
@@ -159,7 +159,7 @@ def say_bookmarks(writer: AnswerWriter, run: ToolRun) -> None:
 def _say_timeline(writer: AnswerWriter, run: ToolRun) -> None:
     events = run.at("/rows/0/timeline")
     if not isinstance(events, list | tuple) or not events:
-        writer.fixed("No timeline is recorded.")
+        writer.say_compared([(run, "/rows/0")], "No timeline is recorded.")
         return
     rows = [
         [
@@ -254,11 +254,11 @@ def say_ending(writer: AnswerWriter, run: ToolRun) -> None:
     if run.at("/rows/0/classification"):
         _say_classification(writer, run)
     elif closed:
-        writer.fixed("No reason for closing is recorded: it has no classification.")
+        writer.say_compared([(run, "/rows/0")], "No reason for closing is recorded: it has no classification.")
     if run.at("/rows/0/classification_comment"):
         writer.say("Closing comment: {}", writer.words(run, "/rows/0/classification_comment"))
     elif closed:
-        writer.fixed("No closing comment was written.")
+        writer.say_compared([(run, "/rows/0")], "No closing comment was written.")
     say_comments(writer, run)
 
 
@@ -283,7 +283,7 @@ def _say_products(writer: AnswerWriter, run: ToolRun) -> None:
 
 def _say_custom_details(writer: AnswerWriter, run: ToolRun) -> None:
     if not custom_details.say(writer, run, "/rows/0/custom_details"):
-        writer.fixed("No custom details are recorded with its alerts.")
+        writer.say_compared([(run, "/rows/0")], "No custom details are recorded with its alerts.")
     else:
         writer.fixed("Its custom details, over all its alerts, are told here as the analytic rules wrote them.")
 

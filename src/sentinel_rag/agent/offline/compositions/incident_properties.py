@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
+from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact, phrase
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
 from sentinel_rag.agent.offline.attributes import escape, values_of
 from sentinel_rag.agent.row_text import plain
@@ -47,13 +47,12 @@ def say_property(writer: AnswerWriter, run: ToolRun, label: str) -> None:
                 writer.count(run, base),
             )
     if not found:
-        writer.fixed(f"{headed}: none recorded.")
+        writer.say_compared([(run, "/rows/0")], "{}: none recorded.", Fact(headed))
         return
-    count = writer.tally(run, [pointer for pointer, _, _, _ in found.values()])
+    count = writer.tally([(run, pointer) for pointer, _, _, _ in found.values()])
     if len(found) <= IN_SENTENCE:
         facts = [
-            fact if owner.text == EMPTY_CELL else Fact(f"{fact.text} ({owner.text})", fact.evidence)
-            for _, fact, owner, _ in found.values()
+            fact if owner.text == EMPTY_CELL else phrase("{} ({})", fact, owner) for _, fact, owner, _ in found.values()
         ]
         writer.say("{} ({}): {}.", Fact(headed), count, facts)
         return

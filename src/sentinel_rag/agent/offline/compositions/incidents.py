@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.compositions import scope
@@ -127,7 +127,7 @@ def count_facts(writer: AnswerWriter, run: ToolRun, pointer: str) -> list[Fact]:
     for name, count in counts.items():
         if count:
             fact = writer.number(run, f"{pointer}/{name.replace('~', '~0').replace('/', '~1')}")
-            facts.append(Fact(f"{name} {fact.text}", fact.evidence))
+            facts.append(phrase("{} {}", Fact(name), fact))
     return facts
 
 

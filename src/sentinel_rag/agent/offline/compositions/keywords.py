@@ -56,10 +56,12 @@ def _words(run: ToolRun) -> Echo:
 def _say_nowhere(writer: AnswerWriter, runs: Sequence[ToolRun]) -> Composed:
     words = _words(runs[0])
     if all(run.at("/coverage/table_rows") == 0 for run in runs):
-        writer.fixed("The tables of incidents and alerts hold no rows at all: nothing was collected or imported yet.")
+        writer.say_none(
+            runs, "The tables of incidents and alerts hold no rows at all: nothing was collected or imported yet."
+        )
         scope.say_how_to_fill(writer)
         return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
-    writer.say("No incident has {} in its title and no alert has it in its name.", words)
+    writer.say_none(runs, "No incident has {} in its title and no alert has it in its name.", words)
     scope.say_window(writer, runs[0])
     for run in runs:
         scope.say_partial(writer, run)
@@ -72,7 +74,7 @@ def _say_nowhere(writer: AnswerWriter, runs: Sequence[ToolRun]) -> Composed:
 
 def _say_incidents(writer: AnswerWriter, run: ToolRun) -> tuple[ListItem, ...]:
     if not run.rows:
-        writer.say("No incident has {} in its title.", _words(run))
+        writer.say_none([run], "No incident has {} in its title.", _words(run))
         return ()
     total = scope.total_of(writer, run)
     noun = "incident has" if total.text == "1" else "incidents have"
@@ -86,7 +88,7 @@ def _say_alerts(writer: AnswerWriter, run: ToolRun) -> tuple[ListItem, ...]:
     by_technique = "tactic" in run.call.arguments
     where = "as technique" if by_technique else "in the name"
     if not run.rows:
-        writer.say(f"No alert has {{}} {where}.", _words(run))
+        writer.say_none([run], f"No alert has {{}} {where}.", _words(run))
         return ()
     total = scope.total_of(writer, run)
     noun = "alert has" if total.text == "1" else "alerts have"

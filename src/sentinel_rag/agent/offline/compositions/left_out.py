@@ -35,7 +35,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     of = f"{noun}s ({template})" if template else f"{noun}s"
     total = scope.total_of(writer, everything[0])
     if kept:
-        count = writer.tally_all([(run, f"/rows/{place}/{key}") for run, place in kept])
+        count = writer.tally([(run, f"/rows/{place}/{key}") for run, place in kept])
         writer.say(f"{{}} of {{}} {of} {'is' if count.text == '1' else 'are'} left.", count, total, *echoes)
     else:
         writer.say(f"None of the {{}} {of} is left.", total, *echoes)
@@ -84,7 +84,7 @@ def _listed(writer: AnswerWriter, plan: Plan, kept: Sequence[tuple[ToolRun, int]
     limit = plan.reading.limit or (MAX_LIMIT if plan.reading.everything else DEFAULT_LIMIT)
     shown = list(kept[:limit])
     if len(shown) < len(kept):
-        writer.say("Rows shown: {}.", writer.tally_all([(run, f"/rows/{place}") for run, place in shown]))
+        writer.say("Rows shown: {}.", writer.tally([(run, f"/rows/{place}") for run, place in shown]))
     items = []
     for page in {run.call.call_id: run for run, _ in shown}.values():
         places = [place for run, place in shown if run is page]

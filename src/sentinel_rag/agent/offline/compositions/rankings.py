@@ -157,4 +157,4 @@ def _say_left_out(writer: AnswerWriter, run: ToolRun, asked: Sequence[str]) -> N
         if places:
             writer.say("Left out: {}.", [writer.exact(run, f"/rows/{place}/name") for place in places])
         else:
-            writer.say("No row that came is called {}, so nothing was left out for it.", Echo(each))
+            writer.say_none([run], "No row that came is called {}, so nothing was left out for it.", Echo(each))

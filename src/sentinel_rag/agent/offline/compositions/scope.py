@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, Line
+from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.conversation import AskedCall, Offer
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan, listed
@@ -153,7 +153,7 @@ def say_workspaces(writer: AnswerWriter, run: ToolRun) -> None:
     facts = []
     for name in totals:
         fact = writer.number(run, f"/summary/by_workspace/{name}/rows_total")
-        facts.append(Fact(f"{name} {fact.text if fact.evidence is not None else 'unknown'}", fact.evidence))
+        facts.append(phrase("{} {}", Fact(name), fact if fact.values else Fact("unknown")))
     writer.say("By workspace: {}.", facts)
 
 
@@ -165,7 +165,7 @@ def is_empty(run: ToolRun) -> bool:
 def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> Composed:
     """Nothing matched: says so, with filters and window, whether the table has rows at all, and what to try."""
     template, parts = filters_shown(run)
-    writer.say(f"No {noun} match" + (f" ({template})." if template else "."), *parts)
+    writer.say_none([run], f"No {noun} match" + (f" ({template})." if template else "."), *parts)
     say_workspaces(writer, run)
     say_window(writer, run)
     say_partial(writer, run)
@@ -173,7 +173,8 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
     arguments = dict(run.call.arguments)
     unbounded = {name: value for name, value in arguments.items() if name not in _WINDOW_NAMES}
     if run.at("/coverage/table_rows") == 0:
-        writer.say(
+        writer.say_none(
+            [run],
             "The table behind it ({}) holds no rows at all: nothing was collected or imported yet.",
             _tables(writer, run),
         )
@@ -204,7 +205,7 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
 def say_numbered(writer: AnswerWriter, offers: Sequence[Offer]) -> None:
     """What could be asked instead, numbered."""
     for place, offer in enumerate(offers, start=1):
-        writer.lines.append(Line(f"[{place}] {offer.question}", fixed=True))
+        writer.fixed(f"[{place}] {offer.question}")
 
 
 def _tables(writer: AnswerWriter, run: ToolRun) -> list[Fact]:

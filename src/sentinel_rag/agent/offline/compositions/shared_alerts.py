@@ -22,10 +22,10 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     if len(runs) < len(plan.calls):
         writer.fixed("Not every one of them could be looked up, so nothing can be said about them together.")
     elif places:
-        found = writer.tally(first, [f"/rows/{place}/alert_id" for place in places])
+        found = writer.tally([(first, f"/rows/{place}/alert_id") for place in places])
         writer.say(f"{{}} alert{' names' if len(places) == 1 else 's name'} {names} together.", found, *echoes)
     else:
-        writer.say(f"No alert names {names} together.", *echoes)
+        writer.say_compared([(run, "") for run in runs], f"No alert names {names} together.", *echoes)
     for run in runs:
         writer.say("Alerts that name {}: {}.", Echo(str(run.call.arguments["entity"])), scope.total_of(writer, run))
     if any(len(run.rows) < int(scope.total_of(writer, run).text) for run in runs):

@@ -5,14 +5,14 @@ What singles it out is said in the second sentence, so that a reader can judge i
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, part_of
 from sentinel_rag.agent.offline.alert_walk.choice import Choice, Reason
 from sentinel_rag.agent.offline.alert_walk.pool import Alert
 from sentinel_rag.agent.offline.alert_walk.values import Value
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.row_text import code
-from sentinel_rag.contracts.evidence import Evidence, Outcome
+from sentinel_rag.contracts.evidence import Outcome
 
 MOST_CHOICES = 8
 _WHY = {
@@ -93,6 +93,4 @@ def _say_place(writer: AnswerWriter, alert: Alert) -> None:
 
 def _fact(value: Value) -> Fact:
     """The value as a code span, which may be the last part of what stands in the result."""
-    run = value.alert.run
-    text = code(value.text, limit=600)
-    return Fact(text, Evidence(text, run.call.call_id, run.call.tool_name, value.pointer, run.at(value.pointer)))
+    return part_of(value.alert.run, value.pointer, code(value.text, limit=600))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
@@ -51,7 +51,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         facts = []
         for name in ordered:
             fact = writer.number(run, f"/summary/tactics/{escape(name)}")
-            facts.append(Fact(f"{name} {fact.text}", fact.evidence))
+            facts.append(phrase("{} {}", Fact(name), fact))
         writer.say("Tactics by alerts: {}.", facts)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
@@ -76,7 +76,7 @@ def _say_change(writer: AnswerWriter, run: ToolRun) -> None:
         if isinstance(left, int) and isinstance(right, int):
             words.append(f"{noun} {'rose' if left > right else 'fell' if left < right else 'stayed the same'}")
     if words:
-        writer.fixed(f"So {' and '.join(words)}.")
+        writer.say_compared([(run, "")], f"So {' and '.join(words)}.")
 
 
 def _top_table(writer: AnswerWriter, run: ToolRun, name: str, title: str) -> None:

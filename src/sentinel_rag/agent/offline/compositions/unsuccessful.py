@@ -2,26 +2,80 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.retry import READING_TOOLS
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import code, plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 
 MOST_ALLOWED = 40
-_ANOTHER_WAY = "Ask whoever keeps the policy for access, or ask for something that needs another tool."
 _JSON_TYPES = frozenset({"string", "integer", "number", "boolean", "array", "object", "null"})
 _NO_SECTIONS: Mapping[str, str] = MappingProxyType({})
-_STEPS = {
-    Reason.APPROVAL_REQUIRED: "It needs a person's approval first: ask whoever approves such calls, then ask again.",
-    Reason.SINK_LABEL: "What was read may not be sent there; your own words may: ask to “search the web for ...”.",
+_POLICY = "Ask whoever keeps the policy for access, or ask for something that needs another tool."
+_WHY = {
+    Reason.NO_RULE_MATCHED: ("no rule of the policy allows it", _POLICY),
+    Reason.RULE_DENIES: ("the policy forbids it", _POLICY),
+    Reason.APPROVAL_REQUIRED: (
+        "it needs a person's approval first",
+        "Ask whoever approves such calls, then ask again.",
+    ),
+    Reason.CONDITION_UNDECIDED: ("a condition of the policy could not be decided for these arguments", _POLICY),
+    Reason.SINK_LABEL: (
+        "what was read in this conversation may not be sent there",
+        "Ask for it in a new conversation.",
+    ),
+    Reason.UNKNOWN_TOOL: ("the gateway knows no such tool", "Ask for something that needs another tool."),
+    Reason.TOOL_QUARANTINED: (
+        "the tool is set aside, because its description changed since it was approved",
+        "Ask whoever keeps the gateway to look at it.",
+    ),
+    Reason.TOOL_SWITCHED_OFF: ("the tool is switched off", "Ask whoever keeps the gateway to switch it on."),
+    Reason.MISSING_SCOPE: ("your account may not use it", "Ask whoever keeps the accounts."),
 }
+"""Why a call was refused, and what helps."""
+LONGEST_ARGUMENT = 80
+
+
+def call_in_words(run: ToolRun) -> str:
+    """`update_incident, incident 124, status Closed`; long arguments by their beginning."""
+    said = (f"{name} {_argument(value)}" for name, value in run.call.arguments.items())
+    return ", ".join((plain(run.call.tool_name), *said))
+
+
+def _argument(value: JsonValue) -> str:
+    text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+    # Whoever wrote the arguments, nothing in them is markup.
+    return text if text.isalnum() and len(text) <= LONGEST_ARGUMENT else code(text, limit=LONGEST_ARGUMENT)
+
+
+def waits_for_approval(run: ToolRun, approval_id: str, then: str = "") -> tuple[str, str, str]:
+    """What waits; who can let it run and how, and what to do `then`; that nothing has happened."""
+    name = plain(approval_id)
+    then = then or f"Then ask again in this conversation (`sentinel ask --session {plain(run.call.session_id)}`)."
+    return (
+        f"Waiting for approval: {call_in_words(run)}.",
+        f"Whoever may approve it looks at it with `sentinel approvals show {name}` and decides with `sentinel "
+        f"approvals approve {name}` or `deny`; the approval is for these arguments, once. {then}",
+        f"Nothing was {_done(run)} yet.",
+    )
+
+
+def why_refused(denied: Denied) -> tuple[str, str]:
+    """The reason with its rule, as the part of a sentence, and what helps. The gateway's own words stand in the
+    footnote."""
+    why, step = _WHY.get(denied.reason, ("the gateway refused it", _POLICY))
+    if denied.reason is Reason.SINK_LABEL and denied.call.tool_name.startswith("web_"):
+        step = "Your own words may: ask to “search the web for ...”."
+    record = [f"{word} {plain(name)}" for word, name in (("rule", denied.rule_id), ("audit", denied.audit_id)) if name]
+    return f"{why} ({', '.join(record)})" if record else why, step
 
 
 def say_failures(
@@ -42,22 +96,15 @@ def say_failures(
         section = sections.get(run.call.call_id, "")
         of = f" for workspace {plain(section)}" if section else ""
         match run.outcome:
-            case Denied(reason=reason, detail=detail, rule_id=rule_id, audit_id=audit_id, approval_id=approval_id):
+            case Denied(approval_id=str() as approval_id):
                 outcome = Outcome.DENIED
-                done = "read" if run.call.tool_name in READING_TOOLS else "changed"
-                rule = "no rule allows this call" if rule_id is None else f"rule {plain(rule_id)}"
-                record = f"; its record is audit {plain(audit_id)}" if audit_id else ""
-                step = _STEPS.get(reason, _ANOTHER_WAY)
-                if approval_id is not None:
-                    step = (
-                        "A person may let exactly this call run, once: `sentinel approvals show "
-                        f"{plain(approval_id)}`. Then ask again in this conversation "
-                        f"(`sentinel ask --session {plain(run.call.session_id)}`)."
-                    )
-                writer.fixed(
-                    f"{plain(detail).rstrip('.')}. The gateway refused {run.call.tool_name}{of} ({rule}){record}. "
-                    f"Nothing was {done}. {step}"
-                )
+                for sentence in waits_for_approval(run, approval_id):
+                    writer.fixed(sentence)
+            case Denied() as denied:
+                outcome = Outcome.DENIED
+                why, step = why_refused(denied)
+                step = f"{plain(denied.note)} {step}".strip()
+                writer.fixed(f"Not done{of}: {call_in_words(run)}; {why}. Nothing was {_done(run)}. {step}")
             case Failed(error=error, audit_id=audit_id) if by_model and error.code is QueryErrorCode.INVALID_ARGUMENT:
                 record = f" (audit {plain(audit_id)})" if audit_id else ""
                 allowed = _allowed([value for value in error.allowed if value not in _JSON_TYPES])
@@ -75,6 +122,10 @@ def say_failures(
                     f"{plain(error.message).rstrip('.')}{record}.{allowed} {step}"
                 )
     return outcome
+
+
+def _done(run: ToolRun) -> str:
+    return "read" if run.call.tool_name in READING_TOOLS else "changed"
 
 
 def _allowed(values: Sequence[str]) -> str:

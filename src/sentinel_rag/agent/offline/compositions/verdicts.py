@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line, phrase
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.classified import classifications_said, negates
@@ -63,10 +62,10 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
         return
     if "entity" in run.call.arguments and reading.has(_JUDGED):
         sentence = "Whether that is so is no field of the rows, and I do not judge it; here is what the alerts hold."
-        writer.lines.insert(place, Line(sentence, fixed=True))
+        writer.lines.insert(place, Line(sentence))
         return
     if reading.has(r"all|every|each") and reading.status:
-        writer.lines.insert(place, Line("These are those of which it is true; ask for the others too.", fixed=True))
+        writer.lines.insert(place, Line("These are those of which it is true; ask for the others too."))
         return
     if reading.has(cues.LOGS) and not reading.has(f"{cues.ALERT}|{cues.INCIDENT}"):
         return  # no alert does not mean that nobody signed in
@@ -74,8 +73,7 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
     if not decided or unused_words(reading, str(dict(run.call.arguments))) or run.at("/coverage/partial"):
         return
     found = bool(run.rows or run.at("/coverage/rows_total"))
-    line = writer.lines[place]
-    writer.lines[place] = replace(line, text=f"{'Yes' if found else 'No'}. {line.text}")
+    writer.lines[place] = writer.lines[place].opened_with("Yes. " if found else "No. ")
 
 
 def _of_incident(writer: AnswerWriter, reading: Reading, run: ToolRun) -> Line | None:
@@ -108,6 +106,5 @@ def _of_incident(writer: AnswerWriter, reading: Reading, run: ToolRun) -> Line |
         told.append(("owner", writer.name(run, "/rows/0/owner")))
     if not held:
         return None
-    facts = ", ".join(f"{name} {fact.text}" for name, fact in told)
-    evidence = tuple(fact.evidence for _, fact in told if fact.evidence is not None)
-    return Line(f"{'Yes' if all(held) else 'No'}: {facts}.", evidence)
+    facts = [phrase("{} {}", Fact(name), fact) for name, fact in told]
+    return writer.line(f"{'Yes' if all(held) else 'No'}: {{}}.", facts)

@@ -34,7 +34,7 @@ def finished(
         writer.fixed(remark)
     _say_remarks(writer, searches)
     try:
-        answer = turn.checked_answer(writer, Composed(outcome=outcome, items=items))
+        answer = turn.answer(writer, Composed(outcome=outcome, items=items))
     except MISSHAPEN:
         return turn.misshapen_answer(turn.runs)
     references = turn.conversation.references

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Line
+from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of
 from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, names_it, shared_techniques, telling
@@ -18,7 +18,6 @@ from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.times import show_value
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Evidence
 
 MOST_PAST = 6
 OPEN = ("New", "Active")
@@ -68,11 +67,8 @@ def say_closing(writer: AnswerWriter, group: Sequence[KnowledgeHit]) -> bool:
     if found is None:
         return False
     hit, words = found
-    text = quoted(words, limit=700)
-    evidence = Evidence(text, hit.run.call.call_id, hit.run.call.tool_name, f"{hit.pointer}/text", hit.text)
-    cited = cited_as(writer, hit)
-    kept = tuple(each for each in (cited.evidence, evidence) if each is not None)
-    writer.lines.append(Line(f"How {cited.text} ended: {text}", kept))
+    text = part_of(hit.run, f"{hit.pointer}/text", quoted(words, limit=700))
+    writer.say("How {} ended: {}", cited_as(writer, hit), text)
     return True
 
 
@@ -130,6 +126,4 @@ def shares(group: Sequence[KnowledgeHit], about: About) -> Fact:
     kept = [plain(each, limit=60) for each in reversed(once.values())][:_MOST_SHARED]
     if not kept:
         return Fact(EMPTY_CELL)
-    text = ", ".join(kept)
-    why = hit.run.at(f"{hit.pointer}/why")
-    return Fact(text, Evidence(text, hit.run.call.call_id, hit.run.call.tool_name, f"{hit.pointer}/why", why))
+    return part_of(hit.run, f"{hit.pointer}/why", ", ".join(kept))

@@ -9,11 +9,10 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Line
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, part_of
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.markdown_parts import Code, Grid, Prose, parts_of
 from sentinel_rag.agent.row_text import data_line, plain
-from sentinel_rag.contracts.evidence import Evidence, Table
 
 MOST_LINES = 30
 MOST_ROWS = 30
@@ -42,8 +41,10 @@ def say_section(writer: AnswerWriter, hit: KnowledgeHit) -> bool:
                 code += 1
     shown = [text for line in lines[:MOST_LINES] if (text := _shown(line))]
     for place, text in enumerate(shown):
-        evidence = (_evidence(hit, text),) if place == 0 else ()
-        writer.lines.append(Line(f"> {text}", evidence))
+        if place == 0:
+            writer.say("> {}", _quoted(hit, text))
+        else:  # the whole text of the hit again with each line would make the answer large
+            writer.say("> {}", Fact(text), cited=[(hit.run, f"{hit.pointer}/text")])
     if len(lines) > MOST_LINES:
         writer.fixed("> …")
     return code > 0
@@ -57,9 +58,10 @@ def say_kql(writer: AnswerWriter, hit: KnowledgeHit, blocks: Sequence[Code]) -> 
             before = part.lines[-1] if part.lines else ""
         elif part in blocks and isinstance(part, Code):
             if before and (text := _shown(before)):
-                writer.lines.append(Line(f"> {text}", (_evidence(hit, text),)))
+                writer.say("> {}", _quoted(hit, text))
             told = [_code_line(line) for line in part.lines[:MOST_CODE_LINES]]
-            writer.lines.append(Line("\n".join(("```kql", *told, "```"))))
+            code = "\n".join(("```kql", *told, "```"))
+            writer.say("{}", Fact(code), cited=[(hit.run, f"{hit.pointer}/text")])
             before = ""
 
 
@@ -78,13 +80,14 @@ def _say_table(writer: AnswerWriter, hit: KnowledgeHit, grid: Grid) -> None:
     rows = tuple(
         tuple(plain(_without_markup(cell), limit=LINE_CHARACTERS) for cell in row) for row in grid.rows[:MOST_ROWS]
     )
-    writer.tables.append(Table(columns, rows, plain(hit.citation)))
-    if rows and rows[0]:
-        writer.table_evidence.append(_evidence(hit, rows[0][0]))
+    facts = [[Fact(cell) for cell in row] for row in rows]
+    if facts and facts[0]:
+        facts[0][0] = _quoted(hit, rows[0][0])
+    writer.table(plain(hit.citation), columns, facts)
 
 
-def _evidence(hit: KnowledgeHit, text: str) -> Evidence:
-    return Evidence(text, hit.run.call.call_id, hit.run.call.tool_name, f"{hit.pointer}/text", hit.text)
+def _quoted(hit: KnowledgeHit, text: str) -> Fact:
+    return part_of(hit.run, f"{hit.pointer}/text", text)
 
 
 def _shown(line: str) -> str:
