@@ -73,3 +73,5 @@ class Remembered:
 
     state: JsonObject
     turns: tuple[JsonObject, ...] = ()
+    results: tuple[JsonObject, ...] = ()
+    """What was kept of the turns' results (`Answer.results`); nothing of a running conversation."""

@@ -13,6 +13,7 @@ import pytest
 from sentinel_rag.agent.history import WARNING, Budget
 from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.conversations import CarriedFact
+from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.scripted_model import calls_reply, text_reply
 from sentinel_rag.testing.small_estate import NOW
@@ -58,6 +59,19 @@ async def test_a_number_that_the_model_listed_resolves_after_a_restart(desk, sto
     after = desk(text_reply("Let me see."))
     await _kept(after.analyst, store).answer("Who owns [2]?", session_id=SESSION)
     assert "18" in after.sent()[-1]["content"]
+
+
+@pytest.mark.requirement("CHAT-4")
+async def test_a_result_of_before_a_restart_can_be_cited_and_computed_with(desk, store):
+    counting = ("compute", {"op": "count", "of": "c1", "where": "severity = High"})
+    before = desk(calls_reply(OPEN), calls_reply(counting), text_reply("Three are High [c2]."))
+    await _kept(before.analyst, store).answer("Which high severity incidents are open?", session_id=SESSION)
+    after = desk(text_reply("Incident 40 is High [c1.1]. Three are High [c2]."))
+    answer = await _kept(after.analyst, store).answer("Say that again, please", session_id=SESSION)
+    assert [(sentence.state, sentence.citations[0].ref) for sentence in answer.sentences] == [
+        (SentenceState.VALUES_FOUND, "c1.1"),
+        (SentenceState.VALUES_FOUND, "c2"),
+    ]
 
 
 @pytest.mark.requirement("CHAT-7")

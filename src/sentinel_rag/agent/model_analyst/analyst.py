@@ -16,6 +16,7 @@ import anyio
 import anyio.to_thread
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
+from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.answers.view import READ_ROWS
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.history import Budget
@@ -24,6 +25,7 @@ from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_
 from sentinel_rag.agent.model_analyst.context import question_text
 from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
+from sentinel_rag.agent.model_analyst.made_changes import changed_something
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
@@ -201,6 +203,9 @@ class ModelAnalyst:
             sentences=composed.sentences,
             duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
             model=usage_record(turn, self._host) if turn.usage.requests else None,
+            results=tuple(
+                kept_form(run, writes=changed_something(run, turn.reading), read_at=turn.now) for run in turn.runs
+            ),
         )
 
 

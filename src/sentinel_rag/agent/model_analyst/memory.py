@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import MOST_RESULTS, Results
+from sentinel_rag.agent.answers.results_file import read_entry
 from sentinel_rag.agent.conversation import MAX_SESSIONS, Conversation
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.history import Budget, History
@@ -85,7 +86,7 @@ class Memory:
             self.hear(fact.text)
 
     def remembered(self) -> Remembered:
-        """All of it but the results, which are read again, in the form that is stored."""
+        """All of it in the form that is stored; results are kept with the answers that had them."""
         newest = self.history.last_turn()
         return Remembered(
             {
@@ -107,6 +108,9 @@ class Memory:
     def recall(self, session_id: str, remembered: Remembered) -> None:
         """Take over what was stored. A part that cannot be read is left out: the conversation goes on without it."""
         self.history.recall(remembered.turns, self.history.carried)
+        for entry in remembered.results:
+            with suppress(TypeError, KeyError, ValueError, AttributeError):
+                self.results.add(read_entry(entry, self.results, default_ref=""))
         state = remembered.state
         if state.get("version") != VERSION:
             return

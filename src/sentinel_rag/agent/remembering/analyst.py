@@ -155,7 +155,7 @@ class RememberingAnalyst:
         if self._store is None:
             return OpenConversation()
         try:
-            stored = await anyio.to_thread.run_sync(self._store.load, session_id)
+            stored = await anyio.to_thread.run_sync(partial(self._store.load, session_id, with_results=True))
         except SentinelError as error:
             notices.append(_not_kept(error))
             return OpenConversation(unread=True)
@@ -183,7 +183,8 @@ class RememberingAnalyst:
         memories = tuple(turn.memory for turn in (*since, *waiting) if turn.memory is not None)
         await self._prepared()
         self._analyst.clear(session_id, stored.carried)
-        self._analyst.recall(session_id, Remembered(stored.state, memories))
+        results = tuple(entry for turn in since for entry in turn.results)
+        self._analyst.recall(session_id, Remembered(stored.state, memories, results))
         conversation.newest_memory = memories[-1] if memories else None
         return conversation
 

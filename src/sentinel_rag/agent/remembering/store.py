@@ -113,7 +113,7 @@ class ConversationStore:
         with_results: bool = False,
     ) -> StoredConversation | None:
         """The conversation with its newest `turns`; None if there is none of that id. The whole answers (`shown`) and
-        the results are read only where they are asked for: they are long, and no memory needs them."""
+        the results are read only where they are asked for: they are long."""
         if not self._records.exists():  # reading makes no file
             return None
         with self._records.transaction(reads=True) as run:

@@ -8,6 +8,8 @@ EXAMPLES = {
     "sentinel ask": 'sentinel ask "how many high severity incidents in the last 7 days?"',
     "sentinel chat": "sentinel chat --resume",
     "sentinel export": "sentinel export --format html --output hand-over.html",
+    "sentinel answer": "sentinel answer check --results results.json --answer answer.md",
+    "sentinel answer check": "sentinel answer check --results results.json --answer answer.md --json",
     "sentinel up": "sentinel up --web 8443",
     "sentinel mcp": "sentinel mcp",
     "sentinel serve": "sentinel serve tools --tools sentinel,knowledge",

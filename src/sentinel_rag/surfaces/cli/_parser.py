@@ -14,9 +14,9 @@ new here: sentinel demo, then sentinel without anything, which tells what to typ
 each command has an example: sentinel ask --help
 
 exit codes:
-  0  answered (also: asked back, out of scope)    3  no data matched
+  0  answered (also: asked back, out of scope)    3  no data matched, values not found
   1  something is unavailable                     4  denied by the Interceptor
-  2  wrong usage or settings                      5  a tool failed, or a policy case
+  2  wrong usage or settings                      5  a tool failed, or a case; contradicted
 
 settings come from the environment and .env; sentinel doctor checks them.
 """
@@ -152,6 +152,12 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
         from sentinel_rag.surfaces.cli import _policy_commands
 
         _policy_commands.add_actions(policy)
+
+    answer = group(commands, "answer", "judge an answer of any model against the results that it cites")
+    if only in (None, "answer"):
+        from sentinel_rag.surfaces.cli import _answer_commands
+
+        _answer_commands.add_actions(answer)
 
     audit = group(commands, "audit", "the Interceptor's record of every call")
     if only in (None, "audit"):
