@@ -61,7 +61,7 @@ async def test_where_the_rules_ask_back_the_model_chooses_the_call_and_the_footn
     assert made == [("get_threat_summary", {"time_window": "last_30d"})]
     assert answer.outcome is not Outcome.CLARIFICATION
     first, _, rest = answer.text.partition("\n")
-    assert first == "Read as get_threat_summary (time_window last_30d): the model tiny chose this call."
+    assert first == "Read as get_threat_summary (time_window `last_30d`): the model tiny chose this call."
     assert rest
     assert "tiny chose the call, since the rules asked back" in answer.footnote[-1]
     assert answer.model is not None

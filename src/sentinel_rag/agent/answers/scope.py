@@ -159,7 +159,7 @@ def _told(each: Narrowing) -> str:
 
 def _window(window: Sequence[Narrowing]) -> str:
     values = {each.argument: data_line(each.value, limit=40) for each in window}
-    if match := _WINDOW.fullmatch(values.get("time_window", "")):
+    if match := _WINDOW.fullmatch(next((each.value for each in window if each.argument == "time_window"), "")):
         number, unit = int(match[1]), {"h": "hour", "d": "day"}[match[2]]
         return f"the last {unit}" if number == 1 else f"the last {number} {unit}s"
     start = values.get("start_time") or values.get("since")
