@@ -120,7 +120,7 @@ def test_one_sentence_tells_all_of_it() -> None:
         "Only the last 7 days were looked at (chosen by the model; the question names a longer time)."
     )
     assert line("all", start_time="2026-11-01T00:00:00Z", owner="x\u202ey", limit=1).startswith(
-        "Only what came since 2026-11-01T00:00:00Z, owner x"
+        "Only what came since 2026-11-01T00:00:00Z, owner `x"
     )
     assert "\u202e" not in line("all", owner="x\u202ey")
 
