@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sentinel_rag.agent.models import Admission, ChatModel, ModelEndpoint, Tier
     from sentinel_rag.agent.telling.chat import AgentCounts
 
-Catalogue = Callable[[], Awaitable[Sequence[OfferedTool]]]
+Catalogue = Callable[[str], Awaitable[Sequence[OfferedTool]]]
 GetToken = Callable[[], Awaitable[str]]
 IDENTITY_PATH = "/msi/token"
 _SCOPES = {".azure.us": "https://cognitiveservices.azure.us", ".azure.cn": "https://cognitiveservices.azure.cn"}
@@ -158,7 +158,7 @@ def fitting_catalogue(catalogue: Catalogue, context_tokens: int) -> Catalogue:
     if context_tokens >= SMALL_CONTEXT_TOKENS:
         return catalogue
 
-    async def small() -> Sequence[OfferedTool]:
-        return small_profile(await catalogue())
+    async def small(session_id: str) -> Sequence[OfferedTool]:
+        return small_profile(await catalogue(session_id))
 
     return small

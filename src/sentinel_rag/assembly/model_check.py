@@ -136,21 +136,18 @@ class _Sent:
 
 async def _question(context_tokens: int) -> _Sent:
     """What a question to a model of that context begins with, and for what it asks."""
-    from sentinel_rag.agent.answers.computation import COMPUTE
-    from sentinel_rag.agent.answers.view import READ_ROWS
-    from sentinel_rag.agent.models import SMALL_CONTEXT_TOKENS, ModelRequest, SystemMessage, UserMessage
-    from sentinel_rag.agent.prompts import prompt
+    from sentinel_rag.agent.model_analyst.offered import fixed_part
+    from sentinel_rag.agent.models import ModelRequest, SystemMessage, UserMessage
     from sentinel_rag.agent.tokens import count_message, count_tool, load_counter
 
-    async def offered() -> Sequence[OfferedTool]:
+    async def offered(_: str) -> Sequence[OfferedTool]:
         return [OfferedTool(tool, reads=True) for tool in SHIPPED_TOOLS]
 
-    small = context_tokens < SMALL_CONTEXT_TOKENS
-    tools = [tool.schema for tool in await fitting_catalogue(offered, context_tokens)()]
-    tools += [READ_ROWS] if small else [READ_ROWS, COMPUTE]
+    told_rules, own = fixed_part(context_tokens)
+    tools = [*(tool.schema for tool in await fitting_catalogue(offered, context_tokens)("")), *own]
     told = {tool.name for tool in tools}
     name = next(name for name in _ASKED_TOOLS if name in told)
-    rules = SystemMessage(prompt("rules_small" if small else "rules").text)
+    rules = SystemMessage(told_rules.text)
     question = UserMessage(f"Call the tool {name} now, without arguments. Write nothing else.")
     counter = await load_counter()
     return _Sent(

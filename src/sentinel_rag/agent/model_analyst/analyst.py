@@ -17,23 +17,20 @@ import anyio.to_thread
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.results_file import kept_form
-from sentinel_rag.agent.answers.view import READ_ROWS
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.history import Budget
-from sentinel_rag.agent.model_analyst.calling import OWN_TOOLS
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_opening, sanitised, uncheckable
 from sentinel_rag.agent.model_analyst.context import question_text
 from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
 from sentinel_rag.agent.model_analyst.made_changes import changed_something
 from sentinel_rag.agent.model_analyst.memory import Memories
-from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, shipped
+from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, fixed_part, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
 from sentinel_rag.agent.model_analyst.turn import Turn, TurnLimits
 from sentinel_rag.agent.model_analyst.usage_line import usage_line, usage_record
-from sentinel_rag.agent.models import SMALL_CONTEXT_TOKENS, AssistantMessage, PromptFilteredError, RetryBudget
+from sentinel_rag.agent.models import AssistantMessage, PromptFilteredError, RetryBudget
 from sentinel_rag.agent.offline.workspace_words import read_workspace
-from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.tokens import load_counter, ready_counter
@@ -153,10 +150,9 @@ class ModelAnalyst:
         ended = Ended(Ending.FAILED, failure=_too_slow(self._limits.turn_s))
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
-                offered = await self._tools.now()
-                small = turn.memory.history.budget.total < SMALL_CONTEXT_TOKENS
-                turn.offer(offered, (READ_ROWS,) if small else OWN_TOOLS)
-                turn.rules = prompt("rules_small" if small else "rules")
+                offered = await self._tools.now(turn.session_id)
+                turn.rules, own = fixed_part(turn.memory.history.budget.total)
+                turn.offer(offered, own)
                 turn.memory.history.begin(question_text(turn, resolution))
 
                 async def check(text: str) -> CheckedAnswer:

@@ -16,6 +16,7 @@ from sentinel_rag.agent.answers.results import Result, numbered
 from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
 from sentinel_rag.agent.model_analyst.arguments import fitted
 from sentinel_rag.agent.model_analyst.made_changes import changed_something
+from sentinel_rag.agent.model_analyst.offered import OWN_TOOLS
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.offline.change_repeats import means_again
@@ -35,8 +36,6 @@ _NOT_WAITING = (
     "say that it cannot be made."
 )
 _REPEATED = "Not run again: the same call was sent already for this question. Its result stands above."
-OWN_TOOLS = (COMPUTE, READ_ROWS)
-"""Tools of the agent itself."""
 _OWN_NAMES = frozenset(tool.name for tool in OWN_TOOLS)
 
 

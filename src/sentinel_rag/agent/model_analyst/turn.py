@@ -147,6 +147,7 @@ class Turn:
     def offer(self, tools: Sequence[OfferedTool], own: Sequence[ToolSchema] = ()) -> None:
         """Take over what the gateway offers for this question, and the agent's own tools."""
         self.tools = (*(tool.schema for tool in tools), *own)
+        self.refused_tools = {tool.schema.name: tool.refused_now for tool in tools if tool.refused_now}
         self.reading = READING_TOOLS | {tool.schema.name for tool in tools if tool.reads}
 
     def add_run(self, run: ToolRun, result: Result | None = None) -> None:
