@@ -7,11 +7,11 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
-from sentinel_rag.agent.answers.conditions import Condition, conditions, fulfilling
+from sentinel_rag.agent.answers.conditions import RowCondition, conditions, fulfilling
 from sentinel_rag.agent.answers.results import Cell, Results, Row
 from sentinel_rag.agent.answers.selection import (
     ComputeError,
-    Selection,
+    SelectedRows,
     column_named,
     fold,
     hidden,
@@ -75,7 +75,7 @@ _OTHER_ARGUMENTS = {
 
 
 @dataclass(slots=True)
-class Made:
+class ComputedRows:
     """Rows in the making. `quoted` holds for each row the columns whose text an outsider wrote."""
 
     complete: bool
@@ -91,7 +91,7 @@ class Made:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
+class ComputeCall:
     """The arguments as they were meant; `arguments` are those that were set."""
 
     op: str
@@ -100,7 +100,7 @@ class Call:
     now: datetime
 
     @classmethod
-    def read(cls, arguments: Mapping[str, Any], results: Results, now: datetime) -> Call:
+    def read(cls, arguments: Mapping[str, Any], results: Results, now: datetime) -> ComputeCall:
         set_: dict[str, JsonValue] = {}
         known = tuple(COMPUTE.parameter_schemas())
         for told, value in arguments.items():
@@ -122,7 +122,7 @@ class Call:
         value = self.arguments.get(name)
         return "" if value is None else str(number(value)) if isinstance(value, float) else str(value).strip()
 
-    def selection(self, argument: str = "of") -> tuple[Selection, tuple[Row, ...], tuple[Condition, ...]]:
+    def selection(self, argument: str = "of") -> tuple[SelectedRows, tuple[Row, ...], tuple[RowCondition, ...]]:
         """The rows that an argument refers to, those of them that fulfil `where`, and the conditions."""
         of = self.arguments.get(argument)
         if argument == "of" and of is None and self.op not in _OF_TWO:
@@ -131,7 +131,7 @@ class Call:
         where = self.conditions("where", selection)
         return selection, fulfilling(selection.rows, where, self.now), where
 
-    def conditions(self, argument: str, selection: Selection) -> tuple[Condition, ...]:
+    def conditions(self, argument: str, selection: SelectedRows) -> tuple[RowCondition, ...]:
         """Conditions over the rows; a column that all of them lack may stand in other rows of their kind."""
         kinds = {row.kind for row in selection.rows}
         others = {name: None for each in self.results for row in each.rows if row.kind in kinds for name in row.cells}
@@ -139,15 +139,15 @@ class Call:
             return ()
         return conditions(self.arguments.get(argument), selection, tuple(others), argument=argument)
 
-    def column(self, selection: Selection, argument: str = "column") -> str:
+    def column(self, selection: SelectedRows, argument: str = "column") -> str:
         """The column that the argument names, among those of the rows."""
         return column_named(self.said(argument), selection.columns(), selection, argument=argument)
 
     def begin(
-        self, selection: Selection, read: int, where: Sequence[Condition] = (), columns: Sequence[str] = ()
-    ) -> Made:
+        self, selection: SelectedRows, read: int, where: Sequence[RowCondition] = (), columns: Sequence[str] = ()
+    ) -> ComputedRows:
         """What comes of these rows, with what a reader must know of them. `columns` are compared for equality."""
-        made = Made(selection.complete, selection.operands, notes=list(selection.notes), read=read)
+        made = ComputedRows(selection.complete, selection.operands, notes=list(selection.notes), read=read)
         if selection.picked:
             made.notes.append(f"computed over the {len(selection.rows)} rows named, not over all of a result")
         elif not selection.complete:

@@ -13,13 +13,13 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from sentinel_rag.agent.answers.computation import COMPUTE, NAME, Call, Made
-from sentinel_rag.agent.answers.conditions import Condition, fulfilling
+from sentinel_rag.agent.answers.computation import COMPUTE, NAME, ComputeCall, ComputedRows
+from sentinel_rag.agent.answers.conditions import RowCondition, fulfilling
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.agent.answers.selection import (
     EMPTY,
     ComputeError,
-    Selection,
+    SelectedRows,
     column_named,
     fold,
     hidden,
@@ -48,14 +48,14 @@ _NAMES = ("number", "alert_id", "title", "name", "kind")
 """Cells by which a person knows a row."""
 
 
-def _explain_none(made: Made, selection: Selection, asked: Sequence[Condition]) -> None:
+def _explain_none(made: ComputedRows, selection: SelectedRows, asked: Sequence[RowCondition]) -> None:
     """Note the values that there are, where none is the one that was asked for: a wrong word reads like an absence."""
     for each in asked:
         if each.operator in ("=", "in") and (values := _few_values(selection, each.column)):
             made.notes.append(f"no row has {each}; {each.column} is one of {values}")
 
 
-def _told(where: Sequence[Condition]) -> dict[str, Cell]:
+def _told(where: Sequence[RowCondition]) -> dict[str, Cell]:
     """Conditions as cells: the text of all, and what was asked to be equal under its column."""
     if not where:
         return {}
@@ -68,7 +68,7 @@ def _told(where: Sequence[Condition]) -> dict[str, Cell]:
     return {**equal, "where": "; ".join(map(str, where))}
 
 
-def _few_values(selection: Selection, column: str, most: int = 12) -> str:
+def _few_values(selection: SelectedRows, column: str, most: int = 12) -> str:
     """The values of a column where they are few and nobody's from outside."""
     found: dict[str, None] = {}
     for row in selection.rows:
@@ -89,7 +89,7 @@ def _rounded(value: float, digits: int = 3) -> float | int:
     return int(rounded) if rounded == int(rounded) else rounded
 
 
-def _count(call: Call) -> Made:
+def _count(call: ComputeCall) -> ComputedRows:
     selection, rows, where = call.selection()
     if call.said("by"):
         return _group(call)
@@ -107,7 +107,7 @@ def _count(call: Call) -> Made:
     return made
 
 
-def _share(call: Call) -> Made:
+def _share(call: ComputeCall) -> ComputedRows:
     """Of rows that fulfil `that` among those of `where`; of a column's sum by a label; of a summary's counts."""
     selection, rows, where = call.selection()
     by, that = call.said("by"), call.conditions("that", selection)
@@ -118,7 +118,7 @@ def _share(call: Call) -> Made:
             if len(total.path) > 1 and fold(total.path[-2]) == fold(by) and counted is not None:
                 totals.append((total.path[-1], counted))
     if totals:
-        made = Made(True, selection.operands)
+        made = ComputedRows(True, selection.operands)
         whole = math.fsum(counted for _, counted in totals)
         for label, counted in totals:
             made.add({by: label, "count": counted, "of": _rounded(whole), **_percent(counted, whole)})
@@ -146,7 +146,7 @@ def _share(call: Call) -> Made:
     return made
 
 
-def _group(call: Call) -> Made:
+def _group(call: ComputeCall) -> ComputedRows:
     selection, rows, where = call.selection()
     unit, column = _unit(call, selection)
     if unit:
@@ -158,7 +158,7 @@ def _group(call: Call) -> Made:
     return made
 
 
-def _unit(call: Call, selection: Selection) -> tuple[str, str]:
+def _unit(call: ComputeCall, selection: SelectedRows) -> tuple[str, str]:
     """A unit of time with its column, or no unit and the column to group by."""
     words = fold(call.said("by")).replace("(", " ").replace(")", " ").split()
     singular = {name: name for name in _UNITS} | {"daily": "day", "hourly": "hour", "weekly": "week"}
@@ -184,8 +184,13 @@ def _parted(rows: Iterable[Row], column: str) -> list[tuple[Cell, list[Row]]]:
 
 
 def _timeline(
-    call: Call, selection: Selection, rows: Sequence[Row], where: Sequence[Condition], unit: str, column: str
-) -> Made:
+    call: ComputeCall,
+    selection: SelectedRows,
+    rows: Sequence[Row],
+    where: Sequence[RowCondition],
+    unit: str,
+    column: str,
+) -> ComputedRows:
     made = call.begin(selection, len(rows), where)
     starts = [_start_of(at, unit) for row in rows if (at := _time_of(row, column)) is not None]
     without = len(rows) - len(starts)
@@ -216,7 +221,7 @@ def _start_of(at: datetime, unit: str) -> datetime:
     return at - (at - _MONDAY) % _UNITS[unit]
 
 
-def _window(selection: Selection, column: str, unit: str) -> list[datetime]:
+def _window(selection: SelectedRows, column: str, unit: str) -> list[datetime]:
     """First and last part of the window that a complete list by this time covers, so that its empty ends are seen."""
     told = [result.coverage for result in selection.sources]
     windows = {str(each.get("window")) for each in told}
@@ -280,7 +285,7 @@ _MEASURES: dict[str, Callable[[Sequence[float | int]], float | int]] = {
 }
 
 
-def _measure(call: Call) -> Made:
+def _measure(call: ComputeCall) -> ComputedRows:
     """Sum, average or median of a column, for each value of `by` where that is given."""
     selection, rows, where = call.selection()
     column = call.column(selection)
@@ -300,7 +305,7 @@ def _measure(call: Call) -> Made:
     return made
 
 
-def _extreme(call: Call) -> Made:
+def _extreme(call: ComputeCall) -> ComputedRows:
     """The row with the smallest or largest value of a column, all of them where several have it."""
     selection, rows, where = call.selection()
     column = call.column(selection) if call.said("column") else _time_column(selection.columns())
@@ -316,7 +321,7 @@ def _extreme(call: Call) -> Made:
     return made
 
 
-def _keyed(rows: Iterable[Row], column: str, made: Made) -> list[tuple[tuple[int, Any], Row]]:
+def _keyed(rows: Iterable[Row], column: str, made: ComputedRows) -> list[tuple[tuple[int, Any], Row]]:
     """Rows with the key of their value in a column. Those without one are left out, which is noted."""
     keyed: list[tuple[tuple[int, Any], Row]] = []
     without = 0
@@ -336,7 +341,7 @@ def _keyed(rows: Iterable[Row], column: str, made: Made) -> list[tuple[tuple[int
     return keyed
 
 
-def _order(call: Call) -> Made:
+def _order(call: ComputeCall) -> ComputedRows:
     """Rows with their place by a column, ascending; equal values have the same place."""
     selection, rows, where = call.selection()
     column = call.column(selection) if call.said("column") else _time_column(selection.columns())
@@ -351,7 +356,7 @@ def _order(call: Call) -> Made:
     return made
 
 
-def _holds(call: Call) -> Made:
+def _holds(call: ComputeCall) -> ComputedRows:
     """Whether `that` holds for all, none or any of the rows, and which are the exceptions."""
     selection, rows, where = call.selection()
     that = call.conditions("that", selection)
@@ -383,7 +388,7 @@ def _holds(call: Call) -> Made:
     return made
 
 
-def _distinct(call: Call) -> Made:
+def _distinct(call: ComputeCall) -> ComputedRows:
     selection, rows, where = call.selection()
     column = call.column(selection) if call.said("column") or not call.said("by") else call.column(selection, "by")
     made = call.begin(selection, len(rows), where, (column,))
@@ -401,12 +406,12 @@ _SETS: dict[str, Callable[[bool, bool], bool]] = {
 }
 
 
-def _sets(call: Call) -> Made:
+def _sets(call: ComputeCall) -> ComputedRows:
     """Values of a column in a and b: those of a alone, of both, or of either, with how many rows of each have them."""
     found: list[dict[str, tuple[Cell, int]]] = []
     names = [name.strip() for name in call.said("column").split(",")]
     operands: list[str] = []
-    made = Made(True, operands)
+    made = ComputedRows(True, operands)
     shown, quoted = "", False
     for name, argument in zip((names[0], names[-1]), ("a", "b"), strict=True):
         if argument not in call.arguments:
@@ -433,7 +438,7 @@ def _sets(call: Call) -> Made:
     return made
 
 
-def _operand(call: Call, argument: str) -> tuple[Cell, str, bool]:
+def _operand(call: ComputeCall, argument: str) -> tuple[Cell, str, bool]:
     """What a or b is: a number or a time as text, the reference that it came from (or nothing), and completeness."""
     told = call.said(argument).strip("[]")
     if not told:
@@ -458,7 +463,7 @@ def _operand(call: Call, argument: str) -> tuple[Cell, str, bool]:
     return _total_named(call, argument, name, rest)
 
 
-def _cell(call: Call, argument: str, ref: str, column: str) -> tuple[Cell, str, bool]:
+def _cell(call: ComputeCall, argument: str, ref: str, column: str) -> tuple[Cell, str, bool]:
     row = select(call.results, ref, name=argument).rows[0]
     columns = tuple(row.cells)
     if not column and call.said("column"):
@@ -475,7 +480,7 @@ def _cell(call: Call, argument: str, ref: str, column: str) -> tuple[Cell, str, 
     return row.cells[name], f"{ref}.{name}", True
 
 
-def _total_named(call: Call, argument: str, ref: str, path: str) -> tuple[Cell, str, bool]:
+def _total_named(call: ComputeCall, argument: str, ref: str, path: str) -> tuple[Cell, str, bool]:
     """A total by the end of its path; `total`, `count` and `rows` for how many rows there are."""
     result = select(call.results, ref, name=argument).sources[0]
     wanted = f".{fold(path)}"
@@ -491,7 +496,7 @@ def _total_named(call: Call, argument: str, ref: str, path: str) -> tuple[Cell, 
     raise ComputeError(f"{ref} has no total {path!r}; it has {', '.join(names[:40]) or 'none'}", argument, names)
 
 
-def _compared(call: Call) -> Made:
+def _compared(call: ComputeCall) -> ComputedRows:
     """Ratio, difference or change of two numbers; of two times always the duration."""
     sides = [_operand(call, argument) for argument in ("a", "b")]
     if call.op == "difference" and all(number(value) is None and moment(value) is not None for value, _, _ in sides):
@@ -504,7 +509,7 @@ def _compared(call: Call) -> Made:
             raise ComputeError(f"{ref or argument} is {shown}", argument)
         values.append(told)
     a, b = values
-    made = Made(all(side[2] for side in sides), [ref for _, ref, _ in sides if ref])
+    made = ComputedRows(all(side[2] for side in sides), [ref for _, ref, _ in sides if ref])
     if not made.complete:
         made.notes.append("computed over results that are not complete")
     exact = _total([a, -b])
@@ -526,7 +531,7 @@ def _compared(call: Call) -> Made:
     return made
 
 
-def _duration(call: Call) -> Made:
+def _duration(call: ComputeCall) -> ComputedRows:
     """The time between two moments, from the earlier to the later."""
     ends: list[tuple[datetime, str]] = []
     for argument in ("a", "b"):
@@ -536,7 +541,7 @@ def _duration(call: Call) -> Made:
             shown = "hidden from you" if hidden(value) else f"no time: {text(value)[:40]!r}"
             raise ComputeError(f"{ref or argument} is {shown}", argument)
         ends.append((at, ref))
-    made = Made(True, [ref for _, ref in ends if ref])
+    made = ComputedRows(True, [ref for _, ref in ends if ref])
     if ends[1][0] < ends[0][0]:
         ends.reverse()
         made.notes.append("b is before a: from and to are in the order of time")
@@ -557,7 +562,7 @@ def _duration(call: Call) -> Made:
     return made
 
 
-_OPERATIONS: dict[str, Callable[[Call], Made]] = {
+_OPERATIONS: dict[str, Callable[[ComputeCall], ComputedRows]] = {
     "count": _count,
     "share": _share,
     "group": _group,
@@ -575,7 +580,7 @@ _OPERATIONS: dict[str, Callable[[Call], Made]] = {
 
 def compute(ref: str, arguments: Mapping[str, Any], results: Results, *, now: datetime) -> Result:
     """The result `ref` of a call. Raises ComputeError for one that cannot be carried out, in words for its writer."""
-    call = Call.read(arguments, results, now)
+    call = ComputeCall.read(arguments, results, now)
     made = _OPERATIONS[call.op](call)
     rows = tuple(
         Row(f"{ref}.{place + 1}", "computed", f"/rows/{place}", cells, quoted)

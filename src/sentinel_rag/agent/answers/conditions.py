@@ -14,7 +14,7 @@ from sentinel_rag.agent.answers.results import Cell, Row
 from sentinel_rag.agent.answers.selection import (
     EMPTY,
     ComputeError,
-    Selection,
+    SelectedRows,
     column_named,
     fold,
     hidden,
@@ -44,7 +44,7 @@ _JOINTS = re.compile(r"\s*(?:;|\n|&&|,|\s(?:and|or)\s)\s*", re.I)
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class RowCondition:
     """`column operator value`. Values stand for any of them where there are several."""
 
     column: str
@@ -130,7 +130,9 @@ class Condition:
         return test
 
 
-def conditions(told: object, selection: Selection, known: Sequence[str], *, argument: str) -> tuple[Condition, ...]:
+def conditions(
+    told: object, selection: SelectedRows, known: Sequence[str], *, argument: str
+) -> tuple[RowCondition, ...]:
     """The conditions of `a = b; c contains d`, of a list of such, or of an object. All of them must hold."""
     columns = (*selection.columns(), *known)
     if told in (None, "", [], {}, ()):
@@ -165,7 +167,7 @@ def _split(told: str, columns: Sequence[str], argument: str) -> Iterator[str]:
         yield told[start:].strip().rstrip(";")
 
 
-def _of_text(part: str, columns: Sequence[str], selection: Selection, argument: str) -> Condition:
+def _of_text(part: str, columns: Sequence[str], selection: SelectedRows, argument: str) -> RowCondition:
     match = _OPERATOR.search(part)
     if match is None or not part[: match.start()].strip():
         raise ComputeError(
@@ -176,30 +178,30 @@ def _of_text(part: str, columns: Sequence[str], selection: Selection, argument: 
     return _condition(column, match[0], part[match.end() :])
 
 
-def _of_object(column: str, value: object) -> Condition:
+def _of_object(column: str, value: object) -> RowCondition:
     if isinstance(value, list | tuple):
-        return Condition(column, "in", tuple(text(each) for each in value))
+        return RowCondition(column, "in", tuple(text(each) for each in value))
     if isinstance(value, str) and (match := _OPERATOR.match(value.strip())) is not None:
         return _condition(column, match[0], value.strip()[match.end() :])
     return _condition(column, "=", "" if value is None else text(value))  # type: ignore[arg-type]
 
 
-def _condition(column: str, told: str, value: str) -> Condition:
+def _condition(column: str, told: str, value: str) -> RowCondition:
     operator = _OPERATORS[" ".join(told.casefold().split())]
     value = value.strip()
     if operator in ("in", "not in"):
         parts = tuple(part.strip().strip("\"'`") for part in value.strip("()[]").split(","))
-        return Condition(column, operator, tuple(part for part in parts if part))
+        return RowCondition(column, operator, tuple(part for part in parts if part))
     if len(value) > 1 and value[0] == value[-1] and value[0] in "\"'`":
         value = value[1:-1]
     if operator in ("=", "!=") and fold(value) in ("", EMPTY, "null", "empty"):
-        return Condition(column, "empty" if operator == "=" else "filled", ())
+        return RowCondition(column, "empty" if operator == "=" else "filled", ())
     if operator in ("contains", "lacks") and not value:
         raise ComputeError(f"{column} contains what?", "where")
-    return Condition(column, operator, (value,) if value else ())
+    return RowCondition(column, operator, (value,) if value else ())
 
 
-def fulfilling(rows: Iterable[Row], where: Sequence[Condition], now: datetime) -> tuple[Row, ...]:
+def fulfilling(rows: Iterable[Row], where: Sequence[RowCondition], now: datetime) -> tuple[Row, ...]:
     """The rows that fulfil all of the conditions. Raises ComputeError where that cannot be said of one."""
     tests = [each.test(now) for each in where]
     return tuple(row for row in rows if all(test(row) for test in tests))

@@ -121,7 +121,7 @@ def order_key(value: Cell) -> tuple[int, Any] | None:
 
 
 @dataclass(frozen=True, slots=True)
-class Selection:
+class SelectedRows:
     """Rows in their order. `matched` is how many there are to have, None if nobody knows; `picked`: row by row."""
 
     rows: tuple[Row, ...]
@@ -144,7 +144,7 @@ def references(of: object) -> tuple[str, ...]:
     return tuple(dict.fromkeys(word for each in told if (word := each.strip("[]\"'(){}")) not in ("", "and")))
 
 
-def select(results: Results, of: object, kind: str = "", *, name: str = "of") -> Selection:
+def select(results: Results, of: object, kind: str = "", *, name: str = "of") -> SelectedRows:
     """The rows that `of` refers to, of one kind. Pages of one list are joined. Raises ComputeError."""
     refs = references(of) or _only(results, name)
     wholes: list[Result] = []
@@ -179,7 +179,7 @@ def select(results: Results, of: object, kind: str = "", *, name: str = "of") ->
         known = {row.ref for row in rows}
         rows.extend(row for row in {row.ref: row for row in picked}.values() if row.ref not in known)
     notes = (f"{twice} rows that stand in more than one of the results were counted once",) if twice else ()
-    return Selection(
+    return SelectedRows(
         tuple(rows),
         refs,
         complete and not picked,
@@ -269,7 +269,7 @@ def _identity(row: Row) -> object:
     return row.kind, row.cells[column], row.cells.get("workspace")
 
 
-def column_named(name: object, columns: Sequence[str], selection: Selection | None = None, *, argument: str) -> str:
+def column_named(name: object, columns: Sequence[str], selection: SelectedRows | None = None, *, argument: str) -> str:
     """The column that a model means. Raises ComputeError with those that are there and the nearest one."""
     asked = squashed(str(name)[:100])
     by_name = {squashed(each): each for each in reversed(columns)}
