@@ -1,5 +1,5 @@
 """`python -m bench [NAME ...] [OPTION ...]`: run the named benchmarks, or all, and write `bench/results/NAME.json` for
-each. Options go to the benchmarks, and so do words that name none: `python -m bench grounding --seed 7`,
+each. Options go to the benchmarks, and so do words that name none: `python -m bench answers --auto-only`,
 `python -m bench fuzz request-body --minutes 5`. `python -m bench report` writes `docs/benchmarks.md` again."""
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How times and windows are written for people: in UTC first, then in the session's time zone where it differs.
 
-One place, so that the grounding check can write every time of a result in the same way and find it in the answer.
+One place, so that every time of a result is written in the same way.
 """
 
 from __future__ import annotations
