@@ -12,6 +12,7 @@ from __future__ import annotations
 import asyncio
 import sys
 from collections import Counter
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,6 +20,7 @@ import yaml
 
 from bench.harness import write
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
@@ -28,14 +30,14 @@ from sentinel_rag.testing.scripted_gateway import rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 QUESTIONS = Path(__file__).parent / "questions"
-_DEFAULTS: dict[str, dict[str, Any]] = {
+_DEFAULTS: dict[str, Mapping[str, Any]] = {
     tool.name: {
         name: schema["default"]
         for name, schema in tool.parameter_schemas().items()
         if isinstance(schema, dict) and "default" in schema
     }
     for tool in SHIPPED_TOOLS
-}
+} | {"list_kql_templates": ALL_TEMPLATES}
 _ELSEWHERE = {tool.name: DocumentResult({}) for tool in SHIPPED_TOOLS if tool not in SENTINEL_TOOLS}
 _SHIPPED_TEMPLATES = tuple(template.to_row() for template in load_templates().values())
 _SAYS_WHY = (Outcome.CLARIFICATION, Outcome.OUT_OF_SCOPE)
