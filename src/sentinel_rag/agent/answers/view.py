@@ -246,7 +246,9 @@ class _Block:
         lines = [f"[{row.ref}] {' | '.join(cells)}"]
         for column in self._below:
             if column in row.cells:
-                text = "\n".join(_safe(line, 2_000) for line in str(row.cells[column])[:_LONGEST_TEXT].splitlines())
+                text = "\n".join(
+                    _safe(line, _LONGEST_TEXT) for line in str(row.cells[column])[:_LONGEST_TEXT].splitlines()
+                )
                 cut = " ... (cut)" if len(str(row.cells[column])) > _LONGEST_TEXT else ""
                 text = _quote(text) if column in row.quoted else text
                 lines += [f"  {line}" for line in f"{column}: {text}{cut}".splitlines()]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
-from sentinel_rag.agent.answers.scope import scope_line, unsupported
+from sentinel_rag.agent.answers.scope import narrowed, scope_line
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.draft import moved
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
@@ -117,12 +117,19 @@ def sanitised(text: str) -> str:
 
 def draft_opening(turn: Turn, *, out_of_rounds: bool) -> str:
     """What stands before an answer, as far as it is known while the answer is written."""
-    return "\n\n".join(openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds)))
+    return "\n\n".join((*openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds)), *_scope(turn)))
+
+
+def _scope(turn: Turn) -> list[str]:
+    """The line that says what was left out although nobody asked to leave it out."""
+    read = [run.call for run in turn.runs if run.worked and run.call.tool_name in turn.reading]
+    line = scope_line(narrowed([*turn.memory.words], read))
+    return [line] if line else []
 
 
 def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome) -> Composed:
     """The parts of the answer one below the other, with the sentences of the model's text at their places."""
-    before = [*openings(turn, ended), *_warnings(turn, checked)]
+    before = [*openings(turn, ended), *_scope(turn), *_warnings(turn, checked)]
     opening = "".join(f"{part}\n\n" for part in before)
     notes = AnswerWriter(turn.memory.zone)
     say_what_was_changed(notes, [run for run in turn.runs if changed_something(run, turn.reading)])
@@ -146,17 +153,12 @@ def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWrit
 
 
 def _warnings(turn: Turn, checked: CheckedAnswer) -> list[str]:
-    """What a reader must know before the first sentence: a scope that nobody asked for, a model without sources."""
-    words = [*turn.memory.words]
-    told = [scope_line(narrowed) for run in turn.runs if run.worked and (narrowed := unsupported(words, run.call))]
-    lines = list(dict.fromkeys(line for line in told if line))
+    """What a reader must know before the first sentence: that the model gives no sources."""
     about = [sentence for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
-    missed = [sentence for sentence in checked.sentences if sentence.state in _MISSED]
+    missed = [sentence for sentence in about if sentence.state in _MISSED]
     if missed and not len(turn.memory.results):
-        lines.append(ASKED_NOTHING)
-    elif len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK:
-        lines.append(FEW_SOURCES)
-    return lines
+        return [ASKED_NOTHING]
+    return [FEW_SOURCES] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
 
 
 def _evidence(text: str, sentences: Sequence[Sentence]) -> list[Evidence]:
