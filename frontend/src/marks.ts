@@ -93,7 +93,7 @@ export function sourcesOf(sentences: Sentence[], evidence: Evidence[]): Source[]
     }
     const source = found.get(`${call_id} ${row}`);
     const name = fieldOf(pointer, row);
-    if (source !== undefined && pointer !== "" && !source.cells.has(name)) {
+    if (source !== undefined && call_id !== "" && !source.cells.has(name)) {
       source.cells.set(name, value);
     }
   }
@@ -127,13 +127,15 @@ export function placeWords(citation: Citation): string {
   return visible(`${call} ${citation.tool}, ${row === undefined ? "as a whole" : `row ${row}`}`);
 }
 
-/** The name of a cell, within its row. */
+/** The name of a cell, within its row; a result as a whole has its total alone. */
 export function fieldOf(pointer: string, row: string): string {
   const inside = row === "" ? pointer.slice(pointer.lastIndexOf("/")) : pointer.slice(row.length);
-  return inside
-    .replace(/^\/|\/$/g, "")
-    .replaceAll("~1", "/")
-    .replaceAll("~0", "~");
+  return (
+    inside
+      .replace(/^\/+|\/+$/g, "")
+      .replaceAll("~1", "/")
+      .replaceAll("~0", "~") || "total"
+  );
 }
 
 /** The text without its sentences that were not found or are contradicted, and how many those are. */

@@ -133,9 +133,7 @@ def test_the_status_line_and_an_error(capsys: pytest.CaptureFixture[str]) -> Non
 def test_the_evidence_of_a_chat_and_the_lines_of_its_calls() -> None:
     def check(hostile: Hostile) -> None:
         answer = full_answer(hostile.text)
-        shown = seen_by_a_terminal(
-            "\n".join((*evidence_lines(answer, "1"), *fact_lines(answer.evidence))), colours=False
-        )
+        shown = seen_by_a_terminal("\n".join((*evidence_lines(answer, "1"), *fact_lines(answer))), colours=False)
         assert hostile.is_legible_in(shown)
         display = TurnDisplay("Starting", clock=lambda: 0.0)
         display.show(Progress(hostile.text, 1.0, answer.tools[0]))

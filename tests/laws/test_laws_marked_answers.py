@@ -54,6 +54,7 @@ PARTS = st.one_of(
                 "👩\u200d💻 ",
                 "ˢ¹ {s1} ",
             ),
+            *("http://www.c.example:80/ ", "www.d.example "),
             *("<script>x</script> ", "\r\n", "\x00", "![i](http://b.example) ", "***", "_a_ ", "~~s~~ "),
         ]
     ),
@@ -144,6 +145,8 @@ def test_a_report_shows_all_of_an_answer_whatever_is_said_of_it(text: str, sente
 
     for bare, shown in zip(reported([]), reported(sentences), strict=True):
         assert in_order(bare, shown)
+        # A mark never undoes the escape of an address that a viewer would make a link of.
+        assert bool(re.search(r"https?:/|\bwww\.", shown)) <= bool(re.search(r"https?:/|\bwww\.", bare))
 
 
 @given(text=TEXTS, sentences=SENTENCES)

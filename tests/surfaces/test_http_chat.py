@@ -15,6 +15,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.surfaces.http import create_app
 from sentinel_rag.testing.loopback import serve
+from sentinel_rag.testing.obedient_analyst import cited_answer
 
 TOKEN = "a-surface-token-of-the-tests"
 
@@ -53,6 +54,8 @@ class EchoAnalyst:
                 progress(Progress("Querying incidents...", 0.5))
                 for part in question.removeprefix("write ").split("|") if question.startswith("write ") else ():
                     progress(Progress("", written=part))
+            if question.startswith("cite "):
+                return cited_answer(question.removeprefix("cite "), session_id, progress)
             if question == "for ever":
                 await anyio.sleep_forever()
             if question == "a fault of ours":
@@ -150,6 +153,21 @@ def test_text_arrives_as_it_is_written_and_none_of_it_is_lost_to_a_slow_reader(a
     assert text == pieces
     # This analyst answers something else than it wrote, so what was written is taken back before the answer.
     assert [name for name, _ in blocks[-2:]] == [b"event: withdrawn", b"event: answer"]
+
+
+@pytest.mark.requirement("CHAT-14")
+def test_what_the_check_says_arrives_behind_the_text_that_it_is_about(address: str) -> None:
+    script = "cite values_found 1 <number=124> is new.|not_found 0 It is <x=Low>."
+    _, body = request(address, {"message": script}, Accept="text/event-stream")
+    blocks = [block.split(b"\n") for block in body.strip().split(b"\n\n")]
+    assert [name.removeprefix(b"event: ") for name, _ in blocks] == [
+        b"progress",
+        *(b"text", b"sentences") * 2,
+        b"answer",
+    ]
+    told = [json.loads(data.removeprefix(b"data: ")) for name, data in blocks if name == b"event: sentences"]
+    answer = json.loads(blocks[-1][1].removeprefix(b"data: "))
+    assert [sentence for each in told for sentence in each["sentences"]] == answer["sentences"]
 
 
 def test_a_question_over_its_time_is_stopped_and_says_so(analyst: EchoAnalyst) -> None:

@@ -93,7 +93,7 @@ export function TurnSection(props: {
       {opened === null ? null : <SentenceDrawer turn={turn} sentence={opened} onClose={() => setOpened(null)} />}
       {turn.problem === "" ? null : <p class="refusal">{visible(turn.problem)}</p>}
       <EvidenceList
-        evidence={turn.evidence}
+        evidence={besideSentences(turn)}
         open={!running}
         onChoose={(number) => setChosen({ number, title: `Evidence ${number}` })}
       />
@@ -111,6 +111,13 @@ export function TurnSection(props: {
       <Suggested questions={turn.suggestions} onAsk={props.onAsk} />
     </article>
   );
+}
+
+/** The evidence that no sentence opens: the cells of tables. */
+function besideSentences(turn: TurnView): Evidence[] {
+  const marks = turn.sentences.flatMap((sentence) => sentence.marks.filter((mark) => mark.found));
+  const told = new Set(marks.map((mark) => `${mark.call_id} ${mark.pointer}`));
+  return turn.evidence.filter((piece) => !told.has(`${piece.call_id} ${piece.pointer}`));
 }
 
 /** The text as it is shown, and how many of its sentences are hidden. While it is written, what was not compared yet is

@@ -23,9 +23,13 @@ _SOURCE = re.compile(r"s([0-9]{1,6})")
 _NUMBER = re.compile(r"[0-9]{1,6}")
 
 
-def fact_lines(pieces: Sequence[Evidence]) -> Iterator[str]:
-    """One line a fact: its number, its words, and the place that they come from."""
-    for number, piece in enumerate(pieces, 1):
+def fact_lines(answer: Answer) -> Iterator[str]:
+    """One line a fact: its number, its words, and the place that they come from. Those that the cells of the sources
+    tell are left out."""
+    told = {(mark.call_id, mark.pointer) for sentence in answer.sentences for mark in sentence.marks if mark.found}
+    for number, piece in enumerate(answer.evidence, 1):
+        if (piece.call_id, piece.pointer) in told:
+            continue
         yield f"  {number}. {safe_cell(piece.text)}  <- {safe_cell(f'{piece.tool} [{piece.call_id}] {piece.pointer}')}"
 
 

@@ -90,8 +90,10 @@ def closing_lines(target: Console, answer: Answer, *, evidence: bool = False, hi
         below += [Text(f"  {safe_cell(suggestion)}") for suggestion in answer.suggestions]
     if answer.footnote:
         below += [Text(), *(Text(safe(line), style="dim") for line in answer.footnote)]
-    if evidence and (answer.evidence or not answer.sentences):
-        below += [Text(), *_evidence(answer.evidence)]
+    if evidence and (facts := list(fact_lines(answer))):
+        below += [Text(), *(Text(line, style="dim") for line in ("Evidence:", *facts))]
+    elif evidence and not sources:
+        below += [Text(), Text("No fact of this answer comes from a tool.", style="dim")]
     for each in below:
         yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
 
@@ -138,10 +140,3 @@ def _severities(evidence: tuple[Evidence, ...], *, plain: bool) -> Iterator[Text
         for name, count in counts.items():
             drawn = bar(count, top, plain=plain)
             yield Text.assemble(f"  {MARKS[name]} {name:13} {count:6}  ", (drawn, STYLES[name]))
-
-
-def _evidence(pieces: tuple[Evidence, ...]) -> Iterator[Text]:
-    if pieces:
-        yield from (Text(line, style="dim") for line in ("Evidence:", *fact_lines(pieces)))
-    else:
-        yield Text("No fact of this answer comes from a tool.", style="dim")

@@ -19,9 +19,9 @@ _LINE_START = re.compile(r"^([-+#=]|[0-9]{1,9}(?=[.)]))")
 _BARE_SCHEME = re.compile(r"\b(javascript|data|vbscript|file|mailto|xmpp|ftp)(:)", re.IGNORECASE)
 
 
-def markdown_line(text: object) -> str:
-    """`text` on one line, for a list item or a table cell."""
-    return _escaped(safe_cell(str(text)).strip())
+def markdown_line(text: object, *, begins: bool = True) -> str:
+    """`text` on one line, for a list item or a table cell; without `begins`, it goes on with a line."""
+    return _escaped(safe_cell(str(text)).strip(), begins=begins)
 
 
 def markdown_lines(text: object) -> str:
@@ -29,11 +29,11 @@ def markdown_lines(text: object) -> str:
     return "\\\n".join(_escaped(line.strip()) or "&nbsp;" for line in safe(str(text)).strip().split("\n"))
 
 
-def _escaped(line: str) -> str:
+def _escaped(line: str, *, begins: bool = True) -> str:
     marked = _MARKS.sub(lambda found: "\\" + found.group(), _ENTITY.sub(lambda found: _ENTITIES[found.group()], line))
     marked = _BARE_SCHEME.sub(r"\1&#58;", marked)
     marked = _ADDRESS.sub(lambda found: "&#58;" if found.group() == ":" else "&#46;", marked)
-    return _LINE_START.sub(lambda found: _started(found.group()), marked)
+    return marked if not begins else _LINE_START.sub(lambda found: _started(found.group()), marked)
 
 
 def _started(mark: str) -> str:

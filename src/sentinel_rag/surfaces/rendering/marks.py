@@ -125,7 +125,7 @@ def reason_of(sentence: Sentence) -> str:
     if sentence.state not in WRONG:
         return ""
     other = [mark for mark in sentence.marks if not mark.found and mark.pointer]
-    cells = (f"{_field(mark.pointer)}: {plain(mark.value)}" for mark in other)
+    cells = (f"{field_name(mark.pointer)}: {plain(mark.value)}" for mark in other)
     return sentence.reason or ", ".join(cells) or STATE_WORDS[sentence.state]
 
 
@@ -141,9 +141,8 @@ def sources_of(sentences: Iterable[Sentence]) -> list[Source]:
             row = mark.pointer
             while row and (mark.call_id, row) not in found:
                 row = row.rpartition("/")[0]
-            cited = found.get((mark.call_id, row))
-            if mark.pointer and cited is not None:
-                cited.cells.setdefault(_field(mark.pointer, row), mark.value)
+            if (cited := found.get((mark.call_id, row))) is not None and mark.call_id:
+                cited.cells.setdefault(field_name(mark.pointer, row), mark.value)
     return list(found.values())
 
 
@@ -204,7 +203,7 @@ def _between(spans: Sequence[Span], end: int) -> Iterator[tuple[int, int]]:
     yield from zip((0, *(span.end for span in spans)), (*(span.start for span in spans), end), strict=True)
 
 
-def _field(pointer: str, row: str = "") -> str:
-    """The name of a cell, within its row."""
+def field_name(pointer: str, row: str = "") -> str:
+    """The name of a cell, within its row; a result as a whole has its total alone."""
     inside = pointer.removeprefix(row).strip("/") if row else pointer.rpartition("/")[2]
-    return inside.replace("~1", "/").replace("~0", "~")
+    return inside.replace("~1", "/").replace("~0", "~") or "total"

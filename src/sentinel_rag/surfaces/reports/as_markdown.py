@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import replace
 
 from sentinel_rag.surfaces.rendering import markdown_line
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
@@ -14,6 +16,9 @@ from sentinel_rag.surfaces.reports.recorded import plain
 
 MOST_BLOCKS = 20
 """Characters of the longest bar of a chart."""
+
+
+_ADDRESS = re.compile(r"\S*(?::/|www\.|\b(?:javascript|data|vbscript|file|mailto|xmpp|ftp):)\S*", re.IGNORECASE)
 
 
 def as_markdown(report: HandOver) -> str:
@@ -100,6 +105,7 @@ def _facts(fact: Facts, zone: str) -> Iterator[str]:
 
 def _lines(said: Marked) -> Iterator[str]:
     """The lines of an answer, with what was found in bold and the notes behind their sentences."""
+    said = _addresses_uncut(said)
     first = len(said.text) - len(said.text.lstrip())
     notes = list(said.notes)
     at = first
@@ -108,7 +114,8 @@ def _lines(said: Marked) -> Iterator[str]:
         written = ""
         while at < end or (notes and notes[0].at <= end):
             until = max(at, min(end, notes[0].at)) if notes and notes[0].at <= end else end
-            written += "".join(_piece(*piece) for piece in said.pieces(at, until))
+            for text, seen in said.pieces(at, until):
+                written += _piece(text, seen, begins=not written.strip())
             at = until
             if notes and notes[0].at <= at:
                 written += _note(notes.pop(0))
@@ -116,8 +123,20 @@ def _lines(said: Marked) -> Iterator[str]:
         at = end + 1
 
 
-def _piece(text: str, seen: Seen | None) -> str:
-    inner = markdown_line(text)
+def _addresses_uncut(said: Marked) -> Marked:
+    """Marks that do not cut an address: its halves would be escaped apart, and a viewer makes a link of the whole."""
+    runs = [found.span() for found in _ADDRESS.finditer(said.text)]
+
+    def run_around(place: int) -> tuple[int, int] | None:
+        return next((run for run in runs if run[0] < place < run[1]), None)
+
+    spans = tuple(each for each in said.spans if not (run_around(each.start) or run_around(each.end)))
+    notes = tuple(replace(note, at=(run_around(note.at) or (0, note.at))[1]) for note in said.notes)
+    return replace(said, spans=spans, notes=notes)
+
+
+def _piece(text: str, seen: Seen | None, *, begins: bool) -> str:
+    inner = markdown_line(text, begins=begins)
     # Between a letter and a sign a viewer takes stars for text.
     if seen is Seen.FOUND and text[:1].isalnum() and text[-1:].isalnum():
         inner = f"**{inner}**"

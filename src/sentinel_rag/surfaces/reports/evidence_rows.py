@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel_rag.contracts.evidence import Sentence
 from sentinel_rag.surfaces.rendering import safe
-from sentinel_rag.surfaces.rendering.marks import Marked, Note, marked, sources_of
+from sentinel_rag.surfaces.rendering.marks import Marked, Note, field_name, marked, sources_of
 from sentinel_rag.surfaces.reports.model import EvidenceRow, ReportTable, ReportTurn
 
 MOST_SHOWN = 8
@@ -31,18 +31,20 @@ def numbered(turns: Sequence[ReportTurn]) -> NumberedEvidence:
     rows: list[EvidenceRow] = []
     numbers: dict[tuple[int, str, str], str] = {}
     pieces: dict[int, list[tuple[str, str]]] = {}
+    audit_ids: dict[str, str] = {}
     for turn in turns:
         answer = turn.answer or {}
-        audit_ids = {trace["call_id"]: trace["audit_id"] for trace in answer.get("tools", ())}
+        # A sentence may cite what an earlier question read.
+        audit_ids |= {trace["call_id"]: trace["audit_id"] for trace in answer.get("tools", ())}
         found: dict[tuple[str, str], _Row] = {}
         for source in sources_of(sentences_of(turn)):
             cited = source.citation
             found[cited.call_id, cited.pointer] = _Row(cited.tool, dict(source.cells))
         pieces[turn.number] = []
         for piece in answer.get("evidence", ()):
-            place, _, name = piece["pointer"].rpartition("/")
+            place = piece["pointer"].rpartition("/")[0]
             row = found.setdefault((piece["call_id"], place), _Row(piece["tool"]))
-            row.fields[name.replace("~1", "/").replace("~0", "~")] = piece["value"]
+            row.fields[field_name(piece["pointer"], place)] = piece["value"]
             row.texts.append(str(piece["text"]))
         for (call_id, place), row in found.items():
             number = f"E{len(rows) + 1}"
