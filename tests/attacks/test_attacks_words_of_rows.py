@@ -1,5 +1,5 @@
 """An attacker writes the texts of rows: descriptions, subjects, command lines. The answer's writer may be led to tell
-them as findings, in any language. They are never shown as own words or as found unless they stand in quotation marks."""
+them as findings; unless quoted they are never shown as own words or as found, in any language."""
 
 from __future__ import annotations
 

@@ -54,6 +54,8 @@ class Lexicon:
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     things: Mapping[str, str] = field(default_factory=dict)
     """A thing that is counted, with its class (alert, incident, ..., other)."""
+    concepts: Mapping[str, str] = field(default_factory=dict)
+    """A word for an act or an outcome, with the concept that it says (`blockiert`: block)."""
     number_of: frozenset[str] = frozenset()
     """Words before the number that names a thing (`incident 124`)."""
 
@@ -93,7 +95,8 @@ def _built(first: str) -> Lexicon:
     languages = sorted(_languages(), key=lambda language: language.name != first)
     own = _vocabulary(languages[0]) if first else frozenset()
     tables: dict[str, dict[Any, Any]] = {
-        name: {} for name in ("numbers", "fractions", "time_units", "size_units", "states", "spoken", "things")
+        name: {}
+        for name in ("numbers", "fractions", "time_units", "size_units", "states", "spoken", "things", "concepts")
     }
     sets: dict[str, set[str]] = {}
     columns: dict[str, set[str]] = {}
@@ -119,6 +122,11 @@ def _built(first: str) -> Lexicon:
                 for phrase in phrases:
                     parts = tuple(fold(phrase).split())
                     tables["spoken"].setdefault(parts[0], {})[parts, domain, value] = None
+        for group in ("acts", "outcomes"):
+            for concept, words in data[group].items():
+                for word in seen(words):
+                    tables["concepts"].setdefault(word, concept)
+                    sets.setdefault(group, set()).add(word)
         for group in ("claims", "deeds", "places"):
             for name, words in data[group].items():
                 if name == "more_than":
@@ -144,6 +152,7 @@ def _built(first: str) -> Lexicon:
         more_than=frozenset(more_than),
         columns={name: frozenset(words) for name, words in columns.items()},
         things=tables["things"],
+        concepts=tables["concepts"],
         number_of=frozenset(number_of),
     )
 
@@ -174,6 +183,18 @@ def lexicon_of(words: Iterable[str]) -> Lexicon:
 def everything() -> Lexicon:
     """All languages together."""
     return _built("")
+
+
+@cache
+def concept_starts(concept: str) -> tuple[str, ...]:
+    """How words of a concept begin, in all languages: a row may say it in another one than the sentence."""
+    words = {
+        word
+        for language in _languages()
+        for group in ("acts", "outcomes")
+        for word in words_in(language.data[group].get(concept, ""))
+    }
+    return tuple(sorted({word[: max(4, len(word) - 2)] for word in words}))
 
 
 @cache

@@ -441,12 +441,17 @@ def _inside(found: Found, place: int) -> bool:
 def _spoken_in(text: str, raws: Raws, lexicon: Lexicon, inside: _Cover) -> Iterator[Literal]:
     """Numbers, parts, durations and states that stand there as words."""
     plain = [word.split("'")[0].split("’")[0] for word, _, _ in raws]
+    phrase_end = 0
     first_letter = next((at for at, letter in enumerate(text) if letter.isalnum()), 0)
     for at, (word, (_, start, end)) in enumerate(zip(plain, raws, strict=True)):
         raw = text[start:end]
         covered = inside.holds(start)
         if not covered:
             yield from _number_word(text, plain, raws, at, lexicon)
+        for phrase, domain, value in lexicon.spoken.get(word, ()) if not covered else ():
+            if tuple(plain[at : at + len(phrase)]) == phrase:
+                phrase_end = stop = raws[at + len(phrase) - 1][2]
+                yield Literal(Kind.SPOKEN, value, text[start:stop], start, stop, domain=domain)
         for domain, values in CANONICAL.items():
             if raw in values and start != first_letter:
                 yield Literal(Kind.STATE, raw, raw, start, end, domain=domain)
@@ -454,12 +459,8 @@ def _spoken_in(text: str, raws: Raws, lexicon: Lexicon, inside: _Cover) -> Itera
         else:
             if covered:
                 continue
-            for domain, value in lexicon.states.get(word, ()):
+            for domain, value in lexicon.states.get(word, ()) if start >= phrase_end else ():
                 yield Literal(Kind.SPOKEN, value, raw, start, end, domain=domain)
-        for phrase, domain, value in lexicon.spoken.get(word, ()) if not covered else ():
-            if tuple(plain[at : at + len(phrase)]) == phrase:
-                stop = raws[at + len(phrase) - 1][2]
-                yield Literal(Kind.SPOKEN, value, text[start:stop], start, stop, domain=domain)
 
 
 def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexicon) -> Iterator[Literal]:

@@ -78,7 +78,7 @@ CASES = [
     # a source, and nothing to compare it with
     (SOURCE, "The backups are intact [c1.1]."),
     (SOURCE, "The query was refused [c5]."),
-    (SOURCE, "124 was approved, and it is High [c1.1]."),
+    (NOT, "124 was approved, and it is High [c1.1]."),
     (SOURCE, "124 is High and legitimate [c1.1]."),
     (SOURCE, "wks-fin-02 was isolated at 04:56 UTC on 28 November [c3.4]."),
     # own words

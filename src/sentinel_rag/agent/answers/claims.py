@@ -160,9 +160,15 @@ def extreme(of: Comparison) -> str:
         columns = {word for column in facts.cells for word in column_words(column)}
         if any(f" {word} " in facts.words or word in columns for word in said):
             return ""
-    if _counted(of, _is_extreme(of, said)):
+    if _counted(of, _is_extreme(of, said) or (bool(of.sentence.has("majority")) and _is_majority(of))):
         return ""
     return f"“{min(said)}”: cite the complete result that it is chosen from"
+
+
+def _is_majority(of: Comparison) -> bool:
+    """`most of them are A`: more than half of the rows are."""
+    rows = of.universe()
+    return bool(rows and of.sentence.labels) and 2 * len(of.among(rows, of.sentence.labels)) > len(rows)
 
 
 def _is_extreme(of: Comparison, said: set[str]) -> bool:
@@ -184,12 +190,20 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
         if facts.ref not in there:
             continue
         for column, at in facts.moments if of_time else ():
-            if column in PRIMARY_TIMES and at == best(t for each in pool for name, t in each.moments if name == column):
+            if _is_time_of(facts, column, of_time) and at == best(
+                t for each in pool for name, t in each.moments if name == column
+            ):
                 return True
         for column, value in facts.cells.items() if said - of_time else ():
             if _is_amount(column, value) and value == best(_numbers_of(pool, column)):
                 return True
     return False
+
+
+def _is_time_of(facts: Facts, column: str, said: frozenset[str] | set[str]) -> bool:
+    """Whether a column tells when the thing happened, or is named by the very word (`last_seen`)."""
+    own = facts.happened is not None and facts.happened[0] == column
+    return own or (column in PRIMARY_TIMES and not said.isdisjoint(column_words(column)))
 
 
 def _is_amount(column: str, value: object) -> bool:
@@ -207,7 +221,7 @@ def _extreme_words(of: Comparison) -> set[str]:
     sentence = of.sentence
     lexicon = sentence.lexicon
     for at, word in enumerate(sentence.words):
-        if not (lexicon.has("least", word.text) or lexicon.has("most", word.text)):
+        if not any(lexicon.has(table, word.text) for table in ("least", "most", "majority")):
             continue
         following = sentence.words[at + 1].text if at + 1 < len(sentence.words) else ""
         before = sentence.words[at - 1].text if at else ""
@@ -219,7 +233,7 @@ def _extreme_words(of: Comparison) -> set[str]:
             for each in of.literals
         )
         stands_alone = sentence.text[word.end : word.end + 1] in (":", ",", ".", ")") and at < 2
-        share = (lexicon.has("over", word.text) and before == "at") or (word.text == "most" and following == "of")
+        share = lexicon.has("over", word.text) and before == "at"
         if not (amount or number or stands_alone or share):
             found.add(word.text)
     return found
@@ -276,26 +290,71 @@ def _wrong_direction(of: Comparison) -> str:
 
 
 @not_found
+def out_of_order(of: Comparison) -> str:
+    """`A before B [a, b]`, `A, then B [a, b]`: the rows' times stand in the order that is told."""
+    if len(of.plain) != 2 or of.computed or of.sentence.quotes or of.wholes:
+        return ""
+    rising = _tells_rising(of)
+    first, second = of.plain
+    if rising is None or not first.happened or not second.happened or _names_say_otherwise(of):
+        return ""
+    earlier = first.happened[1] < second.happened[1]
+    if first.happened[1] == second.happened[1] or earlier is rising:
+        return ""
+    return f"{first.ref} is {'earlier' if earlier else 'later'} than {second.ref}"
+
+
+def _tells_rising(of: Comparison) -> bool | None:
+    """Whether what is told first happened first; None where the sentence does not say, or says it in several ways."""
+    sentence = of.sentence
+    said = [word for word in sentence.words if any(sentence.lexicon.has(each, word.text) for each in _ORDER_WORDS)]
+    if len(said) != 1 or any(each.kind in (Kind.MOMENT, Kind.DURATION) for each in of.literals):
+        return None
+    word = said[0]
+    if sentence.lexicon.has("then", word.text):
+        return True
+    fronted = word == sentence.words[0]
+    return sentence.lexicon.has("before", word.text) is not fronted
+
+
+def _names_say_otherwise(of: Comparison) -> bool:
+    """Whether a name tells that the rows are cited in another order than the sentence has."""
+    homes = _homes(of)
+    return homes != sorted(homes)
+
+
+_ORDER_WORDS = ("then", "before", "after")
+
+
+@not_found
 def order(of: Comparison) -> str:
     """`before`, `then`: both times are given, or the rows are cited in their order."""
-    said = of.sentence.has("order")
+    said = any(of.sentence.has(table) for table in _ORDER_WORDS)
     if not said or len(of.plain) < 2 or of.computed or of.sentence.quotes:
         return ""
     if sum(1 for each in of.literals if each.kind is Kind.MOMENT) >= 2:
         return ""
+    if _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain):
+        if not _names_say_otherwise(of):
+            return ""  # `out_of_order` has compared them
     if of.sentence.has("then") and _cited_in_order(of):
         return ""
     return "it tells an order of events: give both times, or cite a compute result"
 
 
-def _cited_in_order(of: Comparison) -> bool:
-    """`first A, then B`: each is named in the row cited at its place, and the rows stand in the order of time."""
+def _homes(of: Comparison) -> list[int]:
+    """The places of the cited rows that names of the sentence belong to, in the order of the names."""
     named: list[tuple[int, int]] = []
     for anchor in of.sentence.anchors:
         homes = [at for at, facts in enumerate(of.plain) if facts.holds(anchor)]
         if len(homes) == 1:
             named.append((anchor.start, homes[0]))
-    homes = [home for _, home in sorted(named)]
+    return [home for _, home in sorted(named)]
+
+
+def _cited_in_order(of: Comparison) -> bool:
+    """`first A, then B`: each is named in the row cited at its place, and the rows stand in the order of time."""
+    homes = _homes(of)
     times = [facts.happened[1] for facts in of.plain if facts.happened is not None]
     return len(homes) >= 2 and homes == sorted(homes) and len(times) == len(of.plain) and times == sorted(times)
 

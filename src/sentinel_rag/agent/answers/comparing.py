@@ -87,7 +87,11 @@ class Comparison:
             held = self._in_whole(literal)
             if held:
                 self.support[literal] = held
-            elif self._in_totals(literal) or self._derived(literal) or self._denied(literal):
+            elif (
+                (not self._compares(literal) and self._in_totals(literal))
+                or self._derived(literal)
+                or self._denied(literal)
+            ):
                 self.support[literal] = []
             elif literal.kind is Kind.SPOKEN:
                 kinds = {facts.row.kind for facts in self.rows if facts.row is not None}
@@ -305,6 +309,8 @@ class Comparison:
             return True
         if self._is_whole_of_parts(literal) or self._is_twice(literal):
             return True
+        if self._compares(literal):
+            return False
         return any(literal.value == len(rows) or self.counts_rows(literal, rows) for rows in self._each_universe())
 
     def _is_whole_of_parts(self, literal: Literal) -> bool:
@@ -315,6 +321,14 @@ class Comparison:
             return False
         parents = (self.evidence.facts(facts.result.ref) for facts in self.plain)
         return any(parent is not None and "" in parent.numbers.get(literal.number, ()) for parent in parents)
+
+    def _compares(self, literal: Literal) -> bool:
+        """`twice as many`: a word that compares and counts nothing."""
+        if literal.kind is not Kind.NUMBER or literal.raw[:1].isdigit():
+            return False
+        lexicon = self.sentence.lexicon
+        following = self.sentence.words_after(literal.start, 1)
+        return lexicon.has("times", fold(literal.raw)) and any(lexicon.has("as", word.text) for word in following)
 
     def _is_twice(self, literal: Literal) -> bool:
         """`twice as many`: the numbers of two cited rows in one column."""

@@ -192,13 +192,13 @@ class Evidence:
             low, high = value - 0.5, value + 0.5
         yield from (ref for _, ref in _between(read.numbers, low, high))
 
-    def says(self, result: Result, start: str) -> bool:
+    def says(self, result: Result, start: str, *, quoted: bool = True) -> bool:
         """Whether some row of a result has a word that begins so."""
-        name = ("says", result.ref, start)
+        name = ("says", result.ref, start, quoted)
         held = self._memo.get(name)
         if held is None:
             rows = self._read[result.ref].rows
-            held = frozenset(facts.ref for facts in rows[:1] if any(each.says(start) for each in rows))
+            held = frozenset(facts.ref for facts in rows[:1] if any(each.says(start, quoted=quoted) for each in rows))
             self._memo[name] = held
         return bool(held)
 

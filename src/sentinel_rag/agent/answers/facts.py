@@ -139,15 +139,18 @@ class Facts:
             return self.row is not None and self.row.kind == "incident" and "owner" not in self.row.cells
         if literal.value == "ever_closed":
             return got == "Closed" or closed or " closed " in self.words
-        if literal.value == "Closed" and literal.kind is Kind.SPOKEN and closed:
-            return True
         if literal.value == "open":
             return got in OPEN_STATES
         return got == literal.value or f" {fold(str(literal.value))} " in self.words
 
-    def says(self, start: str) -> bool:
-        """Whether a word here, or of a column, begins so."""
-        return f" {start}" in self.words or any(word.startswith(start) for word in self.column_names)
+    def says(self, start: str, *, quoted: bool = True) -> bool:
+        """Whether a word here, or of a column, begins so; without `quoted` not one that an outsider wrote."""
+        if any(word.startswith(start) for word in self.column_names):
+            return True
+        if f" {start}" not in self.words:
+            return False
+        theirs = frozenset() if quoted or self.row is None else self.row.quoted
+        return not theirs or any(f" {start}" in f" {text}" for column, text in self.texts if column not in theirs)
 
     def labelled(self, literal: Literal) -> float | None:
         """The number in a column that is named after a state: `high_alerts` for High."""

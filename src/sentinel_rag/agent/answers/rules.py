@@ -7,14 +7,14 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import combinations
 
-from sentinel_rag.agent.answers.claims import CLAIMS
+from sentinel_rag.agent.answers.claims import CLAIMS, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
 from sentinel_rag.agent.answers.facts import Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.language.lexicon import fold
-from sentinel_rag.language.literals import Kind, Literal, key
+from sentinel_rag.language.lexicon import concept_starts, fold, words_in
+from sentinel_rag.language.literals import Kind, Literal, Word, key
 
 _STATISTICS = ("mean", "median", "longest")
 MOST_STATES = 5
@@ -309,40 +309,72 @@ def unheard_state(of: Comparison) -> str:
 def judgement(of: Comparison) -> str:
     """A word of judgement stands in the row, or is the writer's own."""
     said = of.sentence.has("judgements")
-    if said and not _row_says(of, said, 6):
+    if said and not _row_says(of, [word[:6] for word in said]):
         return f"“{min(said)}” is a judgement"
     return ""
 
 
-@source_given
-def outcome(of: Comparison) -> str:
-    """A word for an outcome stands in the row."""
-    said = of.sentence.has("outcomes")
-    if said and not of.sentence.quotes and not _row_says(of, said, 4):
-        return f"no cited row says “{min(said)}”"
+STRICT_CONCEPTS = frozenset(
+    words_in(
+        "reset revoke isolate disable delete reimage restore inform escalate quarantine download upload confirm unlock stop "
+        "prevent approve pay reopen expire steal"
+    )
+)
+"""Acts and outcomes that rows tell by their word, if they tell them at all."""
+
+
+@not_found
+def unsaid(of: Comparison) -> str:
+    """An outcome that the sentence states and no cited row says."""
+    sentence = of.sentence
+    if sentence.quotes or sentence.text.rstrip().endswith("?") or not (of.rows or of.wholes):
+        return ""
+    for word in sentence.words:
+        concept = sentence.lexicon.concepts.get(word.text, "")
+        if concept not in STRICT_CONCEPTS or not _stated(of, word) or _row_says(of, concept_starts(concept)):
+            continue
+        return f"no cited row says “{word.text}”"
     return ""
 
 
+def _stated(of: Comparison, word: Word) -> bool:
+    """Whether the clause states the word rather than denies, doubts or advises it."""
+    sentence = of.sentence
+    start, end = sentence.clause_start(word.start), sentence.clause_end(word.start)
+    clause = [each.text for each in sentence.words if start <= each.start < end]
+    return not any(sentence.lexicon.has(table, each) for each in clause for table in ("possible", "not", "negative"))
+
+
 @source_given
-def deed(of: Comparison) -> str:
-    """A deed stands in the row, and in a record rather than in what somebody wrote."""
-    said = of.sentence.has("deeds")
-    if not said or of.sentence.quotes or any(whole.writes for whole in of.wholes):
+def outcome(of: Comparison) -> str:
+    """An act or an outcome stands in the row, in its own words."""
+    sentence = of.sentence
+    if sentence.quotes or any(whole.writes for whole in of.wholes):
         return ""
-    kinds = {each.kind for each in of.literals}
-    if Kind.SPOKEN not in kinds and not _row_says(of, said, 5):
-        return "no cited row tells of the deed"
+    said = {
+        word.text: sentence.lexicon.concepts[word.text]
+        for word in sentence.words
+        if word.text in sentence.lexicon.concepts
+    }
+    spoken = any(each.kind is Kind.SPOKEN for each in of.literals)
+    for word, concept in said.items():
+        starts = concept_starts(concept)
+        if (spoken and sentence.lexicon.has("acts", word)) or _row_says(of, starts, quoted=False):
+            continue
+        if _row_says(of, starts):
+            return f"only text that others wrote says “{word}”"
+        return f"no cited row says “{word}”"
+    acts = sentence.has("acts")
     written = of.rows and all(facts.row is not None and facts.row.kind in ("comment", "hit") for facts in of.rows)
-    if written and Kind.STATE not in kinds:
+    if acts and written and not any(each.kind is Kind.STATE for each in of.literals):
         return "somebody wrote that; no record of the deed was read"
     return ""
 
 
-def _row_says(of: Comparison, said: Iterable[str], letters: int) -> bool:
+def _row_says(of: Comparison, starts: Iterable[str], *, quoted: bool = True) -> bool:
     """Whether a cited row, or a row of a cited result, has a word that begins as one of these."""
-    starts = [word[:letters] for word in said]
-    return any(facts.says(start) for facts in of.rows for start in starts) or any(
-        of.evidence.says(whole, start) for whole in of.wholes for start in starts
+    return any(facts.says(start, quoted=quoted) for facts in of.rows for start in starts) or any(
+        of.evidence.says(whole, start, quoted=quoted) for whole in of.wholes for start in starts
     )
 
 
@@ -350,6 +382,8 @@ RULES: tuple[Rule, ...] = (
     differs,
     not_there,
     only_failed,
+    unsaid,
+    out_of_order,
     nothing_to_compare,
     state_of_each_row,
     named_column,
@@ -363,6 +397,5 @@ RULES: tuple[Rule, ...] = (
     unheard_state,
     judgement,
     outcome,
-    deed,
 )
 """Asked in this order; the first that speaks decides, and where none does the values were found."""

@@ -158,7 +158,7 @@ class Sentence:
             if any(self.lexicon.has("possible", each.text) for each in clause):
                 continue
             for place, each in enumerate(clause):
-                if not self.lexicon.has("deeds", each.text):
+                if not self.lexicon.has("acts", each.text):
                     continue
                 following = clause[place + 1].text if place + 1 < len(clause) else ""
                 adjective = following in self.lexicon.things  # `I see closed incidents`
