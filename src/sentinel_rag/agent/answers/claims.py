@@ -62,8 +62,8 @@ def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
     sentence = of.sentence
     start, end = sentence.clause_start(after), sentence.clause_end(after)
     labels = [each for each in sentence.labels if start <= each.start < end]
-    if not labels:  # `all of them, as of 9:00, are High`: the label stands in a later clause
-        labels = [each for each in sentence.labels if each.start >= start]
+    if not labels:  # `all of them, as of 9:00, are High`: the label stands in a later clause, or in the one before
+        labels = [each for each in sentence.labels if each.start >= start] or list(sentence.labels)
     behind = [each for each in labels if each.start >= after]
     ahead = [each for each in labels if each.start < after and each.kind is not Kind.SPOKEN]
     if not pool or not labels:
@@ -225,6 +225,10 @@ def _extreme_words(of: Comparison) -> set[str]:
             continue
         following = sentence.words[at + 1].text if at + 1 < len(sentence.words) else ""
         before = sentence.words[at - 1].text if at else ""
+        if lexicon.has("part_of", following) and not any(
+            each.text in lexicon.things for each in sentence.words[at + 2 : at + 5]
+        ):
+            continue  # `most of the kill chain`
         amount = following in lexicon.time_units or following in lexicon.numbers
         number = any(
             each.kind in (Kind.DURATION, Kind.NUMBER)
@@ -308,13 +312,14 @@ def _tells_rising(of: Comparison) -> bool | None:
     """Whether what is told first happened first; None where the sentence does not say, or says it in several ways."""
     sentence = of.sentence
     said = [word for word in sentence.words if any(sentence.lexicon.has(each, word.text) for each in _ORDER_WORDS)]
-    if len(said) != 1 or any(each.kind in (Kind.MOMENT, Kind.DURATION) for each in of.literals):
+    if any(each.kind is Kind.MOMENT for each in of.literals) or not all(map(sentence.states, said)):
         return None
-    word = said[0]
-    if sentence.lexicon.has("then", word.text):
-        return True
-    fronted = word == sentence.words[0]
-    return sentence.lexicon.has("before", word.text) is not fronted
+    rising = {
+        sentence.lexicon.has("then", word.text)
+        or sentence.lexicon.has("before", word.text) is not (word == sentence.words[0])
+        for word in said
+    }
+    return rising.pop() if len(rising) == 1 else None
 
 
 def _names_say_otherwise(of: Comparison) -> bool:
@@ -334,9 +339,9 @@ def order(of: Comparison) -> str:
         return ""
     if sum(1 for each in of.literals if each.kind is Kind.MOMENT) >= 2:
         return ""
-    if _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain):
-        if not _names_say_otherwise(of):
-            return ""  # `out_of_order` has compared them
+    compared = _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain)
+    if compared and not _names_say_otherwise(of):
+        return ""  # by `out_of_order`
     if of.sentence.has("then") and _cited_in_order(of):
         return ""
     return "it tells an order of events: give both times, or cite a compute result"

@@ -311,6 +311,8 @@ class Comparison:
             return True
         if self._compares(literal):
             return False
+        if self._owned() & {literal.number}:
+            return True
         return any(literal.value == len(rows) or self.counts_rows(literal, rows) for rows in self._each_universe())
 
     def _is_whole_of_parts(self, literal: Literal) -> bool:
@@ -321,6 +323,14 @@ class Comparison:
             return False
         parents = (self.evidence.facts(facts.result.ref) for facts in self.plain)
         return any(parent is not None and "" in parent.numbers.get(literal.number, ()) for parent in parents)
+
+    def _owned(self) -> set[float]:
+        """How many rows have an owner, or none where the sentence says so."""
+        if not self.sentence.lexicon.columns["owner"] & self.sentence.bag:
+            return set()
+        nobody = bool(self.sentence.has("negative")) or any(each.domain == "owner" for each in self.literals)
+        incidents = [[f for f in rows if f.row and f.row.kind == "incident"] for rows in self._each_universe()]
+        return {float(sum(("owner" in f.cells) is not nobody for f in rows)) for rows in incidents if rows}
 
     def _compares(self, literal: Literal) -> bool:
         """`twice as many`: a word that compares and counts nothing."""

@@ -265,6 +265,9 @@ class Evidence:
         facts = Facts(row.ref, row, result, self.zone)
         for column, value in row.cells.items():
             self._cell(facts, column, value)
+        account, display = row.cells.get("name"), row.cells.get("display_name")
+        if isinstance(account, str) and isinstance(display, str) and "display_name" not in row.quoted:
+            _take_account(self.names, f"{account} {display}")
         for text in _flat({name: result.arguments.get(name) for name in ("incident", "like_incident")}):
             if text.isdigit():
                 facts.named_numbers.add(float(text))

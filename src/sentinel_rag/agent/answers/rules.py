@@ -14,7 +14,7 @@ from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import concept_starts, fold, words_in
-from sentinel_rag.language.literals import Kind, Literal, Word, key
+from sentinel_rag.language.literals import Kind, Literal, key
 
 _STATISTICS = ("mean", "median", "longest")
 MOST_STATES = 5
@@ -82,7 +82,8 @@ def only_failed(of: Comparison) -> Verdict | None:
 
 
 def nothing_to_compare(of: Comparison) -> Verdict | None:
-    if not of.support and not of.missing:
+    soft = all(literal.kind is Kind.SPOKEN for literal in of.support) and not of.sentence.anchors
+    if not of.missing and (not of.support or (soft and not of.wholes)):
         return of.verdict(SentenceState.SOURCE_GIVEN, "nothing in it can be compared")
     return None
 
@@ -316,8 +317,8 @@ def judgement(of: Comparison) -> str:
 
 STRICT_CONCEPTS = frozenset(
     words_in(
-        "reset revoke isolate disable delete reimage restore inform escalate quarantine download upload confirm unlock stop "
-        "prevent approve pay reopen expire steal"
+        "reset revoke isolate disable delete reimage restore inform escalate quarantine "
+        "download upload confirm unlock stop prevent approve pay reopen expire steal"
     )
 )
 """Acts and outcomes that rows tell by their word, if they tell them at all."""
@@ -331,18 +332,10 @@ def unsaid(of: Comparison) -> str:
         return ""
     for word in sentence.words:
         concept = sentence.lexicon.concepts.get(word.text, "")
-        if concept not in STRICT_CONCEPTS or not _stated(of, word) or _row_says(of, concept_starts(concept)):
+        if concept not in STRICT_CONCEPTS or not sentence.states(word) or _row_says(of, concept_starts(concept)):
             continue
         return f"no cited row says “{word.text}”"
     return ""
-
-
-def _stated(of: Comparison, word: Word) -> bool:
-    """Whether the clause states the word rather than denies, doubts or advises it."""
-    sentence = of.sentence
-    start, end = sentence.clause_start(word.start), sentence.clause_end(word.start)
-    clause = [each.text for each in sentence.words if start <= each.start < end]
-    return not any(sentence.lexicon.has(table, each) for each in clause for table in ("possible", "not", "negative"))
 
 
 @source_given
@@ -351,11 +344,8 @@ def outcome(of: Comparison) -> str:
     sentence = of.sentence
     if sentence.quotes or any(whole.writes for whole in of.wholes):
         return ""
-    said = {
-        word.text: sentence.lexicon.concepts[word.text]
-        for word in sentence.words
-        if word.text in sentence.lexicon.concepts
-    }
+    concepts = sentence.lexicon.concepts
+    said = {word.text: concepts[word.text] for word in sentence.words if word.text in concepts}
     spoken = any(each.kind is Kind.SPOKEN for each in of.literals)
     for word, concept in said.items():
         starts = concept_starts(concept)

@@ -135,6 +135,12 @@ class Sentence:
             )
         return denied
 
+    def states(self, word: Word) -> bool:
+        """Whether the clause of a word states it rather than denies, doubts or advises it."""
+        start, end = self.clause_start(word.start), self.clause_end(word.start)
+        clause = [each.text for each in self.words if start <= each.start < end]
+        return not any(self.lexicon.has(table, each) for each in clause for table in ("possible", "not", "negative"))
+
     @cached_property
     def quotes(self) -> bool:
         """Whether it gives a quotation or a code span."""
