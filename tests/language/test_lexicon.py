@@ -19,7 +19,7 @@ TABLES = {
     "dates": 5,
     "states": 3,
     "spoken": 3,
-    "claims": 25,
+    "claims": 26,
     "deeds": 3,
     "acts": 18,
     "outcomes": 17,

@@ -20,6 +20,7 @@ from sentinel_rag.agent.answers.repair import repair_request, repaired
 from sentinel_rag.agent.answers.sentence import Sentence
 from sentinel_rag.contracts.evidence import CitedBy, SentenceState
 from sentinel_rag.contracts.evidence import Sentence as CheckedSentence
+from sentinel_rag.language.lexicon import CANONICAL
 from sentinel_rag.language.literals import Kind, Literal, key
 
 __all__ = ["CheckedAnswer", "GrowingAnswer", "check_answer", "cited_share", "repair_request", "repaired"]
@@ -162,15 +163,23 @@ def _of_cells(unit: Unit, refs: Sequence[str], evidence: Evidence) -> Found | No
         if right is None:
             return _single(Verdict(SentenceState.NOT_FOUND, f"there is no {cell.ref}", tuple(refs)), CitedBy.WRITER)
         shown = unit.text[cell.start - unit.start : cell.end - unit.start]
-        if not cell.filled and f" {key(shown)} " not in f" {key(right)} ":
-            facts = evidence.facts(cell.ref.rpartition(".")[0])
-            assert facts is not None
-            literal = Literal(Kind.TEXT, key(shown), shown, cell.start - unit.start, cell.end - unit.start)
-            column = cell.ref.rpartition(".")[2]
-            reason = f"{cell.ref} is {right}, not {shown}"
-            wrong = (literal, facts, column)
-            return _single(Verdict(SentenceState.CONTRADICTED, reason, tuple(refs), wrong=wrong), CitedBy.WRITER)
+        if cell.filled or evidence.cell_says(cell.ref, shown):
+            continue
+        facts = evidence.facts(cell.ref.rpartition(".")[0])
+        column = cell.ref.rpartition(".")[2]
+        reason = f"{cell.ref} is {right}, not {shown}"
+        if facts is None or not _are_comparable(shown, right):
+            return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs)), CitedBy.WRITER)
+        literal = Literal(Kind.TEXT, key(shown), shown, cell.start - unit.start, cell.end - unit.start)
+        wrong = (literal, facts, column)
+        return _single(Verdict(SentenceState.CONTRADICTED, reason, tuple(refs), wrong=wrong), CitedBy.WRITER)
     return None
+
+
+def _are_comparable(shown: str, right: str) -> bool:
+    """Whether both are states of one enumeration, or both bare numbers."""
+    states = any(shown in values and right in values for values in CANONICAL.values())
+    return states or (shown.strip().isdigit() and right.strip().isdigit())
 
 
 def _of_parts(unit: Unit, evidence: Evidence) -> Found | None:

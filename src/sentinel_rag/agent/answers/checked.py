@@ -10,7 +10,7 @@ from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.facts import Facts, Source, plain_value
 from sentinel_rag.agent.answers.markup import CellAt, Unit
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Mark, Sentence, SentenceState
-from sentinel_rag.language.literals import Literal, key
+from sentinel_rag.language.literals import Literal
 
 MOST_SHOWN_REFS = 40
 """Citations that a checked sentence names."""
@@ -141,5 +141,5 @@ def _cell_mark(cell: CellAt, unit: Unit, evidence: Evidence) -> Mark:
         return Mark(cell.start, cell.end, False)
     value = facts.row.cells[column]
     shown = unit.text[cell.start - unit.start : cell.end - unit.start]
-    right = cell.filled or f" {key(shown)} " in f" {key(evidence.cell_text(cell.ref) or '')} "
+    right = cell.filled or evidence.cell_says(cell.ref, shown)
     return Mark(cell.start, cell.end, right, facts.result.ref, facts.row.cell_pointer(column), plain_value(value))

@@ -132,6 +132,22 @@ class Evidence:
         text = " ".join(_shown(facts.row.cells[column]).split())
         return f"“{text}”" if column in facts.row.quoted else text
 
+    def cell_says(self, ref: str, shown: str) -> bool:
+        """Whether a text stands for what the cell `c1.3.created_time` holds: its words, or its value written anew."""
+        right = self.cell_text(ref)
+        facts = self._facts.get(ref.rpartition(".")[0])
+        if right is None or facts is None:
+            return False
+        if f" {key(shown)} " in f" {key(right)} ":
+            return True
+        column = ref.rpartition(".")[2]
+        alone = Facts(facts.ref, None, facts.result, self.zone, words=f" {key(right)} ")
+        alone.numbers = {number: {column} for number, columns in facts.numbers.items() if column in columns}
+        alone.moments = [(name, at) for name, at in facts.moments if name == column]
+        alone.durations = [(name, seconds) for name, seconds in facts.durations if name == column]
+        literals = scan(shown, self.names).literals
+        return bool(literals) and all(alone.holds(literal) for literal in literals)
+
     def holders(self, literal: Literal) -> frozenset[str]:
         """Refs of the rows that hold the literal."""
         name = (literal.kind, literal.value, literal.bound, literal.unit, literal.domain)

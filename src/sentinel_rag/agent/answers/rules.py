@@ -13,7 +13,7 @@ from sentinel_rag.agent.answers.facts import Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.language.lexicon import concept_starts, fold, words_in
+from sentinel_rag.language.lexicon import concept_starts, fold, plain_words, words_in
 from sentinel_rag.language.literals import Kind, Literal, key
 
 _STATISTICS = ("mean", "median", "longest")
@@ -38,7 +38,7 @@ def differs(of: Comparison) -> Verdict | None:
 def _other_state(of: Comparison, literal: Literal) -> tuple[Facts, str] | None:
     if literal.kind is not Kind.STATE or not of.rows or literal.domain not in DOMAINS:
         return None
-    if sum(1 for each in of.literals if each.domain == literal.domain) > 1 or of.wholes:
+    if sum(1 for each in of.literals if each.domain == literal.domain) > 1 or not _is_plain_statement(of, literal):
         return None
     right = {facts.states.get(literal.domain) for facts in of.rows}
     negated = of.sentence.negated(literal)
@@ -48,14 +48,37 @@ def _other_state(of: Comparison, literal: Literal) -> tuple[Facts, str] | None:
 
 
 def _other_owner(of: Comparison, literal: Literal) -> tuple[Facts, str] | None:
-    if literal.kind is not Kind.NAME or len(of.rows) != 1 or "owner" not in of.rows[0].states or of.wholes:
+    if literal.kind is not Kind.NAME or len(of.rows) != 1 or "owner" not in of.rows[0].states:
         return None
-    owners = of.sentence.lexicon.columns["owner"]
-    start, end = of.sentence.clause_start(literal.start), of.sentence.clause_end(literal.start)
-    said = any(word.text in owners and start <= word.start < end for word in of.sentence.words)
-    if not said or key(of.rows[0].states["owner"]) == literal.value:
+    sentence = of.sentence
+    beside = [*reversed(sentence.words_before(literal.start, 4)), *sentence.words_after(literal.end - 1, 1)]
+    said = next((word for word in beside if word.text not in plain_words()), None)
+    if said is None or said.text not in sentence.lexicon.columns["owner"] or sentence.negated(literal):
+        return None
+    if not _is_plain_statement(of, literal) or key(of.rows[0].states["owner"]) == literal.value:
         return None
     return of.rows[0], next(column for column in of.rows[0].cells if column.casefold() == "owner")
+
+
+def _is_plain_statement(of: Comparison, literal: Literal) -> bool:
+    """Whether the sentence says no more than what the row is now: it neither compares, nor tells of a change or of the
+    past, nor advises, nor speaks of another thing. Where in doubt, it is not."""
+    sentence = of.sentence
+    if of.wholes or sentence.quotes or sentence.text.rstrip().endswith("?"):
+        return False
+    if any(sentence.has(table) for table in _DOUBTFUL) or any(each.kind is Kind.MOMENT for each in of.literals):
+        return False
+    if any(each is not literal and each not in of.support for each in sentence.anchors):
+        return False
+    kinds = {facts.row.kind for facts in of.rows if facts.row is not None}
+    things = {sentence.lexicon.things[word.text] for word in sentence.words if word.text in sentence.lexicon.things}
+    return things <= (kinds | {"incident"} if kinds == {"incident"} else kinds | {"other"})
+
+
+_DOUBTFUL = (
+    "possible", "past", "comparative", "more", "over", "under", "least", "most", "before", "after", "then", "exclusive",
+    "between", "acts", "outcomes",
+)  # fmt: skip
 
 
 def _spoken_column(column: str) -> str:
