@@ -122,6 +122,9 @@ def test_one_sentence_tells_all_of_it() -> None:
     assert line("all", start_time="2026-11-01T00:00:00Z", owner="x\u202ey", limit=1).startswith(
         "Only what came since 2026-11-01T00:00:00Z, owner `x"
     )
+    assert line("how many are there?", limit=1) == (
+        "Only the first row was looked at (chosen by the model; the question names no number of rows)."
+    )
     assert "\u202e" not in line("all", owner="x\u202ey")
 
 
