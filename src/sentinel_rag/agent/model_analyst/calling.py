@@ -61,11 +61,11 @@ async def answer_calls(
     sent = [each.call for each in chosen if each.call is not None]
     if not sent:
         turn.faulty_rounds += 1
-    reading = [call for call in sent if call.tool_name in turn.reading]
+    reading = [call for call in sent if call.tool_name in turn.reading - _OWN_NAMES]
     runs = await _run(gateway, turn, reading) if reading else []
     done = {run.call.call_id: result_text(turn, run) for run in runs}
     for call in sent:
-        if call.tool_name in turn.reading or call.tool_name in _OWN_NAMES:
+        if call.tool_name in turn.reading:
             continue
         if not _was_sent(turn, call):
             turn.begin_acting()
@@ -160,7 +160,7 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
         return _Chosen(asked, refusal=_TOO_MANY_AT_ONCE)
     if turn.calls >= turn.limits.calls:
         return _Chosen(asked, refusal=_TOO_MANY)
-    if not stated and asked.name not in turn.reading and asked.name not in _OWN_NAMES:
+    if not stated and asked.name not in turn.reading:
         return _Chosen(asked, refusal=_UNSURE)
     turn.calls += 1
     places = turn.memory.places

@@ -246,8 +246,7 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
 
 def _is_open(turn: Turn, run: ToolRun) -> bool:
     """True for a change of which nobody knows whether it was made: neither done nor refused."""
-    own = run.call.tool_name in turn.reading or run.call.tool_name == "compute"
-    return not own and not run.worked and not isinstance(run.outcome, Denied)
+    return run.call.tool_name not in turn.reading and not run.worked and not isinstance(run.outcome, Denied)
 
 
 def _tells(checked: CheckedAnswer) -> bool:

@@ -148,7 +148,8 @@ class Turn:
         """Take over what the gateway offers for this question, and the agent's own tools."""
         self.tools = (*(tool.schema for tool in tools), *own)
         self.refused_tools = {tool.schema.name: tool.refused_now for tool in tools if tool.refused_now}
-        self.reading = READING_TOOLS | {tool.schema.name for tool in tools if tool.reads}
+        reading = {tool.schema.name for tool in tools if tool.reads}
+        self.reading = READING_TOOLS | reading | {tool.name for tool in own}
 
     def add_run(self, run: ToolRun, result: Result | None = None) -> None:
         """Keep a call with its numbered result, which the answer may cite."""
