@@ -32,6 +32,11 @@ class OneModel:
         return self.model
 
 
+def states(answer: Answer) -> dict[str, str]:
+    """What the check says of each sentence of an answer."""
+    return {sentence.text: sentence.state.value for sentence in answer.sentences}
+
+
 @dataclass
 class Desk:
     """An analyst with its gateway and its model's server. `lines` are the status lines so far."""
@@ -41,6 +46,8 @@ class Desk:
     analyst: ModelAnalyst
     models: OneModel
     lines: list[str] = field(default_factory=list)
+
+    states = staticmethod(states)
 
     async def ask(self, question: str, **options: Any) -> Answer:
         return await self.analyst.answer(question, session_id=SESSION, progress=self._hear, **options)
@@ -60,6 +67,10 @@ class Desk:
     def sent(self, place: int = -1) -> list[dict[str, Any]]:
         """The messages of one request to the model."""
         return self.server.requests[place].body["messages"]
+
+    def asked(self, place: int = -1) -> str:
+        """The person's newest question in one request, with the context that it is asked in."""
+        return next(m["content"] for m in reversed(self.sent(place)) if "<context>" in str(m["content"]))
 
     def results(self, place: int = -1) -> list[str]:
         """The texts of the tool results in one request to the model."""
