@@ -8,6 +8,7 @@ that the conversation holds already: they run here and need no right.
 from __future__ import annotations
 
 import json
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -21,11 +22,12 @@ from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.offline.change_repeats import means_again
 from sentinel_rag.agent.offline.compositions.changes import call_text
+from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.tool_runs import ToolRun, run_calls
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
-from sentinel_rag.contracts.query_results import QueryError
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
 
 _TOO_MANY = "Not run: this is more calls than one question may make. Answer with what you have."
@@ -36,6 +38,12 @@ _NOT_WAITING = (
     "say that it cannot be made."
 )
 _REPEATED = "Not run again: the same call was sent already for this question. Its result stands above."
+_UNREADABLE = QueryError(
+    code=QueryErrorCode.INTERNAL,
+    message="Its result does not have the agreed shape, so nothing of it can be read.",
+    next_step="The agent and a tool server do not match: install one version of both. The agent's log has the details.",
+)
+_log = logging.getLogger(__name__)
 _OWN_NAMES = frozenset(tool.name for tool in OWN_TOOLS)
 
 
@@ -208,13 +216,22 @@ def _arguments(turn: Turn, asked: ModelToolCall) -> dict[str, JsonValue]:
 async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> list[ToolRun]:
     runs = await run_calls(gateway, calls, progress=turn.progress, started=turn.started)
     remember_places(turn.memory.places, runs)
-    for run in runs:
-        changed = changed_something(run, turn.reading)
-        turn.add_run(run, numbered(run, writes=changed, read_at=turn.clock()))
-        turn.memory.note_approval(run)
-        if changed:
-            turn.memory.note_change(run.call)
-    return runs
+    return [_kept(turn, run) for run in runs]
+
+
+def _kept(turn: Turn, run: ToolRun) -> ToolRun:
+    """The run, kept with its numbered rows; a failed one where the result does not have the agreed shape."""
+    changed = changed_something(run, turn.reading)
+    try:
+        result = numbered(run, writes=changed, read_at=turn.clock())
+    except MISSHAPEN:
+        _log.exception("a result of %s could not be read", run.call.tool_name)
+        return _kept(turn, replace(run, outcome=Failed(run.call, _UNREADABLE, run.trace().audit_id)))
+    turn.add_run(run, result)
+    turn.memory.note_approval(run)
+    if changed:
+        turn.memory.note_change(run.call)
+    return run
 
 
 def _was_sent(turn: Turn, call: ToolCall) -> bool:
