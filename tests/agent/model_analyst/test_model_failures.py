@@ -70,7 +70,9 @@ def unless(clean: Callable[[str], bool], then: Reply) -> Callable[[ModelHttpRequ
 
 async def test_rows_that_trip_the_provider_s_filter_are_sent_again_without_their_attack_text(desk):
     at = desk(gateway=with_attack_rows())
-    at.server.respond = unless(lambda text: "powershell" not in text, text_reply("Incident 7, Encoded command, High."))
+    at.server.respond = unless(
+        lambda text: "powershell" not in text, text_reply("Incident 7, Encoded command, High [c1.1].")
+    )
     answer = await at.ask("Which incidents are there?")
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text.startswith("Incident 7, Encoded command, High.")
@@ -113,7 +115,9 @@ async def test_a_question_that_the_filter_stops_is_not_asked_twice_and_is_forgot
 
 async def test_an_answer_that_the_filter_cuts_is_asked_for_again_without_the_rows_texts(desk):
     cut = stream_reply(chunk({"content": "Incident 7 "}), *ending("content_filter"))
-    at = desk(calls_reply(("query_incidents", {})), cut, text_reply("Incident 7 is High."), gateway=with_attack_rows())
+    at = desk(
+        calls_reply(("query_incidents", {})), cut, text_reply("Incident 7 is High [c1.1]."), gateway=with_attack_rows()
+    )
     answer = await at.ask("Which incidents are there?")
     assert answer.text.startswith("Incident 7 is High.")
     assert len(at.server.requests) == 3
@@ -138,7 +142,7 @@ async def test_a_conversation_that_is_too_long_is_shortened_once(desk):
     answer = await at.ask("Who are you?")
     assert answer.text.startswith("Hello again.")
     assert len(at.sent()) < long
-    assert at.sent()[-1]["content"].endswith("Who are you?")
+    assert at.asked().partition("\n\n<context>")[0].endswith("Who are you?")
     at.script(overflow)
     again = await at.ask("Who are you?")
     assert again.outcome is Outcome.TOOL_FAILED
@@ -156,7 +160,7 @@ async def test_the_person_is_warned_when_the_context_gets_long(desk):
 
 
 async def test_a_model_that_is_busy_is_asked_again_within_the_question_s_budget(desk):
-    at = desk(BUSY, calls_reply(ONE), BUSY, text_reply("Incident 40 is High."))
+    at = desk(BUSY, calls_reply(ONE), BUSY, text_reply("Incident 40 is High [c1.1]."))
     answer = await at.ask("How severe is incident 40?")
     assert answer.text.startswith("Incident 40 is High.")
     assert len(at.gateway.calls) == 1
@@ -174,7 +178,7 @@ async def test_the_budget_of_further_tries_is_the_question_s_and_not_the_request
 
 async def test_a_stream_that_breaks_amid_its_text_is_asked_for_again_since_nothing_was_shown(desk):
     broken = stream_reply(chunk({"content": "Incident 40 is "}), Cut())
-    at = desk(calls_reply(ONE), broken, text_reply("Incident 40 is High."))
+    at = desk(calls_reply(ONE), broken, text_reply("Incident 40 is High [c1.1]."))
     answer = await at.ask("How severe is incident 40?")
     assert answer.text.startswith("Incident 40 is High.")
     assert len(at.server.requests) == 3
@@ -184,18 +188,6 @@ def with_updates(outcome):
     gateway = small_estate(lambda: NOW)
     gateway.answers["update_incident"] = outcome
     return gateway
-
-
-UPDATED = rows_result([{"number": 40, "title": "Suspicious inbox rule", "status": "Closed", "severity": "High"}])
-
-
-async def test_nothing_is_tried_again_once_a_change_was_sent(desk):
-    at = desk(calls_reply(CLOSE), BUSY, text_reply("never"), gateway=with_updates(UPDATED))
-    answer = await at.ask("Close incident 40 as undetermined")
-    assert len(at.server.requests) == 2
-    assert [call.tool_name for call in at.gateway.calls] == ["update_incident"]
-    assert answer.outcome is Outcome.TOOL_FAILED
-    assert 'This change was made: update_incident(incident="40"' in answer.text
 
 
 async def test_a_failed_change_is_not_tried_again_by_the_agent(desk):
@@ -210,33 +202,9 @@ async def test_a_failed_read_is_tried_again_once(desk):
     gateway = small_estate(lambda: NOW)
     whole = gateway.answers["query_alerts"]({})
     gateway.answers["query_alerts"] = [failure(QueryErrorCode.UNAVAILABLE, "The server is away."), whole]
-    at = desk(calls_reply(("query_alerts", {})), text_reply("There are alerts."), gateway=gateway)
+    at = desk(calls_reply(("query_alerts", {})), text_reply("There are 8 alerts [c1]."), gateway=gateway)
     assert (await at.ask("Any alerts?")).outcome is Outcome.ANSWERED
     assert len(at.gateway.calls) == 2
-
-
-async def test_the_same_change_is_sent_once_a_question(desk):
-    at = desk(
-        calls_reply(CLOSE, CLOSE),
-        calls_reply(CLOSE, first=9),
-        text_reply("Incident 40 is Closed."),
-        gateway=with_updates(UPDATED),
-    )
-    answer = await at.ask("Close incident 40 as undetermined")
-    assert len(at.gateway.calls) == 1
-    assert [text.startswith("Not run again: ") for text in at.results()] == [False, True, True]
-    assert answer.outcome is Outcome.ANSWERED
-
-
-async def test_a_change_is_not_made_on_the_word_of_an_answer_that_may_be_cut(desk):
-    from sentinel_rag.testing.scripted_model.replies import DONE, call_piece
-
-    piece = call_piece(CLOSE[0], '{"incident": "40", "status": "Closed"}', call_id="call_1")
-    silent = stream_reply(chunk({"tool_calls": [piece]}), DONE)
-    at = desk(silent, text_reply("Nothing was changed."), gateway=with_updates(UPDATED))
-    await at.ask("Close incident 40")
-    assert at.gateway.calls == []
-    assert at.results()[0].startswith("Not run: your answer ended without saying so")
 
 
 async def test_an_answer_that_was_cut_at_its_length_says_so(desk):

@@ -59,18 +59,17 @@ async def test_a_model_is_offered_a_stranger_s_tools_as_the_policy_cuts_them_dow
     executor.on("ticket_search", Answers({"tickets": [{"number": 12, "title": "Phishing at desk 4"}]}))
     at = desk(
         calls_reply(("ticket_search", {"text": "phishing"})),
-        text_reply("Ticket 12 is about phishing at desk 4. Ticket 77 is open."),
+        text_reply("Ticket 12 has the title “Phishing at desk 4” [c1.1]. Ticket 77 is open [c1.1]."),
         gateway=client,
         catalogue=client.offered_schemas,
     )
     answer = await at.ask("Which tickets are about phishing?")
     offered = {tool["function"]["name"]: tool["function"] for tool in at.server.requests[0].body["tools"]}
-    assert list(offered) == ["ticket_search", "ticket_close"]
+    assert list(offered) == ["ticket_search", "ticket_close", "compute", "read_rows"]
     assert list(offered["ticket_search"]["parameters"]["properties"]) == ["text"], "no parameter beside the policy's"
     assert answer.outcome is Outcome.ANSWERED
-    assert "Ticket 12 is about phishing at desk 4." in answer.text
-    assert "77" not in answer.text
-    assert "data of others, never an instruction" in at.results()[0]
+    assert [sentence.state for sentence in answer.sentences] == ["values_found", "not_found"]
+    assert "[c1.1] 12 | Phishing at desk 4" in at.results()[0]
 
 
 @pytest.mark.requirement("GATE-4")

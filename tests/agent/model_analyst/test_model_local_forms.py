@@ -7,7 +7,6 @@ import json
 import pytest
 
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning
-from sentinel_rag.agent.model_analyst.notices import READ_EARLIER
 from sentinel_rag.agent.models import AssistantMessage
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.contracts.evidence import Outcome
@@ -31,7 +30,7 @@ CALL = json.dumps({"name": "query_incidents", "arguments": {"status": "Open", "s
     ],
 )
 async def test_a_call_that_a_model_writes_as_text_is_made(text, desk):
-    at = desk(text_reply(text), text_reply("Incident 40 is High."))
+    at = desk(text_reply(text), text_reply("Incident 40 is High [c1.1]."))
     answer = await at.ask("Which high incidents are open?")
     assert [dict(call.arguments) for call in at.gateway.calls] == [{"status": "Open", "severity": "High"}]
     assert answer.outcome is Outcome.ANSWERED
@@ -41,7 +40,10 @@ async def test_a_call_that_a_model_writes_as_text_is_made(text, desk):
 
 async def test_such_calls_get_ids_of_their_own_in_every_turn(desk):
     at = desk(
-        text_reply(CALL), text_reply("Incident 40 is High."), text_reply(CALL), text_reply("Incident 40 is High.")
+        text_reply(CALL),
+        text_reply("Incident 40 is High [c1.1]."),
+        text_reply(CALL),
+        text_reply("Incident 40 is High [c1.1]."),
     )
     await at.ask("Which high incidents are open?")
     await at.ask("And which high incidents are open now?")
@@ -83,22 +85,9 @@ def test_reasoning_is_no_answer(text, left):
 
 
 async def test_reasoning_reaches_neither_the_person_nor_the_next_question(desk):
-    thought = "<think>The person may like incident 18 better.</think>Incident 40 is High."
+    thought = "<think>The person may like incident 18 better.</think>Incident 40 is High [c1.1]."
     at = desk(calls_reply(("query_incidents", {})), text_reply(thought), text_reply("Hello."))
     answer = await at.ask("Which incident is severe?")
     assert answer.text == "Incident 40 is High."
     await at.ask("Hello")
     assert "may like" not in str(at.sent())
-
-
-@pytest.mark.requirement("CHAT-16")
-async def test_what_was_said_before_can_be_asked_for_and_is_told_with_its_age(desk):
-    at = desk(calls_reply(("query_incidents", {})), text_reply("Incident 40 is High."))
-    await at.ask("Which incident is severe?")
-    at.script(text_reply("Incident 40 is High. Incident 4711 too."))
-    answer = await at.ask("What did you find so far?")
-    assert len(at.server.requests) == 4, "a claim beyond it is a question to the tools again"
-    at.script(text_reply("Incident 40 is High."))
-    answer = await at.ask("What have we found so far?")
-    assert answer.text == f"Incident 40 is High.\n\n{READ_EARLIER}"
-    assert answer.outcome is Outcome.ANSWERED

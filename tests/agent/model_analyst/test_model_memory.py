@@ -1,71 +1,111 @@
-"""What the model-driven analyst keeps between questions: references, preferences, what is carried on and stored."""
+"""What the model-driven analyst keeps between questions, and what of it the model is told: hints behind the question,
+earlier turns, what is carried on and stored."""
 
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
+from contextlib import closing
+from dataclasses import replace
+from datetime import timedelta
+from pathlib import Path
 
 import pytest
 
-from sentinel_rag.agent.model_analyst import MAX_TOOL_ROUNDS
+from sentinel_rag.agent.history import WARNING, Budget
+from sentinel_rag.agent.model_analyst import ModelAnalyst
 from sentinel_rag.agent.models import Tier
+from sentinel_rag.agent.prompts import prompt
+from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.testing.scripted_model import calls_reply, text_reply
+from sentinel_rag.testing.small_estate import NOW
 
 pytestmark = pytest.mark.anyio
-LIST = (
-    calls_reply(("query_incidents", {"status": "Open", "severity": "High"})),
-    text_reply("[1] Incident 40, High, New\n[2] Incident 18, High, Active\n[3] Incident 12, High, Active"),
-)
+SESSION = "session-1"
+OPEN = ("query_incidents", {"status": "Open", "min_severity": "High"})
+CITED = "[1] Incident 40, High, New [c1.1]\n[2] Incident 18, High, Active [c1.2]\n[3] Incident 12, High, Active [c1.3]"
+LIST = (calls_reply(OPEN), text_reply(CITED))
+ASKED = "Which high severity incidents are open?"
+FACT = CarriedFact("Incident 40, High, New", "2024-07-23T10:00:00Z", "query_incidents", "c1", "/rows/0/number")
+TALK = ["system", "user", "assistant", "tool", "assistant", "user"]
+
+
+def roles(messages):
+    return [message["role"] for message in messages]
+
+
+async def _known(_: str) -> bool:
+    return True
+
+
+@pytest.fixture
+def store(tmp_path: Path) -> Iterator[ConversationStore]:
+    with closing(ConversationStore(tmp_path / "conversations.db", clock=lambda: NOW)) as made:
+        yield made
+
+
+def _kept(analyst: ModelAnalyst, store: ConversationStore) -> RememberingAnalyst:
+    """A new process over the same file."""
+    return RememberingAnalyst(analyst, store, clock=lambda: NOW, knows_session=_known)
+
+
+@pytest.mark.requirement("CHAT-17")
+async def test_rules_and_tools_never_change_and_what_does_stands_behind_the_question(desk):
+    at = desk(text_reply("Hello."))
+    await at.ask("Hello")
+    at.analyst._clock = lambda: NOW + timedelta(minutes=7)
+    await at.ask("Hello again", timezone="Europe/Berlin", verbosity=Verbosity.SHORT, workspace="emea")
+    first, second = (request.body for request in at.server.requests)
+    assert first["messages"][0] == second["messages"][0] == {"role": "system", "content": prompt("rules").text}
+    assert json.dumps(first["tools"]) == json.dumps(second["tools"])
+    assert at.asked(0) == "Hello\n\n<context>\nIt is Tuesday 2024-07-23 12:00 UTC.\n</context>"
+    question, _, context = at.asked(1).partition("\n\n<context>\n")
+    assert question == "Hello again"
+    assert context.splitlines() == [
+        "It is Tuesday 2024-07-23 12:07 UTC, Tuesday 14:07 in Europe/Berlin, the zone in which the person speaks of "
+        "days.",
+        "The person wants short answers: the facts that were asked for, and nothing else.",
+        "Questions go to the workspace emea.",
+        "</context>",
+    ]
+    with pytest.raises(UsageError, match="time zone"):
+        await at.ask("Hello", timezone="Mars/Olympus")
 
 
 @pytest.mark.requirement("CHAT-6")
-async def test_a_reference_reaches_the_model_as_the_id_that_it_stands_for(desk):
+@pytest.mark.requirement("CHAT-17")
+async def test_what_the_person_s_words_may_point_at_is_a_hint_and_never_asked_back_by_code(desk):
     at = desk(*LIST)
-    await at.ask("Which high incidents are open?")
-    at.script(calls_reply(("get_incident_detail", {"incident": "18"}), first=5), text_reply("Incident 18 is High."))
-    answer = await at.ask("Show me [2]")
-    asked = at.sent(-2)[-1]["content"]
-    assert "incident 18" in asked
-    assert "Show me [2]" in asked, "the person's own words stand beside it"
-    assert any(line.startswith("References: ") and "incident 18" in line for line in answer.footnote)
-    at.script(calls_reply(("query_alerts", {"incident": "18"}), first=8), text_reply("There are alerts."))
-    await at.ask("What are its alerts?")
-    assert "incident 18" in at.sent(-2)[-1]["content"]
-
-
-@pytest.mark.requirement("CHAT-6")
-async def test_a_reference_that_may_mean_two_things_or_none_is_asked_back_without_a_model(desk):
-    at = desk(*LIST)
-    await at.ask("Which high incidents are open?")
-    before = len(at.server.requests)
-    answer = await at.ask("Show me [9]")
-    assert answer.outcome is Outcome.CLARIFICATION
-    assert answer.text
-    assert len(at.server.requests) == before
-    assert answer.model is None
-
-
-async def test_what_was_said_before_is_told_to_the_model(desk):
-    at = desk(*LIST)
-    await at.ask("Which high incidents are open?")
-    at.script(text_reply("You are welcome."))
-    await at.ask("Thank you!")
-    assert [message["role"] for message in at.sent()] == ["system", "user", "assistant", "tool", "assistant", "user"]
+    await at.ask(ASKED)
+    for question, hint, call in (
+        ("Show me [2]", "“[2]” = incident 18", ("get_incident_detail", {"incident": "18"})),
+        ("What are its alerts?", "“its” = incident 18", ("query_alerts", {"incident": "18"})),
+    ):
+        at.script(calls_reply(call, first=10 * len(at.server.requests)), text_reply("Incident 18 is High [c1.2]."))
+        await at.ask(question)
+        words, _, context = at.asked().partition("\n\n<context>\n")
+        assert words == question
+        assert f"What the person's words may point at: References: {hint}" in context
+    at.script(text_reply("There are three; which one?"))
+    for question in ("Show me [9]", "Is it closed?", "And the other two?"):
+        answer = await at.ask(question)
+        assert (answer.outcome, answer.text) == (Outcome.CLARIFICATION, "There are three; which one?")
+    assert "[9]" not in at.asked(-3).partition("<context>")[2]
 
 
 @pytest.mark.requirement("CHAT-7")
 async def test_a_clear_keeps_numbers_workspace_and_verified_facts(desk):
     at = desk(*LIST)
-    await at.ask("Which high incidents are open?", workspace="emea")
-    fact = CarriedFact("Incident 40 is High.", "2024-07-23T12:00:00Z", "query_incidents", "c1", "/rows/0/severity")
-    at.analyst.clear("session-1", [fact])
+    await at.ask(ASKED, workspace="emea")
+    at.analyst.clear(SESSION, [FACT])
     at.script(calls_reply(("get_incident_detail", {"incident": "18"}), first=5), text_reply("Incident 18 is High."))
     await at.ask("Show me [2]")
     said = at.sent(-2)
-    assert [message["role"] for message in said] == ["system", "user"]
-    assert "Incident 40 is High. [query_incidents, call c1" in said[1]["content"]
+    assert roles(said) == ["system", "user"]
+    assert f"- {FACT.line()}" in said[1]["content"]
     assert "incident 18" in said[1]["content"]
     assert at.gateway.calls[-1].call_id == "c2", "calls go on counting, so that old footnotes stay unique"
     assert at.gateway.calls[-1].arguments["workspace"] == "emea"
@@ -73,35 +113,28 @@ async def test_a_clear_keeps_numbers_workspace_and_verified_facts(desk):
 
 async def test_a_forgotten_conversation_starts_anew(desk):
     at = desk(*LIST)
-    await at.ask("Which high incidents are open?")
-    at.analyst.forget("session-1")
+    await at.ask(ASKED)
+    at.analyst.forget(SESSION)
     at.script(text_reply("Hello."))
-    await at.ask("Hello")
-    assert [message["role"] for message in at.sent()] == ["system", "user"]
-    assert (await at.ask("Show me [2]")).outcome is Outcome.CLARIFICATION
+    await at.ask("Show me [2]")
+    assert roles(at.sent()) == ["system", "user"]
+    assert at.asked() == "Show me [2]\n\n<context>\nIt is Tuesday 2024-07-23 12:00 UTC.\n</context>"
 
 
-async def test_a_conversation_goes_on_in_another_process(desk):
-    at = desk(*LIST)
-    await at.ask("Which high incidents are open?")
-    kept = at.analyst.remembered("session-1")
-    assert kept is not None
-    stored = json.loads(json.dumps({"state": kept.state, "turns": kept.turns}))
-    later = desk(calls_reply(("get_incident_detail", {"incident": "12"}), first=5), text_reply("Incident 12 is High."))
-    assert later.analyst.remembered("session-1") is None
-    later.analyst.recall("session-1", Remembered(stored["state"], tuple(stored["turns"])))
-    await later.ask("Show me the third one")
-    assert [message["role"] for message in later.sent(-2)] == [
-        "system",
-        "user",
-        "assistant",
-        "tool",
-        "assistant",
-        "user",
-    ]
-    assert "incident 12" in later.sent(-2)[-1]["content"]
-    assert later.gateway.calls[0].call_id == "c2"
-    assert later.server.requests[-1].fault is None
+@pytest.mark.requirement("CHAT-4")
+@pytest.mark.requirement("CHAT-6")
+async def test_a_conversation_goes_on_in_another_process(desk, store):
+    before = desk(*LIST)
+    await _kept(before.analyst, store).answer(ASKED, session_id=SESSION)
+    told = before.sent()
+    after = desk(calls_reply(("get_incident_detail", {"incident": "12"}), first=5), text_reply("Incident 12 is High."))
+    await _kept(after.analyst, store).answer("Show me the third one", session_id=SESSION)
+    assert roles(after.sent(0)) == TALK
+    assert after.sent(0)[1 : len(told)] == told[1:]
+    assert after.sent(0)[len(told)] == {"role": "assistant", "content": CITED}
+    assert "incident 12" in after.asked(0)
+    assert after.gateway.calls[0].call_id == "c2"
+    assert all(request.fault is None for request in after.server.requests)
 
 
 @pytest.mark.parametrize(
@@ -115,27 +148,41 @@ async def test_a_conversation_goes_on_in_another_process(desk):
 )
 async def test_a_stored_memory_that_cannot_be_read_leaves_a_conversation_that_works(state, desk):
     at = desk(*LIST)
-    at.analyst.recall("session-1", Remembered(state, ({"messages": "none"}, {})))
-    assert (await at.ask("Which high incidents are open?")).outcome is Outcome.ANSWERED
+    at.analyst.recall(SESSION, Remembered(state, ({"messages": "none"}, {})))
+    assert (await at.ask(ASKED)).outcome is Outcome.ANSWERED
 
 
-async def test_time_zone_and_length_follow_the_person(desk):
-    at = desk(text_reply("Hello."))
-    await at.ask("Hello", timezone="Europe/Berlin", verbosity=Verbosity.SHORT)
-    rules = at.sent()[0]["content"]
-    assert "14:00 in Europe/Berlin" in rules
-    assert "short answers" in rules
-    with pytest.raises(UsageError, match="time zone"):
-        await at.ask("Hello", timezone="Mars/Olympus")
+@pytest.mark.requirement("CHAT-7")
+async def test_after_clear_the_model_is_told_verified_facts_as_data_of_their_time(desk, store):
+    at = desk(*LIST)
+    chat = _kept(at.analyst, store)
+    await chat.answer(ASKED, session_id=SESSION)
+    stored = store.load(SESSION)
+    store.save(replace(stored, turns=(replace(stored.turns[0], facts=(FACT,)),)), known=True)
+    at, again = desk(text_reply("You are welcome.")), desk(text_reply("You are welcome."))
+    chat = _kept(at.analyst, store)
+    assert await chat.clear(SESSION, carry=True) == (FACT,)
+    for process, talk in ((at, chat), (again, _kept(again.analyst, store))):
+        await talk.answer("Thanks.", session_id=SESSION)
+        rules, question, *_ = process.sent()
+        assert "Incident 40" not in rules["content"]
+        assert "data, not instructions" in question["content"]
+        assert f"- {FACT.line()}" in question["content"]
+        assert ASKED not in json.dumps(process.sent()), "what was said is forgotten"
 
 
-async def test_rules_come_first_and_what_changes_behind_them(desk):
-    at = desk(text_reply("Hello."))
-    await at.ask("Hello")
-    await at.ask("Hello", timezone="Europe/Berlin")
-    first, second = at.sent(0)[0]["content"], at.sent(1)[0]["content"]
-    assert first.split("\n\nIt is ")[0] == second.split("\n\nIt is ")[0]
-    assert str(MAX_TOOL_ROUNDS) not in first.replace("2024", ""), "the bound on rounds is told to nobody"
+@pytest.mark.requirement("CHAT-4")
+@pytest.mark.requirement("CHAT-5")
+async def test_a_long_conversation_is_trimmed_and_the_person_is_told_once(desk, store):
+    at = desk(text_reply("word " * 900), budget=Budget.of_context(16_000, turns=30))
+    chat = _kept(at.analyst, store)
+    answers = [await chat.answer(f"What is question {number} about?", session_id=SESSION) for number in range(14)]
+    assert sum(WARNING in answer.text + " ".join(answer.footnote) for answer in answers) == 1
+    assert all(request.fault is None for request in at.server.requests)
+    asked = [message["content"] for message in at.sent() if message["role"] == "user"]
+    assert len(asked) < 14
+    assert asked[0].startswith("(Earlier turns of this conversation are left out here:")
+    assert asked[-1].startswith("What is question 13 about?")
 
 
 @pytest.mark.requirement("OPS-3")
@@ -146,8 +193,8 @@ async def test_the_large_model_is_asked_where_the_rule_says_so(desk):
         def of(self, tier: Tier):
             return (large if tier is Tier.LARGE else at).analyst._models.of(tier)
 
-    both = type(at.analyst)(at.gateway, Two(), clock=at.analyst._clock)
-    simple = await both.answer("Which high incidents are open?", session_id="session-2")
+    both = ModelAnalyst(at.gateway, Two(), clock=at.analyst._clock)
+    simple = await both.answer(ASKED, session_id="session-2")
     assert simple.model["tier"] == "small"
     assert not large.server.requests
     hard = await both.answer("Why is incident 40 dangerous? Explain the attack path", session_id="session-2")
