@@ -18,6 +18,8 @@ from sentinel_rag.agent.model_analyst.local_forms import without_reasoning
 from sentinel_rag.contracts.evidence import Sentence
 
 _MAY_BE_A_CALL = re.compile(r"\s*(?:<|\{|```|\[(?!c?\d))")
+_MAY_SETTLE = re.compile(r"\n|[.!?]\s")
+"""Signs behind which more may be shown; a model often writes the blank behind a stop with the next word."""
 _PAIRS = (("[", "]"), ("(", ")"), ("<", ">"), ("【", "】"))
 
 
@@ -35,9 +37,9 @@ class Draft:
         """What may be shown beyond what was given before, now that `more` was written, and the sentences whose check
         has ended; both are often empty."""
         self._text += more
-        if not any(sign in more for sign in "\n.!?:;"):
+        if not _MAY_SETTLE.search(self._text, max(0, len(self._text) - len(more) - 1)):
             return "", ()
-        text = without_reasoning(self._text)
+        text = without_reasoning(self._text, growing=True)
         if _MAY_BE_A_CALL.match(text) or "<think" in text[self._taken :]:
             return "", ()
         end = _settled(text, self._taken)

@@ -23,9 +23,13 @@ _PREFIX = re.compile(r"^(?:\[TOOL_CALLS\]|<\|python_tag\|>)\s*")
 _FENCE = re.compile(r"^```(?:json)?\s*(.*?)\s*```$", re.DOTALL)
 
 
-def without_reasoning(text: str) -> str:
-    """`text` without blocks of reasoning; one that never ends takes everything behind it along."""
-    return _REASONING.sub("", text).strip() if "<" in text else text
+def without_reasoning(text: str, *, growing: bool = False) -> str:
+    """`text` without blocks of reasoning; one that never ends takes everything behind it along. Where the text is still
+    `growing`, the blank around it stays: a longer text begins with what a shorter one gave."""
+    if "<" not in text:
+        return text
+    left = _REASONING.sub("", text)
+    return left if growing else left.strip()
 
 
 def with_calls(message: AssistantMessage, reading: Collection[str]) -> AssistantMessage:
