@@ -13,7 +13,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.answers.check import GrowingAnswer
 from sentinel_rag.agent.answers.evidence import Evidence
-from sentinel_rag.agent.model_analyst.answer_text import shown
+from sentinel_rag.agent.model_analyst.answer_text import code_in, shown
 from sentinel_rag.agent.model_analyst.local_forms import without_reasoning
 from sentinel_rag.contracts.evidence import Sentence
 
@@ -31,7 +31,8 @@ class Draft:
         self._opening = f"{opening}\n\n" if opening else ""
         self._text = ""
         self._taken = 0
-        self._given = 0
+        self._body = ""
+        self._given = False
 
     def add(self, more: str) -> tuple[str, tuple[Sentence, ...]]:
         """What may be shown beyond what was given before, now that `more` was written, and the sentences whose check
@@ -45,36 +46,33 @@ class Draft:
         end = _settled(text, self._taken)
         if end <= self._taken:
             return "", ()
-        piece, self._taken = text[self._taken : end], end
-        written, sentences = self._growing.add(_sanitised(piece, first=self._given == 0))
-        if not written:
-            return "", moved(sentences, len(self._opening))
-        opening = self._opening if not self._given else ""
-        self._given += len(written)
-        return opening + written, moved(sentences, len(self._opening))
+        self._taken = end
+        body = _sanitised(text[:end])
+        if not body.startswith(self._body):  # what comes now would be no part of the answer; it is shown as a whole
+            return "", ()
+        piece, self._body = body[len(self._body) :], body
+        written, sentences = self._growing.add(piece)
+        if written and not self._given:
+            self._given, written = True, self._opening + written
+        return written, moved(sentences, len(self._opening))
 
 
 def _settled(text: str, start: int) -> int:
     """The last place at or behind `start` at which no later character changes what stands before it: the end of a line
     or of a sentence, with nothing open."""
+    code = code_in(text)
     end = start
-    fenced = text.count("```", 0, start) % 2 == 1
     for line in re.finditer(r"[^\n]*\n|[^\n]+$", text[start:]):
-        whole = line[0].endswith("\n")
-        if line[0].lstrip().startswith("```"):
-            fenced = not fenced
-        if fenced:
-            if line[0].lstrip().startswith("```") or whole:
-                continue
-            break
-        if whole and _balanced(line[0]):
-            end = start + line.end()
-        elif not whole:
-            for stop in re.finditer(r"[.!?](?=\s)", line[0]):
-                if _balanced(line[0][: stop.end()]) and "|" not in line[0]:
-                    end = start + line.start() + stop.end()
-        elif whole:
-            end = start + line.end()
+        if line[0].endswith("\n"):
+            places = [line.end()]
+        elif "|" in line[0]:
+            continue
+        else:
+            stops = (line.start() + stop.end() for stop in re.finditer(r"[.!?](?=\s)", line[0]))
+            places = [stop for stop in stops if _balanced(line[0][: stop - line.start()])]
+        for place in places:
+            if not any(first < start + place <= last for first, last in code):
+                end = start + place
     return end
 
 
@@ -82,15 +80,10 @@ def _balanced(text: str) -> bool:
     return text.count("`") % 2 == 0 and all(text.count(left) <= text.count(right) for left, right in _PAIRS)
 
 
-def _sanitised(piece: str, *, first: bool) -> str:
-    """`shown` for a part of a text, with the blank space that stands around it."""
-    body = shown(piece)
-    if not body:
-        return "" if first else "\n" * min(piece.count("\n"), 2)
-    lead = piece[: len(piece) - len(piece.lstrip())]
-    tail = piece[len(piece.rstrip()) :]
-    before = "" if first else ("\n" * min(lead.count("\n"), 2) or (" " if lead else ""))
-    return before + body + ("\n" * min(tail.count("\n"), 2))
+def _sanitised(beginning: str) -> str:
+    """`shown` for the beginning of a text, with the line ends behind it."""
+    body, tail = shown(beginning), beginning[len(beginning.rstrip()) :]
+    return body + tail[:2] if body and not tail.strip("\n") else body
 
 
 def moved(sentences: Sequence[Sentence], by: int) -> tuple[Sentence, ...]:
