@@ -150,7 +150,7 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         message = finished.message
         if not message.tool_calls:
             return repaired(text, checked, without_reasoning(message.text))
-        message = _with_fresh_ids(message, turn)
+        message = _with_fresh_ids(message, turn, extra)
         run = left and only_own(message.tool_calls)
         answers = (
             await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
@@ -185,10 +185,11 @@ def _with_rounds_left(answers: Sequence[ToolResultMessage], left: int) -> list[T
     return [*answers[:-1], replace(last, text=told)]
 
 
-def _with_fresh_ids(message: AssistantMessage, turn: Turn) -> AssistantMessage:
-    """The message with new ids for calls whose id an earlier turn used: some providers begin again with each answer,
-    and what was trimmed out of the request is still remembered here."""
-    known = set(turn.memory.history.call_ids)
+def _with_fresh_ids(message: AssistantMessage, turn: Turn, extra: Sequence[ModelMessage] = ()) -> AssistantMessage:
+    """The message with new ids for calls whose id an earlier turn, or one of `extra`, used: some providers begin again
+    with each answer, and what was trimmed out of the request is still remembered here."""
+    repairing = (call for each in extra if isinstance(each, AssistantMessage) for call in each.tool_calls)
+    known = {*turn.memory.history.call_ids, *(call.call_id for call in repairing)}
     calls = []
     for call in message.tool_calls:
         call_id = call.call_id
