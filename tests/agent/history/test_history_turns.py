@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.history import WARNING, Budget, History
+from sentinel_rag.agent.history.budget import MOST_OF_A_RESULT
 from sentinel_rag.agent.history.fitting import LEFT_OUT
 from sentinel_rag.agent.history.turns import STOPPED_ANSWER, STOPPED_CALL
 from sentinel_rag.agent.models import (
@@ -188,6 +189,7 @@ def test_a_stored_turn_that_cannot_be_read_is_left_out() -> None:
 
 def test_smaller_models_get_the_same_shares() -> None:
     budget = Budget.of_context(16_000)
-    assert (budget.response, budget.tool_results, budget.tool_result) == (2_000, 5_000, 1_250)
+    assert (budget.response, budget.tool_results, budget.tool_result) == (2_000, 5_000, 2_000)
     assert Budget.of_context(128_000) == Budget()
-    assert Budget.of_context(1_000_000).tool_results == 40_000
+    assert Budget().tool_result == 16_000
+    assert Budget.of_context(1_000_000).tool_result == MOST_OF_A_RESULT

@@ -74,7 +74,6 @@ async def test_loading_that_outlasts_the_patience_that_is_set_is_told_by_its_nam
     with server.running() as url, pytest.raises(ModelLoadingError, match="still loading its model") as caught:
         await complete(RetryingModel(connect(url, limits=limits), policy=QUICK), question)
     assert "SENTINEL_MODEL_TIMEOUT_S" in caught.value.next_step
-    assert len(server.requests) > 3
 
 
 @pytest.mark.parametrize(
