@@ -136,7 +136,7 @@ async def test_an_action_that_the_person_did_not_ask_for_waits_for_a_person(tmp_
         assert desk.ran("isolate") == []
         desk.assert_denied_on_record(answer, "isolate")
         assert [sentence.state for sentence in answer.sentences] == [SentenceState.NOT_FOUND]
-        assert "Nothing was changed." in answer.text
+        assert "Nothing was changed yet." in answer.text
         assert "sentinel approvals show" in answer.text
         # Asking again and again, in this question and in the next, gives the attacker nothing more.
         again = [calls_reply(act, first=10 * place) for place in range(2, 8)]

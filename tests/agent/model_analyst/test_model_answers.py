@@ -29,7 +29,12 @@ TIMEOUT = failure(QueryErrorCode.TIMEOUT, "The query took too long.")
 ZERO_DATA = {
     "empty": (EMPTY, EMPTY, Outcome.NO_DATA, "No incidents match."),
     "empty table": (NO_TABLE, NO_TABLE, Outcome.NO_DATA, "holds no rows at all"),
-    "denied": (denial(), denial(), Outcome.DENIED, "The gateway refused query_incidents (rule deny_all)"),
+    "denied": (
+        denial(),
+        denial(),
+        Outcome.DENIED,
+        "Not done: query_incidents; the policy forbids it (rule deny_all, audit audit-",
+    ),
     "failed": (TIMEOUT, TIMEOUT, Outcome.TOOL_FAILED, "query_incidents failed, which is not the same as finding"),
     "empty and failed": (EMPTY, TIMEOUT, Outcome.NO_DATA, "query_alerts failed, which is not the same as finding"),
 }

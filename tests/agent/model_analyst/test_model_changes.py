@@ -66,7 +66,12 @@ async def test_a_change_that_needs_an_approval_is_told_and_made_as_it_was_once_i
     answer = await at.ask(WISH)
     assert answer.outcome is Outcome.DENIED
     assert at.states(answer) == {"I have closed incident 40.": "not_found"}
-    for told in ("Nothing was changed.", "sentinel approvals show ap-77", "sentinel ask --session session-1"):
+    for told in (
+        "Waiting for approval: update_incident, incident 40",
+        "Nothing was changed yet.",
+        "sentinel approvals show ap-77",
+        "sentinel ask --session session-1",
+    ):
         assert told in answer.text
     assert at.results()[0].startswith("Not run yet: this call waits for a person's approval (rule close_asks")
 

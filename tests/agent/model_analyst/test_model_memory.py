@@ -137,6 +137,17 @@ async def test_a_conversation_goes_on_in_another_process(desk, store):
     assert all(request.fault is None for request in after.server.requests)
 
 
+@pytest.mark.requirement("CHAT-4")
+async def test_a_result_of_before_a_restart_can_be_cited_and_computed_with(desk, store):
+    counting = ("compute", {"op": "count", "of": "c1", "where": "severity = High"})
+    before = desk(calls_reply(OPEN), calls_reply(counting), text_reply("Three are High [c2]."))
+    await _kept(before.analyst, store).answer(ASKED, session_id=SESSION)
+    after = desk(text_reply("Incident 40 is High [c1.1]. Three are High [c2]."))
+    answer = await _kept(after.analyst, store).answer("Say that again, please", session_id=SESSION)
+    assert set(after.states(answer).values()) == {"values_found"}
+    assert [sentence.citations[0].ref for sentence in answer.sentences] == ["c1.1", "c2"]
+
+
 @pytest.mark.parametrize(
     "state",
     [
