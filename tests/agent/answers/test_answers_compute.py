@@ -204,7 +204,7 @@ def test_rows_are_ordered_with_their_places() -> None:
 def test_all_none_and_any_name_what_speaks_against_them() -> None:
     assert cells(op="all", of="c1", where="severity = High", that="owner is not empty")[0]["holds"] is True
     (made,) = cells(op="all", of="c1", that={"status": "New"})
-    assert (made["holds"], made["rows"], made["count"], made["exceptions"]) == (False, 4, 2, ("c1.3", "c1.4"))
+    assert (made["holds"], made["of"], made["count"], made["exceptions"]) == (False, 4, 2, ("c1.3", "c1.4"))
     assert cells(op="none", of="c1", that="status = Closed")[0]["exceptions"] == ("c1.3",)
     assert cells(op="any", of="c1", that="status = Closed")[0]["examples"] == ("c1.3",)
     with pytest.raises(ComputeError, match="no row to judge"):
@@ -215,13 +215,14 @@ def test_numbers_of_cells_totals_and_results_are_compared() -> None:
     assert cells(op="ratio", a="c1.by_severity.High", b="c1") == [
         {"a": 2, "b": 4, "difference": -2, "ratio": 0.5, "percent": 50, "change_percent": -50}
     ]
-    assert cells(op="difference", a="c1.4.alert_count", b="3") == [{"a": 8, "b": 3, "difference": 5}]
+    assert cells(op="difference", a="c1.4.alert_count", b="c1.3.alert_count") == [{"a": 8, "b": 4, "difference": 4}]
     assert cells(op="change", a="c1.1.alert_count", b="c1.3.alert_count") == [
         {"from": 1, "to": 4, "difference": 3, "ratio": 4, "change_percent": 300}
     ]
-    made = run(op="ratio", a=5, b="0")
+    none = kept(result("c1"), result("c2", (), total=0))
+    made = run(none, op="ratio", a="c1", b="c2")
     assert (dict(made.rows[0].cells), made.notes) == (
-        {"a": 5, "b": 0, "difference": 5}, ("b is 0: there is no ratio",),
+        {"a": 4, "b": 0, "difference": 4}, ("b is 0: there is no ratio",),
     )  # fmt: skip
 
 
@@ -319,8 +320,11 @@ def test_rows_of_one_kind_of_a_dossier_are_meant_by_kind() -> None:
         ({"op": "sum", "of": "c1", "column": "title"}, "column", "is no number: 'Port scan'"),
         ({"op": "duration", "a": "c1.1.title", "b": "now"}, "a", "no time: 'Port scan'"),
         ({"op": "duration", "a": "c1", "b": "now"}, "a", "a whole result"),
-        ({"op": "ratio", "a": "c1.1", "b": 2}, "a", "say which cell of c1.1"),
-        ({"op": "ratio", "a": "c1.by_day.High", "b": 2}, "a", "no total 'by_day.High'; it has by_severity.High"),
+        ({"op": "ratio", "a": "c1.1", "b": "c2"}, "a", "say which cell of c1.1"),
+        ({"op": "ratio", "a": "c1.by_day.High", "b": "c2"}, "a", "no total 'by_day.High'; it has by_severity.High"),
+        ({"op": "ratio", "a": "999", "b": "c2"}, "a", "999 is a plain number: name the cell"),
+        ({"op": "difference", "a": "c1", "b": -5.5}, "b", "-5.5 is a plain number"),
+        ({"op": "duration", "a": "2026-01-31T12:00Z", "b": "now"}, "a", "is a plain time"),
         ({"op": "ratio", "a": "c1"}, "b", "b is missing"),
         ({"op": "count", "of": "c1", "colour": "red"}, "colour", "no argument 'colour'"),
         ({"op": "order", "of": "c2", "column": "tactics"}, "column", "a list"),

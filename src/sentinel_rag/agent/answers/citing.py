@@ -38,6 +38,8 @@ def against(sentence: Sentence, refs: Sequence[str]) -> Verdict:
             rows.append(row)
         elif result.computed:
             rows.extend(evidence.all_rows(result))
+            if not result.rows:
+                wholes.append(result)
         else:
             wholes.append(result)
             if len(result.rows) == 1:

@@ -26,21 +26,6 @@ def _counted(of: Comparison, holds: bool) -> bool:
 
 
 @not_found
-def computed_says_no(of: Comparison) -> str:
-    """A computed row that says whether a claim holds is believed."""
-    sentence = of.sentence
-    claimed = (
-        sentence.has("universal") or sentence.has("negative") or sentence.has("exclusive") or sentence.has("pairwise")
-    )
-    if not claimed:
-        return ""
-    for facts in of.computed:
-        if facts.cells.get("holds") is False and not sentence.has("not"):
-            return f"{facts.ref} says that it does not hold"
-    return ""
-
-
-@not_found
 def universal(of: Comparison) -> str:
     """`all`, `each`, `both`."""
     after = _place_behind(of, "universal", "pairwise")
@@ -388,7 +373,6 @@ def _number_follows(of: Comparison, words: Sequence[Word], at: int) -> bool:
 
 
 CLAIMS: tuple[Rule, ...] = (
-    computed_says_no,
     universal,
     exclusive,
     negative,

@@ -130,6 +130,8 @@ class Comparison:
         sentence = self.sentence
         if literal.kind in STATES and literal.domain in DOMAINS and sentence.negated(literal):
             got = facts.states.get(literal.domain)
+            if got is None and facts.computed:
+                return f" {key(str(literal.value))} " in f" {key(str(facts.cells.get('unless', '')))} "
             return got is not None and got != literal.value and not (literal.value == "open" and got != "Closed")
         if literal.kind is Kind.MOMENT:
             return self._moment(literal, facts)

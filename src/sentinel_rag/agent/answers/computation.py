@@ -53,7 +53,7 @@ COMPUTE = ToolSchema(
             "that": {**_TEXT, "description": "like where"},
             "column": _TEXT,
             "by": {**_TEXT, "description": "column; or hour, day, week of the time in column"},
-            "a": {**_TEXT, "description": "cell c1.3.alert_count, total c1.by_severity.High, result c1, number, now"},
+            "a": {**_TEXT, "description": "cell c1.3.alert_count, total c1.by_severity.High, result c1, now"},
             "b": _TEXT,
         },
         "required": ["op"],

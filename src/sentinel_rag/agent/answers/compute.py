@@ -55,17 +55,23 @@ def _explain_none(made: ComputedRows, selection: SelectedRows, asked: Sequence[R
             made.notes.append(f"no row has {each}; {each.column} is one of {values}")
 
 
-def _told(where: Sequence[RowCondition]) -> dict[str, Cell]:
-    """Conditions as cells: the text of all, and what was asked to be equal under its column."""
-    if not where:
-        return {}
+def _told(where: Sequence[RowCondition], rows: Sequence[Row], now: datetime, name: str = "where") -> dict[str, Cell]:
+    """Conditions as cells: the text of all, those that deny apart in `unless`, and what was asked to be equal under its
+    column. Of several values those that one of the rows has: a cell is read as what was found."""
     equal: dict[str, Cell] = {}
-    for each in where:
+    asked: list[str] = []
+    for each in (each.as_found(rows, now) for each in where if not each.denies):
+        asked.append(str(each))
         if each.operator == "empty":
             equal[each.column] = EMPTY
         elif each.operator in ("=", "in") and each.values:
             equal[each.column] = each.values[0] if len(each.values) == 1 else each.values
-    return {**equal, "where": "; ".join(map(str, where))}
+    denied = [str(each.turned()) for each in where if each.denies]
+    return {
+        **equal,
+        **({name: "; ".join(asked)} if asked else {}),
+        **({"unless": "; ".join(denied)} if denied else {}),
+    }
 
 
 def _few_values(selection: SelectedRows, column: str, most: int = 12) -> str:
@@ -103,7 +109,7 @@ def _count(call: ComputeCall) -> ComputedRows:
     if not rows:
         _explain_none(made, selection, where)
     of: dict[str, Cell] = {"of": len(selection.rows), **_percent(len(rows), len(selection.rows))} if where else {}
-    made.add({"count": len(rows), **of, **_told(where)})
+    made.add({"count": len(rows), **of, **_told(where, rows, call.now)})
     return made
 
 
@@ -142,7 +148,14 @@ def _share(call: ComputeCall) -> ComputedRows:
     held = fulfilling(rows, that, call.now)
     if not held:
         _explain_none(made, selection, (*where, *that))
-    made.add({"count": len(held), "of": len(rows), **_percent(len(held), len(rows)), **_told((*where, *that))})
+    made.add(
+        {
+            "count": len(held),
+            "of": len(rows),
+            **_percent(len(held), len(rows)),
+            **_told((*where, *that), held, call.now),
+        }
+    )
     return made
 
 
@@ -293,13 +306,14 @@ def _measure(call: ComputeCall) -> ComputedRows:
     made = call.begin(selection, len(rows), where, (by,) if by else ())
     quoted = {by} if any(by in row.quoted for row in rows) else ()
     parts: Sequence[tuple[Cell, Sequence[Row]]] = _parted(rows, by) if by else [("", rows)]
+    asked = _told(where, rows, call.now)
     for value, part in parts:
         numbers, without = _numbers(part, column)
         if without:
             made.notes.append(f"{without} rows have no {column} and were left out")
         label = {by: value} if by else {}
         told = {call.op: _MEASURES[call.op](numbers)} if numbers or call.op == "sum" else {}
-        made.add({**label, "column": column, **told, "rows": len(part) - without, **_told(where)}, quoted)
+        made.add({**label, "column": column, **told, "rows": len(part) - without, **asked}, quoted)
     if not by and not made.rows[0].keys() & _MEASURES.keys():
         raise ComputeError(f"no row has a number in {column}", "column")
     return made
@@ -315,8 +329,9 @@ def _extreme(call: ComputeCall) -> ComputedRows:
         raise ComputeError(f"no row has a value in {column}", "column")
     best = (min if call.op == "min" else max)(key for key, _ in keyed)
     tied = [row for key, row in keyed if key == best]
+    asked = _told(where, rows, call.now)
     for row in tied:
-        told = {"extreme": f"{call.op} {column}", "row": row.ref, "rows": len(keyed), **_told(where)}
+        told = {"extreme": f"{call.op} {column}", "row": row.ref, "rows": len(keyed), **asked}
         made.add({**told, **row.cells, **({"ties": len(tied)} if len(tied) > 1 else {})}, row.quoted)
     return made
 
@@ -373,13 +388,10 @@ def _holds(call: ComputeCall) -> ComputedRows:
     inside = {row.ref for row in found}
     exceptions = [row.ref for row in rows if (row.ref in inside) is not (call.op == "all")] if call.op != "any" else []
     holds = bool(found) if call.op == "any" else not exceptions
-    cells: dict[str, Cell] = {
-        "holds": holds,
-        "rows": len(rows),
-        "count": len(found),
-        "that": "; ".join(map(str, that)),
-    }
-    made.add({**_told(where), **cells, **{k: v for k, v in _told(that).items() if k != "where"}})
+    chosen, claimed = _told(where, rows, call.now), _told(that, found, call.now, "that")
+    denied = "; ".join(str(part["unless"]) for part in (chosen, claimed) if "unless" in part)
+    cells: dict[str, Cell] = {"holds": holds, "count": len(found), "of": len(rows)}
+    made.add({**chosen, **cells, **claimed, **({"unless": denied} if denied else {})})
     if exceptions:
         made.rows[0]["exceptions"] = tuple(exceptions[:MOST_LISTED])
         made.rows[0]["exceptions_count"] = len(exceptions)
@@ -394,7 +406,7 @@ def _distinct(call: ComputeCall) -> ComputedRows:
     made = call.begin(selection, len(rows), where, (column,))
     values = [value for value, _ in _parted(rows, column) if value != EMPTY]
     quoted = {"values"} if any(column in row.quoted for row in rows) else ()
-    told = {"column": column, "distinct": len(values), "rows": len(rows), **_told(where)}
+    told = {"column": column, "distinct": len(values), "rows": len(rows), **_told(where, rows, call.now)}
     made.add({**told, "values": tuple(values[:MOST_LISTED])} if values else told, quoted)
     return made
 
@@ -439,16 +451,16 @@ def _sets(call: ComputeCall) -> ComputedRows:
 
 
 def _operand(call: ComputeCall, argument: str) -> tuple[Cell, str, bool]:
-    """What a or b is: a number or a time as text, the reference that it came from (or nothing), and completeness."""
+    """What a or b is: a number or a time, the reference that it came from (or nothing), and completeness."""
     told = call.said(argument).strip("[]")
     if not told:
         raise ComputeError(f"{argument} is missing: a cell, a total, a result, a number or now", argument)
     if fold(told) == "now":
         return format_time(call.now), "", True
-    if (plain := number(told)) is not None:
-        return plain, "", True
-    if moment(told) is not None:
-        return told, "", True
+    if number(told) is not None or moment(told) is not None:
+        # A result would else prove whatever a writer puts in
+        kind = "number" if number(told) is not None else "time"
+        raise ComputeError(f"{told} is a plain {kind}: name the cell, total or result that it stands in", argument)
     name, _, rest = told.partition(".")
     place, _, column = rest.partition(".")
     if not rest or len(references(told)) > 1:

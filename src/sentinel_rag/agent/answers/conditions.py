@@ -36,6 +36,7 @@ _OPERATORS = {
     "<>": "!=", "==": "=", "=": "=", ">": ">", "<": "<", ":": "=",
 }  # fmt: skip
 """What a condition may have between column and value, the longer first where one begins with another."""
+_TURNED = {"!=": "=", "not in": "in", "lacks": "contains"}
 _SHOWN_OPERATORS = "!=, >, <, in (..), contains, before, after, is empty"
 _OPERATOR = re.compile(
     "|".join(rf"(?<!\S){re.escape(word)}(?!\S)" if word[-1].isalpha() else re.escape(word) for word in _OPERATORS), re.I
@@ -56,6 +57,23 @@ class RowCondition:
         value = ", ".join(self.values)
         told = f"({value})" if self.operator in ("in", "not in") else value
         return f"{self.column} {words.get(self.operator, self.operator)} {told}".strip()
+
+    @property
+    def denies(self) -> bool:
+        """True for one that rows fulfil by not having the value."""
+        return self.operator in _TURNED
+
+    def turned(self) -> RowCondition:
+        """The opposite of one that denies."""
+        return RowCondition(self.column, _TURNED[self.operator], self.values)
+
+    def as_found(self, rows: Sequence[Row], now: datetime) -> RowCondition:
+        """The condition with those of its values that a row has; as it is where none has any."""
+        if self.operator != "in":
+            return self
+        tests = [(value, RowCondition(self.column, "=", (value,)).test(now)) for value in self.values]
+        there = tuple(value for value, test in tests if any(test(row) for row in rows))
+        return RowCondition(self.column, "in", there or self.values)
 
     def test(self, now: datetime) -> Callable[[Row], bool]:
         """A function that says whether a row fulfils it. Raises ComputeError, it too, where that cannot be said."""

@@ -36,6 +36,9 @@ _NO_NAMES = frozenset(
     words_in("severity status classification kind collection message outcome clientappused description")
 )
 """Columns that hold no names."""
+_FREE_TEXT = frozenset({"query", "kql", "text", "words", "question", "comment"})
+"""Arguments of a call that choose no rows by their values."""
+_MOST_WORDS_ASKED = 8
 _MEMO = 20_000
 
 
@@ -251,9 +254,9 @@ class Evidence:
         read = _Read(result, self._whole(result))
         rows: list[Facts] = []
         heads: dict[str, Facts] = {}
-        arguments = [key(text) for text in _flat(result.arguments)]
+        arguments = [key(text) for text in _asked(result)]
         for row in result.rows:
-            facts = self._row(row, result)
+            facts = self.facts_of(row, result)
             rows.append(facts)
             if row.kind == "incident":
                 heads[row.pointer] = facts
@@ -277,7 +280,8 @@ class Evidence:
         if newest is not None:
             self.now = newest if self.now is None else max(self.now, newest)
 
-    def _row(self, row: Row, result: Result) -> Facts:
+    def facts_of(self, row: Row, result: Result) -> Facts:
+        """What a row holds."""
         facts = Facts(row.ref, row, result, self.zone)
         for column, value in row.cells.items():
             self._cell(facts, column, value)
@@ -423,7 +427,7 @@ class Evidence:
 
     def _whole(self, result: Result) -> Facts:
         facts = Facts(result.ref, None, result, self.zone)
-        texts = [("", key(text)) for text in (*_flat(result.arguments), *result.notes, result.problem)]
+        texts = [("", key(text)) for text in (*_asked(result), *result.notes, result.problem)]
         for total in result.totals:
             label = total_label(total.path)
             texts.extend((label, key(piece)) for piece in total.path)
@@ -438,7 +442,7 @@ class Evidence:
         if isinstance(total_rows, int):
             facts.numbers[float(total_rows)].add("")
         window = result.coverage.get("window")
-        for text in (*_flat(window if isinstance(window, Mapping) else {}), *_flat(result.arguments)):
+        for text in (*_flat(window if isinstance(window, Mapping) else {}), *_asked(result)):
             at = row_time(text)
             if at is not None:
                 facts.moments.append(("window", at))
@@ -509,6 +513,17 @@ def _between(numbers: list[tuple[float, str]], low: float, high: float) -> list[
 
 def _row_order(ref: str) -> int:
     return int(ref.rpartition(".")[2])
+
+
+def _asked(result: Result) -> list[str]:
+    """What a tool was asked for, which its rows then are about: no free text, which whoever asked made up. Of a
+    computation nothing: its conditions stand in its rows, apart from what was found."""
+    if result.computed:
+        return []
+    if result.writes or not (result.rows or result.totals):
+        return _flat(result.arguments)
+    values = _flat({name: value for name, value in result.arguments.items() if name not in _FREE_TEXT})
+    return [value for value in values if len(value.split()) <= _MOST_WORDS_ASKED]
 
 
 def _flat(value: Any) -> list[str]:

@@ -9,6 +9,7 @@ from itertools import combinations
 
 from sentinel_rag.agent.answers.claims import CLAIMS, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
+from sentinel_rag.agent.answers.computed_claims import COMPUTED_CLAIMS
 from sentinel_rag.agent.answers.facts import Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
@@ -405,6 +406,7 @@ RULES: tuple[Rule, ...] = (
     crosswise,
     turned_round,
     state_beside_its_thing,
+    *COMPUTED_CLAIMS,
     *CLAIMS,
     names_only,
     unheard_state,
