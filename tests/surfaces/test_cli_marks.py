@@ -49,10 +49,9 @@ def test_a_pipe_gets_the_words_as_they_are_with_signs_behind_the_sentences() -> 
         "- 主机 服务器-七 运行 cafe\u0301ˢ⁴\n"
         "\n"
         "2 compared, 1 sourced, 1 not found, 1 contradicted, 1 own words\n"
-        "  s1  c1 query_incidents row 1: number 124, severity High\n"
-        "  s2  c1 query_incidents row 2: number 125, severity Medium\n"
+        "  s1 to s2  c1 query_incidents rows 1, 2: number, severity\n"
         "  s3  c1 query_incidents row 3\n"
-        "  s4  c1 query_incidents row 4: host 服务器-七\n"
+        "  s4  c1 query_incidents row 4: host\n"
         "\n"
         "-\n"
     )

@@ -8,14 +8,14 @@ ASCII can be shown they are `{s1}`, `!` and `x`.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from itertools import groupby
 
 from rich.console import Console  # noqa: TID253  # draws with rich, and is imported lazily
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer, Citation, Outcome, Sentence
-from sentinel_rag.contracts.handles import handles_in
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.rendering.marks import Note, Source, counted, marked, plain, sources_of
+from sentinel_rag.surfaces.rendering.marks import Note, Source, counted, marked, sources_of
 
 STYLES = {
     "markdown.found": "underline green",
@@ -26,7 +26,8 @@ STYLES = {
 MOST_BEHIND = 4
 """Sources that are named behind one sentence."""
 MOST_LISTED = 8
-MOST_CELLS = 6
+MOST_NAMED = 6
+"""Rows, and fields, of a line of that list."""
 _SMALL = str.maketrans("s0123456789", "ˢ⁰¹²³⁴⁵⁶⁷⁸⁹")
 
 
@@ -77,26 +78,50 @@ def source_lines(answer: Answer, *, most: int | None = MOST_LISTED, hidden: int 
         told += f"{', ' if told else ''}{hidden} hidden (not found or contradicted)"
     if told:
         yield told
-    found = sources_of(answer.sentences)
-    for number, source in enumerate(found[:most], 1):
-        yield f"  s{number}  {source_words(source)}"
-    if len(found) > len(found[:most]):
-        yield f"  ... and {len(found) - len(found[:most])} more: --evidence, or /evidence in a chat, lists them"
+    groups = list(_alike(sources_of(answer.sentences)))
+    for first, sources in groups[:most]:
+        last = first + len(sources) - 1
+        yield f"  s{first}{f' to s{last}' if last > first else ''}  {_words(sources)}"
+    if left := sum(len(sources) for _, sources in groups[len(groups[:most]) :]):
+        yield f"  ... and {left} more: --evidence, or /evidence in a chat, lists them"
 
 
-def source_words(source: Source, *, most: int | None = MOST_CELLS) -> str:
-    """The call and the row, with the fields that were compared."""
-    cells = [f"{name} {_value(value)}" for name, value in list(source.cells.items())[:most]]
-    more = f", and {len(source.cells) - len(cells)} more" if len(source.cells) > len(cells) else ""
-    by_check = "" if source.given else " (found by the check)"
-    told = f": {', '.join(cells)}{more}" if cells else ""
-    return safe_cell(f"{place_words(source.citation)}{by_check}{told}")
+def _alike(sources: Sequence[Source]) -> Iterator[tuple[int, Sequence[Source]]]:
+    """Sources that follow each other and differ by their row alone, with the number of the first."""
+    first = 1
+    for _, group in groupby(sources, lambda each: (each.citation.call_id, not each.row, (*each.cells,), each.given)):
+        same = list(group)
+        yield first, same
+        first += len(same)
+
+
+def _words(sources: Sequence[Source]) -> str:
+    """The call, the rows, and the fields that were compared."""
+    rows = [each.row for each in sources]
+    more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
+    place = (
+        place_words(sources[0].citation)
+        if len(rows) == 1
+        else f"{_call(sources[0].citation)} rows {_listed(rows)}{more}"
+    )
+    fields = [*sources[0].cells]
+    others = f", and {len(fields) - MOST_NAMED} more" if len(fields) > MOST_NAMED else ""
+    by_check = "" if sources[0].given else " (found by the check)"
+    return safe_cell(f"{place}{by_check}{f': {_listed(fields)}{others}' if fields else ''}")
+
+
+def _listed(words: Sequence[str]) -> str:
+    return ", ".join(words[:MOST_NAMED])
+
+
+def _call(citation: Citation) -> str:
+    return f"{citation.ref.partition('.')[0]} {citation.tool}"
 
 
 def place_words(citation: Citation) -> str:
     """`c1 query_incidents row 3`"""
-    call, _, row = citation.ref.partition(".")
-    return f"{call} {citation.tool} {f'row {row}' if row else 'as a whole'}"
+    row = citation.ref.partition(".")[2]
+    return f"{_call(citation)} {f'row {row}' if row else 'as a whole'}"
 
 
 def _worth_counting(answer: Answer) -> bool:
@@ -122,7 +147,3 @@ def _said(note: Note, *, short: bool, below: bool, ascii_only: bool) -> Iterator
         yield f" {sign}", style
         if not short:
             yield f" ({note.reason})", style
-
-
-def _value(value: object) -> str:
-    return "hidden: your key may not see it" if handles_in(value) else plain(value)

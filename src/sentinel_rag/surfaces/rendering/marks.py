@@ -93,6 +93,11 @@ class Source:
     given: bool = False
     """Whether the writer cited it; else it was found by the check."""
 
+    @property
+    def row(self) -> str:
+        """Its number as it is cited, empty for a whole result."""
+        return self.citation.ref.partition(".")[2]
+
 
 def marked(text: str, sentences: Sequence[Sentence], named: Callable[[Citation], str], own: str = "") -> Marked:
     """The text with its marks; `named` is how a source is called. Characters of `own` are those of the surface's marks:
