@@ -17,6 +17,7 @@ from sentinel_rag.contracts.handles import quoted_in
 TEXTS = {
     ("rules", 3): "99ce03237c44732e",
     ("rules_small", 1): "14605175a08843df",
+    ("rules_small", 2): "95ff18f92a0c6c62",
     ("last_round", 2): "b22c551808253ac9",
     ("query_first", 2): "772f2f961a8b59b9",
     ("rows_shortened", 1): "a9c04030fc9dcc60",
