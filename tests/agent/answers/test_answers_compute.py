@@ -80,11 +80,13 @@ def cells(results: Results = RESULTS, /, **arguments: Any) -> list[dict[str, Any
 
 
 @pytest.mark.anyio
+@pytest.mark.requirement("CHAT-18")
 async def test_the_tool_costs_a_model_few_tokens() -> None:
     counter = await load_counter()
     assert count_tool(COMPUTE, counter) <= 350 or isinstance(counter, EstimatingCounter)
 
 
+@pytest.mark.requirement("CHAT-18")
 def test_rows_that_fulfil_a_condition_are_counted() -> None:
     made = run(op="count", of="c1", where="severity = High")
     assert dict(made.rows[0].cells) == {
@@ -268,6 +270,7 @@ def test_the_service_s_own_count_needs_no_other_page() -> None:
     assert (dict(made.rows[0].cells), made.complete) == ({"count": 57}, True)
 
 
+@pytest.mark.requirement("CHAT-18")
 def test_pages_of_one_list_are_complete_together() -> None:
     first, rest = result("c1", INCIDENTS[:3], total=4, limit=3), result("c4", INCIDENTS[2:], total=4, offset="2")
     results = kept(first, rest)

@@ -71,6 +71,7 @@ def state(arguments: dict[str, Any], text: str) -> tuple[SentenceState, str]:
         (CHANGE, "The alerts fell from 8 to 1 [c2].", NOT),
     ],
 )
+@pytest.mark.requirement("GRND-1")
 def test_a_computed_row_proves_its_outcome_and_nothing_else(
     arguments: dict[str, Any], text: str, expected: SentenceState
 ) -> None:
