@@ -92,7 +92,7 @@ async def test_fields_stand_side_by_side_with_what_differs_and_what_is_shared(as
     assert fields["Entities: account"] == ("1", "2")
     assert "They differ in severity, owner, tactics, techniques." in answer.text
     assert "The same in both: status." in answer.text
-    assert "Entities that both share: 1." in answer.text
+    assert "Shared entities: 1." in answer.text
     assert "Shared tactics: Execution." in answer.text
     assert table(answer, "Shared entities").rows == (("account", "m.keller", "2", "1"),)
     follow = await ask("who owns [2]?")

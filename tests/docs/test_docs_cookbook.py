@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 from documentation.cookbook.dialogue import Estate, Question, Typed, pages, shown, steps, with_outputs
 from documentation.cookbook.shortening import shortened, shortened_output
 from page_boxes import matches
+
+from cited_sentences import doubts
+from sentinel_rag.agent.remembering.store import ConversationStore
+from sentinel_rag.contracts.evidence import Sentence
+from sentinel_rag.contracts.ports import utc_now
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 PAGES = pages(REPOSITORY)
@@ -16,9 +24,14 @@ GUIDE = REPOSITORY / "docs" / "guides" / "ingest-playbooks.md"
 
 
 @pytest.fixture(scope="module")
-def printed(tmp_path_factory: pytest.TempPathFactory) -> dict[Path, list[str]]:
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("cookbook")
+
+
+@pytest.fixture(scope="module")
+def printed(home: Path) -> dict[Path, list[str]]:
     """What each page's steps print; in the order of the pages, for one of them closes an incident."""
-    with Estate.running(tmp_path_factory.mktemp("cookbook")) as estate:
+    with Estate.running(home) as estate:
         return {page: estate.run(steps(page.read_text())) for page in (*PAGES, GUIDE)}
 
 
@@ -30,6 +43,27 @@ def test_the_answers_are_those_of_the_page(printed: dict[Path, list[str]], page:
     text = page.read_text()
     for step, output, told in zip(steps(text), printed[page], shown(text), strict=True):
         assert matches(output, told), f"{step}\n{output}\nRun: make cookbook"
+
+
+@pytest.mark.slow
+@pytest.mark.timeout(600)
+@pytest.mark.requirement("GRND-4")
+def test_each_sentence_of_each_answer_is_found_in_what_it_cites(printed: dict[Path, list[str]], home: Path) -> None:
+    file = home / "home" / "agent" / "conversations.db"
+    with closing(ConversationStore(file, clock=utc_now, keep_days=1)) as store:
+        kept = [
+            store.load(each.conversation_id, turns=1_000, with_answers=True, with_results=True) for each in store.list()
+        ]
+    conversations = [each for each in kept if each is not None]
+    assert sum(len(each.turns) for each in conversations) > len(PAGES)
+    for conversation in conversations:
+        results: list[Mapping[str, Any]] = []
+        said = [turn.question for turn in conversation.turns]
+        for turn in conversation.turns:
+            results += turn.results
+            assert turn.shown is not None
+            sentences = [Sentence.from_dict(each) for each in turn.shown["sentences"]]
+            assert not doubts(sentences, results, timezone="UTC", said=said), turn.question
 
 
 def test_there_are_twelve_and_the_index_names_them_in_order() -> None:

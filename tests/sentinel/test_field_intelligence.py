@@ -142,7 +142,7 @@ async def test_the_newest_row_of_an_alert_wins_and_the_answer_says_when_it_was_w
     row = (await served.ask("query_alerts")).rows[0]
     assert (row["severity"], row["row_time"]) == ("High", "2024-08-01T09:30:02Z")
     answer = await Conversation(served).ask(f"details of alert {guid('alert moving')}")
-    assert "As its newest row told 2024-08-01 09:30:02 UTC (ProcessingEndTime)" in answer.text
+    assert "Told as of 2024-08-01 09:30:02 UTC (ProcessingEndTime)" in answer.text
     assert "severity High" in answer.text
 
 

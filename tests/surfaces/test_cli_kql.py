@@ -77,7 +77,7 @@ def test_the_first_rows_of_all_and_the_totals_are_told(filled: Run) -> None:
     code, out, _ = filled("kql", "run", "signins_by_country", "--limit", "2")
     assert code == 0
     assert "First 2 of 4 rows." in out
-    assert "All rows together: SignIns 7, Failures 4." in out
+    assert "Sums over the rows: SignIns 7, Failures 4." in out
     assert "\x1b[31m" not in filled("kql", "run", "signins_by_country")[1]
 
 

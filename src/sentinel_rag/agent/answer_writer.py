@@ -58,7 +58,13 @@ class Fact:
 
     def shown_as(self, text: str) -> Fact:
         """The same value in other words."""
-        return Fact(text, tuple(replace(each, start=0, end=len(text)) for each in self.values[:1]))
+        return Fact(
+            text,
+            tuple(
+                replace(each, start=0, end=len(text), evidence=replace(each.evidence, text=text))
+                for each in self.values[:1]
+            ),
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,6 +92,8 @@ class Line:
     cited: tuple[Place, ...] = ()
     compared: bool = False
     """Whether code compared what it says with what it cites although no value of that stands in it, as in "none"."""
+    offered: bool = False
+    """Whether it is a question that could be asked, which states nothing."""
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -208,6 +216,10 @@ class AnswerWriter:
         """Add a sentence of ours that states nothing about data."""
         self.lines.append(Line(text))
 
+    def offer(self, question: str) -> None:
+        """Add a question that the person could ask next."""
+        self.lines.append(Line(question, offered=True))
+
     def note(self, run: ToolRun, place: int, *, brief: bool = False) -> None:
         """A note that the tool's code wrote, with its place as evidence; `brief` leaves out what follows a colon."""
 
@@ -261,7 +273,7 @@ class AnswerWriter:
         made: list[Sentence] = []
         start = 0
         for line in self.lines:
-            if line.text.strip():
+            if line.text.strip() and not line.offered:
                 made.append(_sentence(line, start, sources))
             start += len(line.text) + 1
         return tuple(made)

@@ -120,7 +120,7 @@ class Turn:
         for line in text.split("\n"):
             writer.fixed(line)
         for place, option in enumerate(suggestions if numbered else (), start=1):
-            writer.fixed(f"[{place}] {plain(option)}")
+            writer.offer(f"[{place}] {plain(option)}")
         return self.answer(writer, Composed(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
 
     def asked_back(self, sentence: str, options: Sequence[str] = (), pending: str = "") -> Answer:

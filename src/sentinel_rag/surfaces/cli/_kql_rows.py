@@ -37,7 +37,9 @@ def print_rows(
     else:
         print("No row matches." if not rows else f"{total:,} row{'s' if total != 1 else ''}.")
     if totals and rows:
-        print(safe_cell("All rows together: " + ", ".join(f"{name} {value:,}" for name, value in totals.items()) + "."))
+        print(
+            safe_cell("Sums over the rows: " + ", ".join(f"{name} {value:,}" for name, value in totals.items()) + ".")
+        )
     for note in notes:
         print(safe(note))
 

@@ -129,7 +129,7 @@ def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
     run = listed[0]
     returned, total = writer.number(run, "/coverage/rows_returned"), scope.total_of(writer, run)
     if returned.text == total.text:
-        writer.say("I looked at all {} alerts.", total)
+        writer.say("I looked at {} of {} alerts.", returned, total)
     elif len(listed) > 1 and any(each.call.arguments.get("order") == "oldest" for each in listed):
         writer.say("I looked at the newest {} and the oldest ones of {} alerts.", returned, total)
     else:

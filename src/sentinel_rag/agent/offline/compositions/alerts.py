@@ -166,7 +166,7 @@ def _say_alert(
         writer.say("Activity from {} to {}.", writer.time(run, f"{at}/start_time"), writer.time(run, f"{at}/end_time"))
     if alert.get("row_time"):
         writer.say(
-            "As its newest row told {} (ProcessingEndTime); Defender may know more by now.",
+            "Told as of {} (ProcessingEndTime); Defender may have changed it since.",
             writer.time(run, f"{at}/row_time"),
         )
     writer.say("Raised by {}; alert id {}.", writer.name(run, f"{at}/product"), writer.exact(run, f"{at}/alert_id"))

@@ -129,7 +129,7 @@ def _say_totals(writer: AnswerWriter, run: ToolRun) -> None:
     names = [name for name in totals if name.isidentifier()] if isinstance(totals, Mapping) else []
     if names and len(run.rows) > 1:
         facts = [writer.number(run, f"/summary/totals/{name}") for name in names]
-        writer.say(f"All rows together: {', '.join(f'{name} {{}}' for name in names)}.", *facts)
+        writer.say(f"Sums over the rows: {', '.join(f'{name} {{}}' for name in names)}.", *facts)
 
 
 def _values(run: ToolRun) -> list[Echo]:

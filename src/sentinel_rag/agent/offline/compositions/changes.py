@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.offline.compositions.unsuccessful import LONGEST_ARGUMENT, waits_for_approval, why_refused
+from sentinel_rag.agent.offline.compositions.unsuccessful import LONGEST_ARGUMENT, say_waiting, why_refused
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
@@ -110,8 +110,7 @@ def _say_denied(writer: AnswerWriter, run: ToolRun, denied: Denied, seen: str, e
             "When it is approved, say: do it now. (From another shell: "
             f'`sentinel ask --session {plain(run.call.session_id)} "do it now"`.)'
         )
-        for sentence in waits_for_approval(run, approval_id, then):
-            writer.fixed(sentence)
+        say_waiting(writer, run, approval_id, then)
         if earlier and earlier != approval_id:
             writer.fixed(
                 f"Approval {plain(earlier)} does not cover it any more: it has ended, or something was read or said "

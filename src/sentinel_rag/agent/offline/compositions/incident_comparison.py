@@ -140,7 +140,7 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
     shared = [(kind, pointers) for (kind, _), pointers in places.items() if len(pointers) > 1]
     shared.sort(key=lambda each: (-len(each[1]), _KINDS_FIRST.get(each[0], len(_KINDS_FIRST))))
     by_id = {run.call.call_id: run for run in found}
-    among = "both" if len(found) == 2 else "at least two of them"
+    among = "Shared entities" if len(found) == 2 else "Entities of two of them or more"
     if not shared:
         of = f" of the kind {', '.join(kinds)}" if kinds else ""
         none = f"No entity{of} is named by alerts of both." if len(found) == 2 else f"They share no entity{of}."
@@ -148,7 +148,7 @@ def _say_shared(writer: AnswerWriter, found: Sequence[ToolRun], kinds: Sequence[
     else:
         firsts = [(by_id[next(iter(pointers))], f"{next(iter(pointers.values()))}/name") for _, pointers in shared]
         count = writer.tally(firsts)
-        writer.say(f"Entities that {among} share: {{}}.", count)
+        writer.say(f"{among}: {{}}.", count)
         rows = []
         for (run, name), (kind, pointers) in zip(firsts[:MOST_SHARED], shared, strict=False):
             alerts = [
@@ -180,7 +180,7 @@ def _say_shared_names(writer: AnswerWriter, found: Sequence[ToolRun]) -> None:
             if str(value) in common
         ]
         if facts:
-            writer.say(f"Shared {label}: {{}}.", facts)
+            writer.say(f"Shared {label}: {{}}.", facts, cited=[(run, "/rows/0") for run in found])
 
 
 def _is_cut(run: ToolRun) -> bool:

@@ -76,7 +76,7 @@ def _say_severity(writer: AnswerWriter, run: ToolRun) -> None:
 
 def _say_created(writer: AnswerWriter, run: ToolRun) -> None:
     writer.say(
-        "Created {}, last updated {}.",
+        "Created {}, updated {}.",
         writer.time(run, "/rows/0/created_time"),
         writer.time(run, "/rows/0/updated_time"),
     )

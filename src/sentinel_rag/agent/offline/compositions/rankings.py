@@ -93,7 +93,7 @@ def compose_top(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     left_out = [aspect.removeprefix(WITHOUT) for aspect in plan.aspects if aspect.startswith(WITHOUT)]
     places = [place for place, row in enumerate(run.rows) if not _is_one_of(str(row.get("name")), left_out)]
     writer.say(
-        f"{{}} distinct {noun} occur in {{}} alerts; these occur in most distinct alerts.",
+        f"{{}} distinct {noun} occur in {{}} alerts; the table ranks them by distinct alerts.",
         writer.number(run, "/summary/distinct_entities"),
         writer.number(run, "/summary/alerts_considered"),
     )

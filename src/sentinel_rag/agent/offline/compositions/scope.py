@@ -63,17 +63,17 @@ def say_window(writer: AnswerWriter, run: ToolRun) -> None:
     if run.at(start) and run.at(end):
         writer.say("Window: from {} to before {}.", writer.time(run, start), writer.time(run, end))
     elif run.at(start):
-        writer.say("Window: everything since {}.", writer.time(run, start))
+        writer.say("Window: since {}.", writer.time(run, start))
     elif run.at(end):
-        writer.say("Window: everything before {}.", writer.time(run, end))
+        writer.say("Window: before {}.", writer.time(run, end))
     elif run.at("/coverage/table_oldest") and run.at("/coverage/table_newest"):
         writer.say(
-            "Window: all retained data, whose rows reach from {} to {}.",
+            "Window: the retained data, whose rows reach from {} to {}.",
             writer.time(run, "/coverage/table_oldest"),
             writer.time(run, "/coverage/table_newest"),
         )
     else:
-        writer.fixed("Window: all retained data.")
+        writer.fixed("Window: the retained data.")
 
 
 _EXPLAINED = (
@@ -205,7 +205,7 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
 def say_numbered(writer: AnswerWriter, offers: Sequence[Offer]) -> None:
     """What could be asked instead, numbered."""
     for place, offer in enumerate(offers, start=1):
-        writer.fixed(f"[{place}] {offer.question}")
+        writer.offer(f"[{place}] {offer.question}")
 
 
 def _tables(writer: AnswerWriter, run: ToolRun) -> list[Fact]:

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import code, plain
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -56,16 +56,21 @@ def _argument(value: JsonValue) -> str:
     return text if text.isalnum() and len(text) <= LONGEST_ARGUMENT else code(text, limit=LONGEST_ARGUMENT)
 
 
-def waits_for_approval(run: ToolRun, approval_id: str, then: str = "") -> tuple[str, str, str]:
+def say_waiting(writer: AnswerWriter, run: ToolRun, approval_id: str, then: str = "") -> None:
     """What waits; who can let it run and how, and what to do `then`; that nothing has happened."""
     name = plain(approval_id)
     then = then or f"Then ask again in this conversation (`sentinel ask --session {plain(run.call.session_id)}`)."
-    return (
-        f"Waiting for approval: {call_in_words(run)}.",
+    _say(writer, run, f"Waiting for approval: {call_in_words(run)}.")
+    writer.fixed(
         f"Whoever may approve it looks at it with `sentinel approvals show {name}` and decides with `sentinel "
-        f"approvals approve {name}` or `deny`; the approval is for these arguments, once. {then}",
-        f"Nothing was {_done(run)} yet.",
+        f"approvals approve {name}` or `deny`; the approval is for these arguments, once. {then}"
     )
+    writer.fixed(f"Nothing was {_done(run)} yet.")
+
+
+def _say(writer: AnswerWriter, run: ToolRun, text: str) -> None:
+    """A sentence about a call that has no result: what it says is the call and its outcome."""
+    writer.say_compared([(run, "")], "{}", Fact(text))
 
 
 def why_refused(denied: Denied) -> tuple[str, str]:
@@ -98,28 +103,31 @@ def say_failures(
         match run.outcome:
             case Denied(approval_id=str() as approval_id):
                 outcome = Outcome.DENIED
-                for sentence in waits_for_approval(run, approval_id):
-                    writer.fixed(sentence)
+                say_waiting(writer, run, approval_id)
             case Denied() as denied:
                 outcome = Outcome.DENIED
                 why, step = why_refused(denied)
                 step = f"{plain(denied.note)} {step}".strip()
-                writer.fixed(f"Not done{of}: {call_in_words(run)}; {why}. Nothing was {_done(run)}. {step}")
+                _say(writer, run, f"Not done{of}: {call_in_words(run)}; {why}. Nothing was {_done(run)}. {step}")
             case Failed(error=error, audit_id=audit_id) if by_model and error.code is QueryErrorCode.INVALID_ARGUMENT:
                 record = f" (audit {plain(audit_id)})" if audit_id else ""
                 allowed = _allowed([value for value in error.allowed if value not in _JSON_TYPES])
-                writer.fixed(
+                _say(
+                    writer,
+                    run,
                     f"The model called {run.call.tool_name}{of} with an argument that the tool does not take, so it "
                     f"did not run: {plain(error.message).rstrip('.')}{record}.{allowed} Ask again in other words; if "
-                    "it stays, choose another model."
+                    "it stays, choose another model.",
                 )
             case Failed(error=error, audit_id=audit_id):
                 record = f" (audit {plain(audit_id)})" if audit_id else ""
                 step = plain(error.next_step) or "Ask again later; if it stays, run `sentinel doctor`."
                 allowed = _allowed(error.allowed)
-                writer.fixed(
+                _say(
+                    writer,
+                    run,
                     f"{run.call.tool_name}{of} failed, which is not the same as finding nothing: "
-                    f"{plain(error.message).rstrip('.')}{record}.{allowed} {step}"
+                    f"{plain(error.message).rstrip('.')}{record}.{allowed} {step}",
                 )
     return outcome
 

@@ -1,0 +1,54 @@
+"""What the offline analyst writes passes the check of a model's answers: its values stand in what it cites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import yaml
+
+from cited_sentences import doubts
+from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.evidence import Answer, SentenceState
+from sentinel_rag.contracts.tool_calls import Denied, ToolCall
+from sentinel_rag.testing.small_estate import NOW, small_estate
+
+pytestmark = pytest.mark.anyio
+
+QUESTIONS = sorted((Path(__file__).resolve().parents[2] / "bench" / "questions").glob("*.yaml"))
+ZONE = "Europe/Berlin"
+WAITS = Denied(ToolCall("", "", ""), Reason.APPROVAL_REQUIRED, "Denied.", "r", approval_id="3f2c9a10")
+
+
+async def dialogue(questions: list[str]) -> list[tuple[str, Answer]]:
+    analyst = OfflineAnalyst(
+        small_estate(update_incident=WAITS, add_incident_comment=WAITS), clock=lambda: NOW, timezone=ZONE
+    )
+    return [(question, await analyst.answer(question, session_id="s")) for question in questions]
+
+
+@pytest.mark.requirement("GRND-4")
+@pytest.mark.parametrize("file", QUESTIONS, ids=lambda file: file.stem)
+async def test_every_sentence_is_found_in_what_it_cites(file: Path) -> None:
+    asked = [str(item["q"]) for item in yaml.safe_load(file.read_text())["questions"]]
+    for place in range(0, len(asked), 3):
+        results: list[object] = []
+        for question, answer in await dialogue(asked[place : place + 3]):
+            results += answer.results
+            if answer.results:  # an answer that asked for nothing states nothing of the workspace
+                assert not doubts(answer.sentences, results, timezone=ZONE, said=asked), question
+
+
+@pytest.mark.requirement("GRND-2")
+@pytest.mark.parametrize("file", QUESTIONS[:2], ids=lambda file: file.stem)
+async def test_sentences_have_the_places_and_the_values_that_they_say(file: Path) -> None:
+    asked = [str(item["q"]) for item in yaml.safe_load(file.read_text())["questions"]]
+    for _, answer in await dialogue(asked):
+        for sentence in answer.sentences:
+            assert answer.text[sentence.start : sentence.end] == sentence.text
+            assert all(sentence.start <= mark.start < mark.end <= sentence.end for mark in sentence.marks)
+            assert bool(sentence.citations) == (sentence.state is not SentenceState.OWN_WORDS)
+            assert all(mark.found for mark in sentence.marks)
+        shown = {answer.text[mark.start : mark.end] for sentence in answer.sentences for mark in sentence.marks}
+        assert shown <= {piece.text for piece in answer.evidence}

@@ -1,0 +1,72 @@
+"""Sentences that the product writes, written as a model would cite them, and what the check of answers says of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from sentinel_rag.agent.answers.check import check_answer
+from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.markup import sentence_spans
+from sentinel_rag.agent.answers.results_file import read_results, results_document
+from sentinel_rag.contracts.evidence import Sentence, SentenceState
+
+_NAMES_ONLY = ("the names stand there", "nothing in it can be compared")
+"""Reasons for which a sentence of ours may have a source and no more: it names things, or says that there are none."""
+_OPEN = {
+    "coverage of a whole result": r"^Rows shown: |^Window: |^The table \(.*does hold rows",
+    "arguments of the cited call": r"^No \w+(?: or \w+)? match |^None of the |^Waiting for approval|^Not done",
+    "notes of a result": r"^Note: ",
+    "a count of one row": r"\(in 1 \w+\)|^[A-Z][\w ]+ \(1\): ",
+    "names of hash algorithms": r"^SHA-\d+\b|^MD5\b",
+    "hashes of an entity in its row": r"^Hash of ",
+    "an order of rows": r" match(?: \(.*\))?, (?:newest|oldest|highest severity|lowest severity|last updated) first",
+    "states with their counts": r"(?i)by status: ",
+    "a state of a summary": r"^Behind the alert ",
+    "what is not seen": r"\\(?:u200b|x1b|u202e)",
+    "how the question was read": r"^Sentinel has no severity called ",
+    "a name that is an incident's number": r"^Incident \d+: ",
+    "what an earlier answer showed": r"^This conversation showed ",
+}
+"""What the check does not see yet of what it is given, with the sentences that show it."""
+
+
+def as_a_model_would(sentences: Iterable[Sentence]) -> str:
+    """The lines with their citations in brackets, behind what they hold for."""
+    return "\n".join("".join(_parts(sentence)) for sentence in sentences)
+
+
+def _parts(sentence: Sentence) -> Iterator[str]:
+    note = f" [{', '.join(citation.ref for citation in sentence.citations)}]" if sentence.citations else ""
+    places = [mark.start - sentence.start for mark in sentence.marks] or [0]
+    behind = 0
+    for start, end in sentence_spans(sentence.text):
+        part, behind = sentence.text[behind:end], end
+        if note and any(start <= place < end for place in places):
+            said = part.rstrip(".:;?!")
+            part = said + note + part[len(said) :]
+        yield part
+    yield sentence.text[behind:]
+
+
+def doubts(
+    sentences: Sequence[Sentence], results: Sequence[Mapping[str, Any]], *, timezone: str, said: Sequence[str]
+) -> list[str]:
+    """Sentences of an answer that the check does not find as they were born, each with its reason."""
+    read = read_results(results_document(results, timezone=timezone, said=said))
+    checked = check_answer(as_a_model_would(sentences), Evidence(read.results, zone=read.zone, said=read.said))
+    quoted = [each.text[mark.start - each.start : mark.end - each.start] for each in sentences for mark in each.marks]
+    return [
+        f"{each.state}: {each.text} ({each.reason})"
+        for each in checked.sentences
+        if each.state not in (SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS)
+        and not (each.state is SentenceState.SOURCE_GIVEN and each.reason.startswith(_NAMES_ONLY))
+        and not (each.state is not SentenceState.CONTRADICTED and _is_open(each.text, quoted))
+    ]
+
+
+def _is_open(text: str, quoted: Sequence[str]) -> bool:
+    """True for what the check does not see yet; also for a sentence that it cuts out of a quotation."""
+    cut = text.count("`") % 2 == 1 or text.count("“") != text.count("”") or any(text in each for each in quoted)
+    return cut or any(re.search(pattern, text) for pattern in _OPEN.values())
