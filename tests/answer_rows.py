@@ -122,12 +122,14 @@ def read(
     return numbered(ToolRun(call, Succeeded(call, result, quoted=quoted)), writes=writes)
 
 
-def computed(ref: str, *rows: dict[str, Any], operands: tuple[str, ...] = (), complete: bool = True) -> Result:
+def computed(
+    ref: str, *rows: dict[str, Any], operands: tuple[str, ...] = (), complete: bool = True, op: str = ""
+) -> Result:
     """What `compute` gives."""
     return Result(
         ref=ref,
         tool="compute",
-        arguments={},
+        arguments={"op": op},
         rows=tuple(Row(f"{ref}.{n}", "computed", f"/rows/{n - 1}", cells) for n, cells in enumerate(rows, 1)),
         operands=operands,
         complete=complete,
@@ -173,5 +175,5 @@ def results() -> Results:
             {"owner": "(none)", "count": 1, "of": 3, "percent": 33.3},
         )
     )
-    made.add(computed("c9", {"holds": False, "rows": 3, "severity": "Medium", "exceptions": ("c1.1",)}))
+    made.add(computed("c9", {"holds": False, "rows": 3, "severity": "Medium", "exceptions": ("c1.1",)}, op="all"))
     return made

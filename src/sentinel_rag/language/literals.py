@@ -160,6 +160,8 @@ class Names:
         least = 3 if value.isascii() else 2
         if not 1 <= len(words) <= MOST_WORDS_OF_A_NAME or sum(map(len, words)) < least:
             return
+        if words[-1].isdigit() and (len(words) == 1 or (len(words) == 2 and words[0] in everything().number_of)):
+            return  # `incident 124` is a number, which sentences write in other ways
         node = self._root
         for word in words:
             node = node.setdefault(word, {})

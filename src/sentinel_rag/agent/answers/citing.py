@@ -61,9 +61,15 @@ def own_words(sentence: Sentence) -> Verdict | None:
     if not strong:
         return Verdict(SentenceState.OWN_WORDS)
     names = [literal for literal in strong if literal.kind in STRONG_NAMES or literal in sentence.thing_numbers]
-    if len(names) == len(strong) and all(evidence.holders(literal) for literal in names):
-        return Verdict(SentenceState.OWN_WORDS)
-    return None
+    if len(names) < len(strong) or not all(evidence.holders(literal) for literal in names):
+        return None
+    bound = len({sentence.sort(literal) for literal in names}) > 1 and not _is_advice(sentence)
+    return None if bound else Verdict(SentenceState.OWN_WORDS)
+
+
+def _is_advice(sentence: Sentence) -> bool:
+    """Whether it says what may or should be, or what the writer thinks."""
+    return bool(sentence.has("possible") or sentence.has("i")) or sentence.text.rstrip().endswith(("?", ":"))
 
 
 def _is_strong(literal: Literal, sentence: Sentence) -> bool:
@@ -101,7 +107,9 @@ def automatic(sentence: Sentence) -> Verdict:
         return Verdict(SentenceState.NOT_FOUND, reason, missing=(lost,))
     filled = [rows for rows in held.values() if rows]
     common = frozenset.intersection(*filled) if filled else frozenset()
-    sets = [[ref] for ref in sorted(common)[:MOST_TRIED]] if common else [_cover(held)]
+    others = [evidence.holders(each) for each in sentence.literals if each not in held][:MOST_TRIED]
+    best = sorted(common, key=lambda ref: (-sum(ref in rows for rows in others), ref))
+    sets = [[ref] for ref in best[:MOST_TRIED]] if common else [_cover(held)]
     for refs in sets:
         verdict = against(sentence, refs)
         if refs and verdict.state is SentenceState.VALUES_FOUND:
