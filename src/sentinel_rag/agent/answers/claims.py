@@ -167,7 +167,7 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
     sentence = of.sentence
     states = [each for each in of.literals if each.kind in STATES]
     pool = of.among(rows, states) or rows
-    target = of.plain or [facts for anchor in sentence.anchors for facts in of.among(pool, [anchor])]
+    target = _of_clause(of, said) or [facts for anchor in sentence.anchors for facts in of.among(pool, [anchor])]
     there = {facts.ref for facts in pool}
     best: Callable[..., object] = min if said & sentence.has("least") else max
     of_time = said & sentence.has("of_time")
@@ -183,6 +183,15 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
             if _is_amount(column, value) and value == best(_numbers_of(pool, column)):
                 return True
     return False
+
+
+def _of_clause(of: Comparison, said: set[str]) -> list[Facts]:
+    """The cited rows that the clause of the extreme names; all of them where it names none."""
+    sentence = of.sentence
+    word = next(word for word in sentence.words if word.text in said)
+    start, end = sentence.clause_start(word.start), sentence.clause_end(word.start)
+    named = [each for each in sentence.anchors if start <= each.start < end]
+    return [facts for facts in of.plain if any(of.held(each, facts) for each in named)] or of.plain
 
 
 def _is_time_of(facts: Facts, column: str, said: frozenset[str] | set[str]) -> bool:

@@ -80,6 +80,12 @@ class Comparison:
     def find(self) -> None:
         """Fill `support` and `missing`."""
         for literal in self.literals:
+            if self._compares(literal):
+                if (held := [facts for facts in self.computed if facts.holds(literal)]) or self._is_twice(literal):
+                    self.support[literal] = held
+                else:
+                    self.missing.append(literal)
+                continue
             held = [facts for facts in self.rows if self._in_row(literal, facts)] or self._in_entities(literal)
             if held:
                 self.support[literal] = held
@@ -87,11 +93,7 @@ class Comparison:
             held = self._in_whole(literal)
             if held:
                 self.support[literal] = held
-            elif (
-                (not self._compares(literal) and self._in_totals(literal))
-                or self._derived(literal)
-                or self._denied(literal)
-            ):
+            elif self._in_totals(literal) or self._derived(literal) or self._denied(literal):
                 self.support[literal] = []
             elif literal.kind is Kind.SPOKEN:
                 kinds = {facts.row.kind for facts in self.rows if facts.row is not None}
@@ -309,10 +311,8 @@ class Comparison:
         made = [facts for facts in self.computed if NONE not in facts.cells.values()]
         if len(made) >= 2 and literal.value == len(made):
             return True
-        if self._is_whole_of_parts(literal) or self._is_twice(literal):
+        if self._is_whole_of_parts(literal):
             return True
-        if self._compares(literal):
-            return False
         if self._owned() & {literal.number}:
             return True
         return any(literal.value == len(rows) or self.counts_rows(literal, rows) for rows in self._each_universe())

@@ -78,8 +78,10 @@ class Sentence:
     # -- what literals are ------------------------------------------------------------------------------------------
     def counted(self, literal: Literal) -> str:
         """The class of the thing that a number counts (`three alerts`); empty if it counts none."""
+        later = (each.start for each in self.literals if each.kind is Kind.NUMBER and each.start > literal.start)
+        stop = next(later, len(self.text))
         for word in self.words_after(literal.start, 3):
-            if _STOP_OF_COUNT.search(self.text, literal.start, word.start):
+            if word.start > stop or _STOP_OF_COUNT.search(self.text, literal.start, word.start):
                 return ""
             if word.text in self.lexicon.things:
                 return self.lexicon.things[word.text]
