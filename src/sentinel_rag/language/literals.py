@@ -289,6 +289,13 @@ def _read_text(match: re.Match[str], found: Found, raws: Raws) -> None:
 
 
 def _read_moment(match: re.Match[str], found: Found, raws: Raws) -> None:
+    if match.lastgroup == "dots" and match["Y6"] is None and (not raws or raws[-1][0] not in date_words("before")):
+        raw = match.group().rstrip(".")  # `15.6.` ends a sentence with a number, unless a word says that it is a day
+        value = figure(raw.split()[0].rstrip("."))
+        if value is not None:
+            raw = raw.split()[0].rstrip(".")
+            found.append(Literal(Kind.NUMBER, value, raw, match.start(), match.start() + len(raw)))
+        return
     for moment in _moments(match):
         found.append(Literal(Kind.MOMENT, moment, match.group(), match.start(), match.end()))
 

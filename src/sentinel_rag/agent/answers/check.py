@@ -20,7 +20,7 @@ from sentinel_rag.agent.answers.repair import repair_request, repaired
 from sentinel_rag.agent.answers.sentence import Sentence
 from sentinel_rag.contracts.evidence import CitedBy, SentenceState
 from sentinel_rag.contracts.evidence import Sentence as CheckedSentence
-from sentinel_rag.language.lexicon import CANONICAL
+from sentinel_rag.language.lexicon import CANONICAL, plain_words
 from sentinel_rag.language.literals import Kind, Literal, key
 
 __all__ = ["CheckedAnswer", "GrowingAnswer", "check_answer", "cited_share", "repair_request", "repaired"]
@@ -104,7 +104,7 @@ def _check(units: Sequence[Unit], at: int, evidence: Evidence) -> Found:
         or _of_no_statement(unit)
         or _of_cells(unit, refs, evidence)
         or _of_parts(unit, evidence)
-        or _of_citations(unit, sentence, refs)
+        or _of_citations(units, at, sentence, refs)
         or _of_own_words(sentence)
         or _of_neighbours(units, at, sentence)
         or _single(automatic(sentence), CitedBy.CHECK)
@@ -202,14 +202,35 @@ def _of_parts(unit: Unit, evidence: Evidence) -> Found | None:
         parts[-1] = (place, unit.text[place:], refs)
     if len(parts) < 2:
         return None
-    verdicts = [(place, against(Sentence(text, unit.kind, evidence), refs)) for place, text, refs in parts]
+    verdicts: list[tuple[int, Verdict]] = []
+    for place, text, refs in parts:
+        sentence = Sentence(text, unit.kind, evidence)
+        verdict = _with_more(sentence, refs, unit.refs, Kind.NUMBER)
+        listed = sentence.bag <= plain_words() and verdict.state is SentenceState.SOURCE_GIVEN
+        if listed and verdicts and not verdict.missing:  # `124 is High [c1.1], and so is 108 [c1.8]`
+            verdict = replace(verdict, state=verdicts[-1][1].state, reason=verdicts[-1][1].reason)
+        verdicts.append((place, verdict))
     return Found(tuple(verdicts), CitedBy.WRITER)
 
 
-def _of_citations(unit: Unit, sentence: Sentence, refs: Sequence[str]) -> Found | None:
+def _with_more(sentence: Sentence, refs: Sequence[str], more: Sequence[str], kind: Kind) -> Verdict:
+    """Against its own citations; where nothing but literals of one kind is missing, against more: `two` counts the rows
+    of the whole sentence, `30 minutes later` begins at the sentence before."""
+    verdict = against(sentence, refs)
+    if verdict.missing and more and all(each.kind is kind for each in verdict.missing):
+        wider = against(sentence, tuple(dict.fromkeys((*more, *refs))))
+        if wider.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN):
+            return replace(wider, refs=tuple(refs) if kind is Kind.NUMBER else wider.refs)
+    return verdict
+
+
+def _of_citations(units: Sequence[Unit], at: int, sentence: Sentence, refs: Sequence[str]) -> Found | None:
     if not refs:
         return None
-    verdict = against(sentence, refs)
+    unit = units[at]
+    before = next((each.refs for each in reversed(units[max(0, at - AHEAD) : at]) if each.refs), ())
+    later = bool(sentence.has("after") | sentence.has("then"))
+    verdict = _with_more(sentence, refs, before if later else (), Kind.DURATION)
     if unit.cells and verdict.state is SentenceState.SOURCE_GIVEN:
         verdict = replace(verdict, state=SentenceState.VALUES_FOUND, reason="")
     return _single(verdict, CitedBy.WRITER)

@@ -5,10 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sentinel_rag.agent.answers.comparing import Comparison, Rule, not_found
+from sentinel_rag.agent.answers.comparing import Comparison, Rule, not_found, within
 from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.sentence import STATES
-from sentinel_rag.language.literals import Kind, Literal, Word
+from sentinel_rag.language.lexicon import everything
+from sentinel_rag.language.literals import Kind, Literal, Word, key
 
 _NUMERIC = frozenset({Kind.NUMBER, Kind.PERCENT, Kind.DURATION})
 _STEM = 5
@@ -45,6 +46,13 @@ def _holds_of_all_cited(of: Comparison, after: int) -> bool:
 def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
     """`All A are B`: B is the last label behind the word, the others choose the rows."""
     sentence = of.sentence
+    if sentence.lexicon.columns["owner"] & sentence.bag and not sentence.anchors:
+        nobody = any(each.domain == "owner" for each in of.literals) or bool(sentence.has("negative"))
+        meant = of.among(pool, [each for each in sentence.labels if each.domain != "owner"])
+        return bool(meant) and all(("owner" in facts.cells) is not nobody for facts in meant)
+    spans = [each for each in of.literals if each.kind is Kind.MOMENT and each.start >= after]
+    if len(spans) == 2 and sentence.has("between"):
+        return bool(pool) and all(within(facts, spans[0].value, spans[1].value) for facts in pool)
     start, end = sentence.clause_start(after), sentence.clause_end(after)
     labels = [each for each in sentence.labels if start <= each.start < end]
     if not labels:  # `all of them, as of 9:00, are High`: the label stands in a later clause, or in the one before
@@ -77,6 +85,8 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     """`only A is B`: each row with B is A. `the only A is B`, `B is the only A`: each row with A is B."""
     rows = of.universe()
     labels = of.sentence.labels
+    if len(of.plain) == 1 and any(each.start >= after and _is_all_of_a_list(of.plain[0], each) for each in labels):
+        return True
     ahead = [each for each in labels if each.start < after]
     behind = [each for each in labels if each.start >= after]
     if not rows or not behind:
@@ -87,6 +97,12 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
         choosing, claimed = [*ahead, *behind[1:]], behind[:1]
     kept = of.among(rows, [each for each in choosing if of.among(rows, [each])])
     return bool(kept) and bool(claimed) and len(of.among(kept, claimed)) == len(kept)
+
+
+def _is_all_of_a_list(facts: Facts, literal: Literal) -> bool:
+    """`only in incident 124`: the row lists it, and nothing beside it."""
+    lists = (value for value in facts.cells.values() if isinstance(value, tuple) and len(value) == 1)
+    return any(key(str(value[0])) == key(literal.raw) for value in lists)
 
 
 def _is_the_only(of: Comparison, after: int) -> bool:
@@ -125,14 +141,21 @@ def _holds_of_none(of: Comparison) -> bool:
     ):
         return True
     stems = {word[:_STEM] for word in of.sentence.bag} | ({part} if part else set())
-    for facts in of.plain:
-        for column, value in facts.cells.items():
-            words = [word for word in column_words(column) if word not in ("count", "total")]
-            if value == 0 and not isinstance(value, bool) and any(word[:_STEM] in stems for word in words):
-                return True
+    if of.plain and all(_says_zero(facts, stems) for facts in of.plain):
+        return True
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
-    rows = of.universe()
+    rows = of.universe(strict=True)
     return _counted(of, bool(rows and labels) and not of.among(rows, labels, denied=True))
+
+
+def _says_zero(facts: Facts, stems: set[str]) -> bool:
+    """Whether a row has a zero in a column of what the sentence names, or as its only count."""
+    for column, value in facts.cells.items():
+        if value == 0 and not isinstance(value, bool):
+            words = [word for word in column_words(column) if word not in ("count", "total")]
+            if not words or any(word[:_STEM] in stems for word in words):
+                return True
+    return False
 
 
 @not_found
@@ -160,14 +183,15 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
     rows = of.universe()
     if not rows and len({(facts.result.ref, facts.row.kind if facts.row else "") for facts in of.plain}) == 1:
         parent = of.plain[0].result
-        if parent.complete and of.plain[0].row is not None:
+        if of.plain[0].row is not None and parent.has_all_of(of.plain[0].row.kind):
             rows = of.evidence.rows_of(parent, of.plain[0].row.kind)
     if len(rows) < 2:
         return False
     sentence = of.sentence
     states = [each for each in of.literals if each.kind in STATES]
     pool = of.among(rows, states) or rows
-    target = _of_clause(of, said) or [facts for anchor in sentence.anchors for facts in of.among(pool, [anchor])]
+    named = [each for each in sentence.labels if each.kind not in STATES]
+    target = _of_clause(of, said) or [facts for label in named for facts in of.among(pool, [label])]
     there = {facts.ref for facts in pool}
     best: Callable[..., object] = min if said & sentence.has("least") else max
     of_time = said & sentence.has("of_time")
@@ -179,8 +203,8 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
                 t for each in pool for name, t in each.moments if name == column
             ):
                 return True
-        for column, value in facts.cells.items() if said - of_time else ():
-            if _is_amount(column, value) and value == best(_numbers_of(pool, column)):
+        for column in _columns_meant(of, facts) if said - of_time else ():
+            if facts.cells[column] == best(_numbers_of(pool, column)):
                 return True
     return False
 
@@ -198,6 +222,19 @@ def _is_time_of(facts: Facts, column: str, said: frozenset[str] | set[str]) -> b
     """Whether a column tells when the thing happened, or is named by the very word (`last_seen`)."""
     own = facts.happened is not None and facts.happened[0] == column
     return own or (column in PRIMARY_TIMES and not said.isdisjoint(column_words(column)))
+
+
+def _columns_meant(of: Comparison, facts: Facts) -> list[str]:
+    """The columns with amounts that the sentence names; the first one where it names none."""
+    amounts = [column for column, value in facts.cells.items() if _is_amount(column, value)]
+    said = of.sentence.bag | {of.sentence.lexicon.things.get(word, "") for word in of.sentence.bag}
+    said |= {str(each.value).casefold() for each in of.literals if each.kind in STATES}
+    named = [
+        column
+        for column in amounts
+        if any(word in said or everything().things.get(word, "-") in said for word in column_words(column))
+    ]
+    return named or amounts[:1]
 
 
 def _is_amount(column: str, value: object) -> bool:
@@ -223,7 +260,8 @@ def _extreme_words(of: Comparison) -> set[str]:
             each.text in lexicon.things for each in sentence.words[at + 2 : at + 5]
         ):
             continue  # `most of the kill chain`
-        amount = following in lexicon.time_units or following in lexicon.numbers
+        period = following in lexicon.time_units and lexicon.has("of_time", word.text)
+        amount = period or following in lexicon.numbers
         number = any(
             each.kind in (Kind.DURATION, Kind.NUMBER)
             and each not in sentence.thing_numbers
@@ -293,8 +331,9 @@ def out_of_order(of: Comparison) -> str:
     if len(of.plain) != 2 or of.computed or of.sentence.quotes or of.wholes:
         return ""
     rising = _tells_rising(of)
-    first, second = of.plain
-    if rising is None or not first.happened or not second.happened or _names_say_otherwise(of):
+    homes = list(dict.fromkeys(_homes(of)))
+    first, second = (of.plain[at] for at in homes) if len(homes) == 2 else of.plain
+    if rising is None or not first.happened or not second.happened:
         return ""
     earlier = first.happened[1] < second.happened[1]
     if first.happened[1] == second.happened[1] or earlier is rising:
@@ -306,20 +345,22 @@ def _tells_rising(of: Comparison) -> bool | None:
     """Whether what is told first happened first; None where the sentence does not say, or says it in several ways."""
     sentence = of.sentence
     said = [word for word in sentence.words if any(sentence.lexicon.has(each, word.text) for each in _ORDER_WORDS)]
-    if any(each.kind is Kind.MOMENT for each in of.literals) or not all(map(sentence.states, said)):
+    if (
+        any(each.kind is Kind.MOMENT for each in of.literals)
+        or sentence.has("possible")
+        or not all(map(sentence.states, said))
+    ):
         return None
     rising = {
-        sentence.lexicon.has("then", word.text)
+        (sentence.lexicon.has("then", word.text) and not _than_follows(of, word))
         or sentence.lexicon.has("before", word.text) is not (word == sentence.words[0])
         for word in said
     }
     return rising.pop() if len(rising) == 1 else None
 
 
-def _names_say_otherwise(of: Comparison) -> bool:
-    """Whether a name tells that the rows are cited in another order than the sentence has."""
-    homes = _homes(of)
-    return homes != sorted(homes)
+def _than_follows(of: Comparison, word: Word) -> bool:
+    return any(of.sentence.lexicon.has("than", each.text) for each in of.sentence.words_after(word.start, 1))
 
 
 _ORDER_WORDS = ("then", "before", "after")
@@ -334,7 +375,7 @@ def order(of: Comparison) -> str:
     if sum(1 for each in of.literals if each.kind is Kind.MOMENT) >= 2:
         return ""
     compared = _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain)
-    if compared and not _names_say_otherwise(of):
+    if compared:
         return ""  # by `out_of_order`
     if of.sentence.has("then") and _cited_in_order(of):
         return ""

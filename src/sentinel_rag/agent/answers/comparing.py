@@ -5,6 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime, timedelta
 from functools import cached_property
 from itertools import combinations, pairwise
 
@@ -14,7 +15,7 @@ from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.sentence import DOMAINS, LARGE, STATES, STRONG_NAMES, Sentence
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import everything, fold
-from sentinel_rag.language.literals import Kind, Literal, key
+from sentinel_rag.language.literals import Kind, Literal, Moment, key
 
 NONE = "(none)"
 """How a computed row writes an empty value."""
@@ -101,10 +102,13 @@ class Comparison:
                     self.missing.append(literal)
                 else:
                     self.unheard = literal.raw
-            elif not (literal.kind is Kind.NAME and " " not in str(literal.value) and self._opens(literal)):
+            elif not self._may_be_a_word(literal):
                 self.missing.append(literal)
 
-    def _opens(self, literal: Literal) -> bool:
+    def _may_be_a_word(self, literal: Literal) -> bool:
+        """A one-word name at the start of a sentence, where ordinary words have a capital too; not a person's."""
+        if literal.kind is not Kind.NAME or " " in str(literal.value) or literal.value in self.evidence.names.aliases:
+            return False
         return not any(letter.isalnum() for letter in self.sentence.text[: literal.start])
 
     def _denied(self, literal: Literal) -> bool:
@@ -204,9 +208,13 @@ class Comparison:
         value = facts.labelled(literal)
         if value is None:
             return False
-        said = (each for each in self.literals if each.kind in (Kind.NUMBER, Kind.PERCENT))
+        numbers = (Kind.NUMBER, Kind.PERCENT)
+        start = self.sentence.clause_start(literal.start)
+        near_by = [each for each in self.literals if each.kind in numbers and each not in self.sentence.thing_numbers]
+        said = [each for each in near_by if self.sentence.clause_start(each.start) == start] or near_by
         return (
             any(each.kind is Kind.PERCENT or each.value == value for each in said)
+            or (value == 2 and bool(self.sentence.has("pairwise")))
             or (value == 0 and bool(self.sentence.has("negative")))
             or (value == 1 and bool(self.sentence.has("one") | self.sentence.has("exclusive")))
         )
@@ -261,17 +269,27 @@ class Comparison:
         if "" not in labels and len(narrowed) > 1 and facts.result.complete and facts.result.rows:
             return False  # two states at once: the rows are counted instead
         said = {str(each.value) for each in clause or self.literals if each.kind in STATES}
+        if labels == {""} and self._is_narrowed(literal, self.universe([facts.result])):
+            return False
         return "" in labels or any(
             label in said or (not clause and f" {key(label)} " in self.sentence.key) for label in labels
         )
 
-    def universe(self, wholes: Iterable[Result] | None = None) -> list[Facts]:
-        """The rows that a claim about all of them is about: those of complete results, else the cited ones."""
+    def universe(self, wholes: Iterable[Result] | None = None, *, strict: bool = False) -> list[Facts]:
+        """The rows that a claim about all of them is about: those of complete results, else the cited ones.
+
+        Unless `strict`, rows of a dossier's part count as complete where only other parts are cut.
+        """
         given = self.wholes if wholes is None else list(wholes)
         if len(self.plain) >= 2 and not given:
             return self.plain
         part = self.sentence.part
-        return [facts for whole in given if whole.complete for facts in self.evidence.rows_of(whole, part)]
+        return [
+            facts
+            for whole in given
+            if whole.complete or (part and not strict and whole.has_all_of(part))
+            for facts in self.evidence.rows_of(whole, part)
+        ]
 
     def _each_universe(self) -> list[list[Facts]]:
         found = [self.universe([whole]) for whole in self.wholes] or [self.universe([])]
@@ -286,7 +304,17 @@ class Comparison:
             if any(each is not other and each.domain == other.domain and each.kind is Kind.STATE for other in labels)
             or len(self.among(rows, [each], denied=True)) < len(rows)
         ]
-        return bool(told) and len(self.among(rows, told)) == literal.value
+        if not told:
+            return False
+        kept = self.among(rows, told)
+        moments = [each for each in told if each.kind is Kind.MOMENT]
+        zone = self.evidence.zone
+        happened = [
+            facts
+            for facts in kept
+            if facts.happened and all(each.value.fits(facts.happened[1], zone) for each in moments)
+        ]
+        return literal.value in (len(kept), len(happened) if moments else -1)
 
     def _set_counts(self, rows: Sequence[Facts]) -> set[float]:
         """How many rows hold each label of the sentence, and each two of them."""
@@ -303,7 +331,17 @@ class Comparison:
                 return self._derived_share(literal)
             case Kind.DURATION:
                 return self._derived_duration(literal)
+            case Kind.MOMENT:
+                return self._is_bound_of_all()
         return False
+
+    def _is_bound_of_all(self) -> bool:
+        """`between 07:00 and 09:30`: all rows that it speaks of lie between the two times."""
+        bounds = [each.value for each in self.literals if each.kind is Kind.MOMENT]
+        if len(bounds) != 2 or not self.sentence.has("between"):
+            return False
+        rows = self.plain or self.universe()
+        return bool(rows) and all(within(facts, *bounds) for facts in rows)
 
     def _derived_number(self, literal: Literal) -> bool:
         if len(self.plain) >= 2 and literal.value == len(self.plain):
@@ -315,7 +353,21 @@ class Comparison:
             return True
         if self._owned() & {literal.number}:
             return True
-        return any(literal.value == len(rows) or self.counts_rows(literal, rows) for rows in self._each_universe())
+        return any(
+            (literal.value == len(rows) and not self._is_narrowed(literal, rows)) or self.counts_rows(literal, rows)
+            for rows in self._each_universe()
+        )
+
+    def _is_narrowed(self, literal: Literal, rows: Sequence[Facts]) -> bool:
+        """So many in all, and the clause chooses some of them: then these are counted."""
+        chosen = any(
+            (0 if each.kind is Kind.SPOKEN else -1) < len(self.among(rows, [each])) < len(rows)
+            for each in self.sentence.clause_labels(literal)
+            if each not in self.sentence.thing_numbers
+        )
+        things = rows and all(each.row is not None and each.row.kind in ("incident", "alert") for each in rows)
+        numbers = any(each.kind in (Kind.NUMBER, Kind.PERCENT) and each is not literal for each in self.literals)
+        return bool(things and chosen) and not (numbers and self.sentence.has("part_of"))
 
     def _is_whole_of_parts(self, literal: Literal) -> bool:
         """`three of the eight`: the eight may be the total of the result that the cited rows come from."""
@@ -432,6 +484,23 @@ def source_given(reason: Callable[[Comparison], str]) -> Rule:
     rule.__name__ = reason.__name__
     rule.__doc__ = reason.__doc__
     return rule
+
+
+def within(facts: Facts, first: Moment, last: Moment) -> bool:
+    """Whether the thing of a row happened between two times, as far as both were stated."""
+    if first.day is None and first.hour is not None:
+        first = replace(first, month=last.month, day=last.day)
+    if facts.happened is None or (first.day is None) is not (last.day is None):
+        return False
+
+    def place(moment: Moment | datetime, end: bool = False) -> tuple[int, ...]:
+        day = (moment.month or 0, moment.day or 0) if first.day is not None else ()
+        hour, minute = (23, 59) if end else (0, 0)
+        hour = hour if moment.hour is None else moment.hour
+        return (*day, hour, minute if moment.minute is None else moment.minute)
+
+    at = facts.happened[1] + timedelta(minutes=first.offset or last.offset or 0)
+    return place(first) <= place(at) <= place(last, end=True)
 
 
 def _column_thing(column: str) -> str:

@@ -83,6 +83,8 @@ class Result:
     problem: str = ""
     read_at: datetime | None = None
     operands: tuple[str, ...] = ()
+    left_out: frozenset[str] = frozenset()
+    """Lists of which the tool says that a part is missing, such as `comments` or `alert_entities`."""
 
     @property
     def computed(self) -> bool:
@@ -93,6 +95,13 @@ class Result:
     def kinds(self) -> tuple[str, ...]:
         """The kinds of its rows, in the order of their first row."""
         return tuple(dict.fromkeys(row.kind for row in self.rows))
+
+    def has_all_of(self, kind: str) -> bool:
+        """Whether no row of this kind is missing, even if something else is."""
+        name = next((name for name, each in PARTS.items() if each == kind), kind)
+        total, returned = self.coverage.get("rows_total"), self.coverage.get("rows_returned")
+        whole = not self.coverage.get("partial") and not self.arguments.get("offset") and total == returned
+        return self.complete or (bool(self.left_out) and name not in self.left_out and kind in self.kinds and whole)
 
     def rows_of(self, kind: str = "") -> tuple[Row, ...]:
         """The rows of one kind; without one those that the call was about: of a dossier, the incidents."""
@@ -149,6 +158,7 @@ def numbered(run: ToolRun, *, writes: bool = False, read_at: datetime | None = N
                     coverage=result.coverage.to_dict(),
                     notes=result.notes,
                     complete=_is_complete(result, made.arguments),
+                    left_out=_left_out(result),
                     writes=writes and not unchanged,
                 )
             rows, totals = _document(made.ref, result.value, frozenset(quoted))
@@ -163,12 +173,18 @@ def numbered(run: ToolRun, *, writes: bool = False, read_at: datetime | None = N
 
 def _is_complete(result: QueryResult, arguments: Mapping[str, JsonValue]) -> bool:
     coverage = result.coverage
-    left_out = result.summary.get("left_out")
     return (
         not coverage.partial
         and not arguments.get("offset")
         and (coverage.rows_total is None or coverage.rows_returned >= coverage.rows_total)
-        and not (isinstance(left_out, Mapping) and any(left_out.values()))
+        and not _left_out(result)
+    )
+
+
+def _left_out(result: QueryResult) -> frozenset[str]:
+    left_out = result.summary.get("left_out")
+    return (
+        frozenset(name for name, count in left_out.items() if count) if isinstance(left_out, Mapping) else frozenset()
     )
 
 

@@ -107,7 +107,8 @@ def only_failed(of: Comparison) -> Verdict | None:
 
 def nothing_to_compare(of: Comparison) -> Verdict | None:
     soft = all(literal.kind is Kind.SPOKEN for literal in of.support) and not of.sentence.anchors
-    if not of.missing and (not of.support or (soft and not of.wholes)):
+    owned = of.sentence.has("universal") and of.sentence.lexicon.columns["owner"] & of.sentence.bag
+    if not of.missing and (not of.support or (soft and not of.wholes)) and not (owned and of.wholes):
         return of.verdict(SentenceState.SOURCE_GIVEN, "nothing in it can be compared")
     return None
 
@@ -123,10 +124,20 @@ def state_of_each_row(of: Comparison) -> str:
         named = {each.value for each in of.literals if each.kind is Kind.STATE and each.domain == domain}
         if any(of.sentence.negated(each) for each in of.literals if each.domain == domain):
             continue
-        for facts in rows:
+        for facts in _rows_of_one(of, domain) or rows:
             if named and facts.states.get(domain) and facts.states[domain] not in named:
                 return f"{facts.ref} gives {domain} {facts.states[domain]}"
     return ""
+
+
+def _rows_of_one(of: Comparison, domain: str) -> list[Facts]:
+    """`124 came before 125, which is New`: a state behind a comma is said of the name before it."""
+    states = [each for each in of.literals if each.kind is Kind.STATE and each.domain == domain]
+    before = [each for each in of.sentence.anchors if states and each.start < states[0].start]
+    if len(states) != 1 or len(before) < 2 or of.sentence.has("universal") or of.sentence.has("pairwise"):
+        return []
+    between = of.sentence.text[before[-1].end : states[0].start]
+    return of.support.get(before[-1], []) if between.lstrip("*_").startswith(",") else []
 
 
 @not_found
