@@ -285,7 +285,8 @@ def comparative(of: Comparison) -> str:
         return ""
     if of.computed:
         return _wrong_direction(of)
-    if sum(1 for each in of.literals if each.kind in (Kind.NUMBER, Kind.PERCENT)) < 2:
+    amounts = [each for each in of.literals if each.kind in (Kind.NUMBER, Kind.PERCENT)]
+    if sum(each not in sentence.thing_numbers for each in amounts) < 2:
         return "it compares: cite a compute result, or give both numbers"
     return ""
 
