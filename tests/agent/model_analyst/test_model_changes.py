@@ -73,7 +73,7 @@ async def test_a_change_that_needs_an_approval_is_told_and_made_as_it_was_once_i
         "sentinel ask --session session-1",
     ):
         assert told in answer.text
-    assert at.results()[0].startswith("Not run yet: this call waits for a person's approval (rule close_asks")
+    assert at.results()[0].startswith("[c1] Not run yet: this call waits for a person's approval (rule close_asks")
 
     at.script(updates(CLOSE, first=4), text_reply("Incident 40 is Closed [c2.1]."))
     answer = await at.ask(WISH)

@@ -223,7 +223,7 @@ async def test_a_refused_call_is_told_to_the_model_as_not_run_and_to_the_person_
     answer = await at.ask("What is going on?")
     assert answer.text.startswith("Incident 40 is High.")
     assert "Not done: query_alerts; the policy forbids it (rule no_alerts, audit audit-" in answer.text
-    assert at.results()[1].startswith("Not run: the policy does not allow this call (rule no_alerts")
+    assert at.results()[1].startswith("[c2] Not run: the policy does not allow this call (rule no_alerts")
     assert "Do not try it in another way" in at.results()[1]
 
 
