@@ -108,6 +108,12 @@ class ToolRun:
         )
 
 
+def changed_something(run: ToolRun, reading: frozenset[str]) -> bool:
+    """True for a call that worked and changed something. A tool that says that all was so already did not. `reading`
+    are the tools that change nothing."""
+    return run.worked and run.call.tool_name not in reading and run.at("/rows/0/changes") not in ([], ())
+
+
 def resolve(document: JsonValue, pointer: str) -> JsonValue:
     """The value at a JSON pointer; None where there is none."""
     value = document

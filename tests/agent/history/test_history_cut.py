@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.history import Budget, History, cut_lines, cut_result, cut_text
+from sentinel_rag.agent.history import Budget, History, cut_lines, cut_text
+from sentinel_rag.agent.history.result_cut import cut_result
 from sentinel_rag.agent.models import AssistantMessage, ModelToolCall, SystemMessage, ToolResultMessage
 from sentinel_rag.agent.tokens import EstimatingCounter, TokenCounter, ready_counter
 

@@ -23,7 +23,6 @@ from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_
 from sentinel_rag.agent.model_analyst.context import question_text
 from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
-from sentinel_rag.agent.model_analyst.made_changes import changed_something
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, fixed_part, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
@@ -34,6 +33,7 @@ from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.tokens import load_counter, ready_counter
+from sentinel_rag.agent.tool_runs import changed_something
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer

@@ -16,7 +16,6 @@ from sentinel_rag.agent.answers.compute import COMPUTE, ComputeError, compute
 from sentinel_rag.agent.answers.results import Result, numbered
 from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
 from sentinel_rag.agent.model_analyst.arguments import fitted
-from sentinel_rag.agent.model_analyst.made_changes import changed_something
 from sentinel_rag.agent.model_analyst.offered import OWN_TOOLS
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
@@ -24,7 +23,7 @@ from sentinel_rag.agent.offline.change_repeats import means_again
 from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
-from sentinel_rag.agent.tool_runs import ToolRun, run_calls
+from sentinel_rag.agent.tool_runs import ToolRun, changed_something, run_calls
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
@@ -229,8 +228,6 @@ def _kept(turn: Turn, run: ToolRun) -> ToolRun:
         return _kept(turn, replace(run, outcome=Failed(run.call, _UNREADABLE, run.trace().audit_id)))
     turn.add_run(run, result)
     turn.memory.note_approval(run)
-    if changed:
-        turn.memory.note_change(run.call)
     return run
 
 

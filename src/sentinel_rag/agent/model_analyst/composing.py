@@ -17,7 +17,6 @@ from sentinel_rag.agent.answers.scope import narrowed, scope_line
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.draft import moved
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
-from sentinel_rag.agent.model_analyst.made_changes import changed_something
 from sentinel_rag.agent.model_analyst.notices import (
     ASKED_NOTHING,
     FEW_SOURCES,
@@ -38,7 +37,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
-from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.agent.tool_runs import ToolRun, changed_something
 from sentinel_rag.contracts.evidence import Evidence, Outcome, Sentence, SentenceState
 from sentinel_rag.contracts.tool_calls import Denied
 

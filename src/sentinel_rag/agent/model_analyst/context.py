@@ -30,8 +30,9 @@ def question_text(turn: Turn, resolution: Resolution) -> str:
     if turn.verbosity in _LENGTH:
         lines.append(_LENGTH[turn.verbosity])
     lines += _workspace(turn)
-    if resolution.resolved and not resolution.ask:
-        lines.append(f"What the person's words may point at: {_safe(resolution.named_footnote)}")
+    numbered = any(character.isdigit() for each in resolution.resolved for character in each.said)
+    if numbered and not resolution.ask:  # a pronoun a model reads better itself
+        lines.append(f"What the person points at by number: {_safe(resolution.named_footnote)}")
         if resolution.asks_again:
             lines.append(f"By that number the person asks: {_safe(resolution.text)}")
     at_hand = list(turn.memory.results)[-MOST_AT_HAND:]

@@ -20,7 +20,6 @@ from sentinel_rag.agent.conversation import MAX_SESSIONS, Conversation
 from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.history import Budget, History
 from sentinel_rag.agent.models import Tier
-from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.references import References
 from sentinel_rag.agent.tokens import TokenCounter
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -36,7 +35,7 @@ VERSION = 1
 @dataclass(slots=True)
 class Memory:
     """`places` numbers the calls of the session and knows which workspace questions go to. `awaited` are calls that a
-    person may approve, by approval id, `made` the changes that were made, as they are shown. `defanged`: the provider's
+    person may approve, by approval id. `defanged`: the provider's
     filter stopped rows of this conversation, so they are sent shortened from then on."""
 
     zone: ZoneInfo
@@ -50,7 +49,6 @@ class Memory:
     references: References = field(default_factory=References)
     places: Conversation = field(default_factory=Conversation)
     awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
-    made: list[str] = field(default_factory=list)
     newest: list[str] = field(default_factory=list)
     """The approvals of the question that asked for one last."""
     asked_now: bool = False
@@ -97,7 +95,6 @@ class Memory:
                     {"approval_id": approval_id, "tool": call.tool_name, "arguments": dict(call.arguments)}
                     for approval_id, call in self.awaited.items()
                 ],
-                "made": [*self.made],
                 "last_tier": None if self.last_tier is None else self.last_tier.value,
                 "last_failed": self.last_failed,
                 "defanged": self.defanged,
@@ -120,7 +117,6 @@ class Memory:
             self.places = conversation_from_dict(state["places"]) or self.places  # type: ignore[arg-type]
         with suppress(TypeError, KeyError, ValueError, AttributeError):
             self.awaited = _awaited(session_id, state["awaited"])
-            self.made = [str(each) for each in state.get("made", ())][-MOST_AWAITED:]  # type: ignore[union-attr]
             self.last_tier = None if state["last_tier"] is None else Tier(str(state["last_tier"]))
             self.last_failed, self.defanged = bool(state["last_failed"]), bool(state["defanged"])
 
@@ -133,10 +129,6 @@ class Memory:
         """The calls that "do it now" can mean: those of the newest question that still wait, else all that do."""
         newest = [self.awaited[each] for each in self.newest if each in self.awaited]
         return newest or list(self.awaited.values())
-
-    def note_change(self, call: ToolCall) -> None:
-        """Keep a change that was made, for answers that speak of it later."""
-        self.made = [*self.made, call_text(call.tool_name, call.arguments)][-MOST_AWAITED:]
 
     def note_approval(self, run: ToolRun) -> None:
         """Keep a call that waits for a person, and drop one that was made since."""
