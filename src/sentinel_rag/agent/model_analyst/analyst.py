@@ -154,6 +154,8 @@ class ModelAnalyst:
                 turn.rules, own = fixed_part(turn.memory.history.budget.total)
                 turn.offer(offered, own)
                 turn.memory.history.begin(question_text(turn, resolution))
+                # Results of before a restart are read for the first time here: off the event loop.
+                await anyio.to_thread.run_sync(lambda: turn.memory.evidence)
 
                 async def check(text: str) -> CheckedAnswer:
                     return await _checked(turn, text)
@@ -207,8 +209,7 @@ class ModelAnalyst:
 
 async def _checked(turn: Turn, text: str) -> CheckedAnswer:
     """The check of a model's text, in a thread of its own: another person's question does not wait for it."""
-    evidence = turn.memory.evidence
-    return await anyio.to_thread.run_sync(lambda: check_answer(sanitised(text), evidence))
+    return await anyio.to_thread.run_sync(lambda: check_answer(sanitised(text), turn.memory.evidence))
 
 
 def _zone(name: str) -> ZoneInfo:

@@ -124,7 +124,7 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, check:
         for answer in _with_rounds_left(answers, limits.rounds - turn.rounds):
             turn.memory.history.add(answer)
         # Off the event loop: a thousand rows take most of a second to read.
-        await anyio.to_thread.run_sync(turn.memory.evidence.update)
+        await anyio.to_thread.run_sync(lambda: turn.memory.evidence.update())
         turn.say("Reading the results...")
 
 
