@@ -82,7 +82,7 @@ async def test_what_the_person_s_words_may_point_at_is_a_hint_and_never_asked_ba
     await at.ask(ASKED)
     for question, hint, call in (
         ("Show me [2]", "“[2]” = incident 18", ("get_incident_detail", {"incident": "18"})),
-        ("What are its alerts?", "“its” = incident 18", ("query_alerts", {"incident": "18"})),
+        ("Alerts of the third one?", "“the third one” = incident 12", ("query_alerts", {"incident": "12"})),
     ):
         at.script(calls_reply(call, first=10 * len(at.server.requests)), text_reply("Incident 18 is High [c1.2]."))
         await at.ask(question)

@@ -122,7 +122,7 @@ async def test_playbooks_and_past_incidents_are_cited_like_rows(desk, tmp_path: 
         "An analyst may soft-delete the mail (phishing.md) [{phishing}].": ("source_given", "values_found"),
         "incident-4 was a Password spray against the VPN, classification TruePositive [{past}].": ("values_found",),
         "wiper.md says to soft-delete the mail [{phishing}].": ("not_found",),
-        "incident-4 was closed as FalsePositive [{past}].": ("contradicted",),
+        "incident-4 was closed as FalsePositive [{past}].": ("not_found",),
     }
     gateway = gateway_of(search_knowledge_base=small_knowledge(tmp_path))
     at = desk(calls_reply(*searches), text_reply("Seen."), text_reply("Hello."), gateway=gateway)

@@ -30,9 +30,8 @@ def question_text(turn: Turn, resolution: Resolution) -> str:
     if turn.verbosity in _LENGTH:
         lines.append(_LENGTH[turn.verbosity])
     lines += _workspace(turn)
-    numbered = any(character.isdigit() for each in resolution.resolved for character in each.said)
-    if numbered and not resolution.ask:  # a pronoun a model reads better itself
-        lines.append(f"What the person points at by number: {_safe(resolution.named_footnote)}")
+    if any(_is_pointed_at(each.said) for each in resolution.resolved) and not resolution.ask:
+        lines.append(f"What the person's words may point at: {_safe(resolution.named_footnote)}")
         if resolution.asks_again:
             lines.append(f"By that number the person asks: {_safe(resolution.text)}")
     at_hand = list(turn.memory.results)[-MOST_AT_HAND:]
@@ -50,6 +49,11 @@ def question_text(turn: Turn, resolution: Resolution) -> str:
         ]
     told = "\n".join(lines)
     return f"{turn.question}\n\n<context>\n{told}\n</context>"
+
+
+def _is_pointed_at(said: str) -> bool:
+    """True for a number or several words ("[2]", "the third one"): a pronoun a model reads better itself."""
+    return " " in said.strip() or any(character.isdigit() for character in said)
 
 
 def _time(turn: Turn) -> str:

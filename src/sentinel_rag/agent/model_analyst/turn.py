@@ -114,6 +114,8 @@ class Turn:
     def hear(self, event: ModelEvent) -> None:
         """What a model's stream tells a waiting person. Of its text only what is checked is passed on."""
         match event:
+            case RetryScheduled(code="model_loading"):
+                self.say("The model server is still loading its model...")
             case RetryScheduled():
                 self.say("The model did not answer; asking it again...")
             case TextDelta(text=text) | RefusalDelta(text=text) if self.draft is not None:
