@@ -81,7 +81,7 @@ def counts_agree(of: Comparison) -> str:
         denies = bool(sentence.has("negative")) and NONE not in facts.cells.values()
         wrong = (
             (bool(sentence.has("universal")) and not sentence.has("not") and not denies and count != whole)
-            or (denies and count > 0 and count not in told and not _is_turned(facts))
+            or (denies and count > 0 and count not in told and not shared and not _is_turned(facts))
             or (count == 0 and not denies and not sentence.has("not") and 0 not in told and not shared)
             or (whole in told and whole != count and count not in told and not shared and not _says_one(of, facts))
         )
@@ -140,9 +140,11 @@ def holds_as_said(of: Comparison) -> str:
         holds = facts.cells.get("holds")
         if not isinstance(holds, bool) or not (universal or negative) or sentence.has("not"):
             continue
+        asked = facts.result.arguments.get("op")
+        if not holds and asked == "any" and negative and not universal:
+            continue  # none is what it found
         if not holds:
             return f"{facts.ref} says that it does not hold"
-        asked = facts.result.arguments.get("op")
         if asked == "none" and universal and not negative and not _is_turned(facts):
             return f"{facts.ref} says that it holds for none"
         if asked == "all" and negative and not universal and not _is_turned(facts):
