@@ -45,6 +45,7 @@ export const STATE_WORDS: Record<SentenceState, string> = {
   contradicted: "contradicted",
   own_words: "own words",
 };
+const OF_WHOLE = /^\/(?:summary\/|coverage\/)?/;
 const MARKUP_ALONE = /^(?:[-*+_~>#|`\s]|\d{1,9}[.)])*$/;
 
 export function marked(text: string, sentences: Sentence[]): Marked {
@@ -129,7 +130,7 @@ export function placeWords(citation: Citation): string {
 
 /** The name of a cell, within its row; a result as a whole has its total alone. */
 export function fieldOf(pointer: string, row: string): string {
-  const inside = row === "" ? pointer.slice(pointer.lastIndexOf("/")) : pointer.slice(row.length);
+  const inside = row === "" ? pointer.replace(OF_WHOLE, "") : pointer.slice(row.length);
   return (
     inside
       .replace(/^\/+|\/+$/g, "")

@@ -120,6 +120,15 @@ def test_hiding_what_was_not_found_says_how_much() -> None:
     assert "2 compared, 1 sourced, 1 own words, 2 hidden (not found or contradicted)" in written.getvalue()
 
 
+def test_all_evidence_is_listed_with_values_and_each_fact_once() -> None:
+    told = Evidence("124", "c1", "query_incidents", "/rows/0/number", "124")
+    more = Evidence("28", "c1", "query_incidents", "/coverage/rows_total", 28)
+    written = StringIO()
+    print_answer(Console(file=written, width=160), replace(ANSWER, evidence=(told, more)), evidence=True)
+    assert "  s2  c1 query_incidents row 2: number 125, severity Medium\n" in written.getvalue()
+    assert "Evidence:\n  2. 28  <- query_incidents [c1] /coverage/rows_total\n" in written.getvalue()
+
+
 def test_evidence_of_a_source_tells_its_row_its_sentences_and_its_call() -> None:
     more = Evidence("m.keller", "c1", "query_incidents", "/rows/1/owner", "m.keller")
     assert list(evidence_lines(replace(ANSWER, evidence=(more,)), "s2")) == [

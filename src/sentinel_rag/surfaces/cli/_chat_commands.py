@@ -162,7 +162,7 @@ class ChatCommands:
         elif words:
             print("\n".join(evidence_lines(answer, words[0])))
         elif answer.evidence or answer.sentences:
-            print("\n".join((*source_lines(answer, most=None), *fact_lines(answer))))
+            print("\n".join((*source_lines(answer, whole=True), *fact_lines(answer))))
             print("/evidence s1 tells what source s1 says; 1, what stands behind fact 1; [2], behind that table line.")
         else:
             print("No fact of the last answer comes from a tool.")

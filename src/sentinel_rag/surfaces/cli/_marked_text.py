@@ -14,8 +14,9 @@ from rich.console import Console  # noqa: TID253  # draws with rich, and is impo
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer, Citation, Outcome, Sentence
+from sentinel_rag.contracts.handles import handles_in
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.rendering.marks import Note, Source, counted, marked, sources_of
+from sentinel_rag.surfaces.rendering.marks import Note, Source, counted, marked, plain, sources_of
 
 STYLES = {
     "markdown.found": "underline green",
@@ -71,18 +72,23 @@ def source_names(sentences: Sequence[Sentence]) -> dict[tuple[str, str], str]:
     return {(each.citation.call_id, each.citation.pointer): f"s{number}" for number, each in enumerate(found, 1)}
 
 
-def source_lines(answer: Answer, *, most: int | None = MOST_LISTED, hidden: int = 0) -> Iterator[str]:
-    """How many sentences were compared and what came of it, then what they cite: call, row and field."""
+def source_lines(answer: Answer, *, whole: bool = False, hidden: int = 0) -> Iterator[str]:
+    """How many sentences were compared and what came of it, then what they cite: call, row and field; `whole` with all
+    of their values."""
     told = counted(answer.sentences) if _worth_counting(answer) else ""
     if hidden:
         told += f"{', ' if told else ''}{hidden} hidden (not found or contradicted)"
     if told:
         yield told
+    if whole:
+        for number, source in enumerate(sources_of(answer.sentences), 1):
+            yield f"  s{number}  {_words((source,), values=True)}"
+        return
     groups = list(_alike(sources_of(answer.sentences)))
-    for first, sources in groups[:most]:
+    for first, sources in groups[:MOST_LISTED]:
         last = first + len(sources) - 1
         yield f"  s{first}{f' to s{last}' if last > first else ''}  {_words(sources)}"
-    if left := sum(len(sources) for _, sources in groups[len(groups[:most]) :]):
+    if left := sum(len(sources) for _, sources in groups[MOST_LISTED:]):
         yield f"  ... and {left} more: --evidence, or /evidence in a chat, lists them"
 
 
@@ -95,8 +101,8 @@ def _alike(sources: Sequence[Source]) -> Iterator[tuple[int, Sequence[Source]]]:
         first += len(same)
 
 
-def _words(sources: Sequence[Source]) -> str:
-    """The call, the rows, and the fields that were compared."""
+def _words(sources: Sequence[Source], *, values: bool = False) -> str:
+    """The call, the rows, and the fields that were compared; of one source also with all its values."""
     rows = [each.row for each in sources]
     more = f" and {len(rows) - MOST_NAMED} more" if len(rows) > MOST_NAMED else ""
     place = (
@@ -105,6 +111,8 @@ def _words(sources: Sequence[Source]) -> str:
         else f"{_call(sources[0].citation)} rows {_listed(rows)}{more}"
     )
     fields = [*sources[0].cells]
+    if values:
+        fields = [", ".join(f"{name} {_value(value)}" for name, value in sources[0].cells.items())] if fields else []
     others = f", and {len(fields) - MOST_NAMED} more" if len(fields) > MOST_NAMED else ""
     by_check = "" if sources[0].given else " (found by the check)"
     return safe_cell(f"{place}{by_check}{f': {_listed(fields)}{others}' if fields else ''}")
@@ -147,3 +155,7 @@ def _said(note: Note, *, short: bool, below: bool, ascii_only: bool) -> Iterator
         yield f" {sign}", style
         if not short:
             yield f" ({note.reason})", style
+
+
+def _value(value: object) -> str:
+    return "hidden: your key may not see it" if handles_in(value) else plain(value)

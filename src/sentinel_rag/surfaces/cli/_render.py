@@ -15,7 +15,7 @@ from rich.text import Text  # noqa: TID253  # as above
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table, Written
 from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, trend_of
 from sentinel_rag.surfaces.cli._evidence_page import fact_lines
-from sentinel_rag.surfaces.cli._marked_text import MOST_LISTED, source_lines, text_lines
+from sentinel_rag.surfaces.cli._marked_text import source_lines, text_lines
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, heading_of, plain_lines, table_lines
 
@@ -83,7 +83,7 @@ def closing_lines(target: Console, answer: Answer, *, evidence: bool = False, hi
     """What stands below it: what the check says of it and its sources, questions to go on with, how it was found, and
     the evidence of its facts."""
     below: list[Text] = []
-    if sources := list(source_lines(answer, most=None if evidence else MOST_LISTED, hidden=hidden)):
+    if sources := list(source_lines(answer, whole=evidence, hidden=hidden)):
         below += [Text(), Text(sources[0]), *(Text(line, style="dim") for line in sources[1:])]
     if answer.suggestions:
         below += [Text(), Text("You could ask:", style="dim")]

@@ -32,6 +32,9 @@ STATE_WORDS = {
 _MARKUP_ALONE = re.compile(r"(?:[-*+_~>#|`\s]|\d{1,9}[.)])*")
 
 
+_OF_WHOLE = re.compile(r"^/(?:summary/|coverage/)?")
+
+
 class Seen(StrEnum):
     """How a literal stands to what is cited."""
 
@@ -130,7 +133,7 @@ def reason_of(sentence: Sentence) -> str:
     if sentence.state not in WRONG:
         return ""
     other = [mark for mark in sentence.marks if not mark.found and mark.pointer]
-    cells = (f"{field_name(mark.pointer)}: {plain(mark.value)}" for mark in other)
+    cells = (f"{mark.pointer.rpartition('/')[2]}: {plain(mark.value)}" for mark in other)
     return sentence.reason or ", ".join(cells) or STATE_WORDS[sentence.state]
 
 
@@ -208,7 +211,7 @@ def _between(spans: Sequence[Span], end: int) -> Iterator[tuple[int, int]]:
     yield from zip((0, *(span.end for span in spans)), (*(span.start for span in spans), end), strict=True)
 
 
-def field_name(pointer: str, row: str = "") -> str:
+def field_name(pointer: str, row: str) -> str:
     """The name of a cell, within its row; a result as a whole has its total alone."""
-    inside = pointer.removeprefix(row).strip("/") if row else pointer.rpartition("/")[2]
+    inside = pointer.removeprefix(row).strip("/") if row else _OF_WHOLE.sub("", pointer)
     return inside.replace("~1", "/").replace("~0", "~") or "total"
