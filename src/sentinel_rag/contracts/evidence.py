@@ -13,9 +13,6 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 
-REMOVED = "A sentence was left out here, because it could not be checked against the results."
-"""Stands in an answer in place of each sentence that its evidence did not support."""
-
 
 class Outcome(StrEnum):
     """How a question ended; surfaces map it to an exit code or an HTTP status."""
