@@ -64,6 +64,7 @@ def test_no_word_of_a_language_says_two_things_that_exclude_each_other(name: str
         for other in others:
             assert not groups[table] & groups[other], (table, other)
     for table in ("numbers", "fractions", "time_units", "size_units", "months"):
+        assert all(isinstance(words, str) for words in data[table].values())
         for (one, first), (two, second) in combinations(data[table].items(), 2):
             assert not set(words_in(first)) & set(words_in(second)), (table, one, two)
     for domain, values in data["states"].items():

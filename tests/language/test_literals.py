@@ -18,6 +18,7 @@ FORMS = [
     ("45 %", Kind.PERCENT, 45),
     ("the half", Kind.PERCENT, 50),
     ("la mitad", Kind.PERCENT, 50),
+    ("ein Drittel", Kind.PERCENT, 33.3),
     ("catorce avisos", Kind.NUMBER, 14),
     ("siobhan.o'brien@woodgrove.example", Kind.ID, "siobhan o brien woodgrove example"),
     ("münchen-srv-01", Kind.ID, "munchen srv 01"),

@@ -89,6 +89,7 @@ CASES = [
     (NOT, "125 came before 124, which is Active [c1.2, c1.1]."),
     (NOT, "The sign-in came after the inbox rule [c3.2, c3.3]."),
     (NOT, "Die Anmeldung kam nach der Regel [c3.2, c3.3]."),
+    (FOUND, "Ein Drittel der drei Vorfälle ist High [c1]."),
     # computed
     (FOUND, "31 hours lie between 124 and 125 [c2]."),
     (NOT, "35 hours lie between 124 and 125 [c2]."),

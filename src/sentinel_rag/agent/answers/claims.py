@@ -85,6 +85,9 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     """`only A is B`: each row with B is A. `the only A is B`, `B is the only A`: each row with A is B."""
     rows = of.universe()
     labels = of.sentence.labels
+    only_count = len(of.plain) == 1 and of.plain[0].row is not None and of.plain[0].row.kind == "row"
+    if only_count and any(value == 1 and _is_amount(column, value) for column, value in of.plain[0].cells.items()):
+        return True
     if len(of.plain) == 1 and any(each.start >= after and _is_all_of_a_list(of.plain[0], each) for each in labels):
         return True
     ahead = [each for each in labels if each.start < after]
@@ -166,11 +169,21 @@ def extreme(of: Comparison) -> str:
         return ""
     for facts in of.plain:
         columns = {word for column in facts.cells for word in column_words(column)}
-        if any(f" {word} " in facts.words or word in columns for word in said):
+        if any(f" {word} " in facts.words or word in columns for word in said) or _tells_when_seen(of, facts, said):
             return ""
     if _counted(of, _is_extreme(of, said) or (bool(of.sentence.has("majority")) and _is_majority(of))):
         return ""
     return f"“{min(said)}”: cite the complete result that it is chosen from"
+
+
+def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
+    """`por primera vez`: the time of a column that is named so, such as `first_seen`."""
+    ends = [name for name, table in (("first", "least"), ("last", "most")) if said & of.sentence.has(table)]
+    moments = [each.value for each in of.literals if each.kind is Kind.MOMENT]
+    return any(
+        any(name in column_words(column) for name in ends) and any(each.fits(at, of.evidence.zone) for each in moments)
+        for column, at in facts.moments
+    )
 
 
 def _is_majority(of: Comparison) -> bool:

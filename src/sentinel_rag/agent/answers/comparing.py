@@ -147,7 +147,7 @@ class Comparison:
         if literal.kind is Kind.NUMBER and not facts.holds(literal):
             thing = sentence.counted(literal)
             columns = facts.numbers.get(literal.number, ()) if thing and literal.unit == 1.0 else ()
-            return any(column.startswith("len:") and _column_thing(column) == thing for column in columns)
+            return any(column.startswith("len:") and column_thing(column) == thing for column in columns)
         return facts.holds(literal)
 
     def _right_thing(self, literal: Literal, facts: Facts) -> bool:
@@ -157,7 +157,7 @@ class Comparison:
         thing = self.sentence.counted(literal)
         if thing in ("", "other"):
             return True
-        told = [_column_thing(column) for column in facts.numbers.get(literal.number, ())]
+        told = [column_thing(column) for column in facts.numbers.get(literal.number, ())]
         return not told or any(each in ("", thing) for each in told)
 
     def _moment(self, literal: Literal, facts: Facts) -> bool:
@@ -417,11 +417,19 @@ class Comparison:
         for result in self.wholes:
             facts = self.evidence.facts(result.ref)
             assert facts is not None
-            whole |= {
-                number
-                for number, labels in facts.numbers.items()
-                if "" in labels or any(fold(label) in named for label in labels)
+            labelled = {
+                number for number, labels in facts.numbers.items() if any(fold(label) in named for label in labels)
             }
+            grand = {number for number, labels in facts.numbers.items() if "" in labels}
+            whole |= labelled | grand
+            if any(
+                near(literal, 100 * part / of, slack=0.6)
+                for part in labelled
+                for of in (stated & grand) or grand | stated
+                if of > part
+            ):
+                return True
+        whole = (stated & whole) or whole
         return any(near(literal, 100 * part / of, slack=0.6) for part in parts for of in whole if 0 < part < of)
 
     def _derived_duration(self, literal: Literal) -> bool:
@@ -503,7 +511,7 @@ def within(facts: Facts, first: Moment, last: Moment) -> bool:
     return place(first) <= place(at) <= place(last, end=True)
 
 
-def _column_thing(column: str) -> str:
+def column_thing(column: str) -> str:
     """The class of the things that a column counts."""
     things = everything().things
     return next((things[word] for word in column_words(column.removeprefix("len:")) if word in things), "")

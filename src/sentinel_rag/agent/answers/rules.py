@@ -5,10 +5,10 @@ together, what was found but proves no more than a source. Each is a function of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations
+from itertools import combinations, pairwise
 
 from sentinel_rag.agent.answers.claims import CLAIMS, out_of_order
-from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
+from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, column_thing, not_found, source_given
 from sentinel_rag.agent.answers.computed_claims import COMPUTED_CLAIMS
 from sentinel_rag.agent.answers.facts import Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
@@ -173,6 +173,22 @@ def _value_stands(of: Comparison, facts: Facts, column: str) -> bool:
                 if any(name == column and literal.value.fits(at, of.evidence.zone) for name, at in facts.moments):
                     return True
     return False
+
+
+@not_found
+def one_of_several(of: Comparison) -> str:
+    """`has one alert` of a row that counts another number of them."""
+    sentence = of.sentence
+    if len(of.plain) != 1 or of.wholes:
+        return ""
+    for word, thing in pairwise(sentence.words):
+        kind = sentence.lexicon.things.get(thing.text, "other")
+        if not sentence.lexicon.has("one", word.text) or kind == "other" or thing.start - word.end > 2:
+            continue
+        for column, value in of.plain[0].cells.items():
+            if isinstance(value, int) and not isinstance(value, bool) and column_thing(column) == kind and value == 0:
+                return f"{of.plain[0].ref} gives {_spoken_column(column)} {value}"
+    return ""
 
 
 @not_found
@@ -412,6 +428,7 @@ RULES: tuple[Rule, ...] = (
     nothing_to_compare,
     state_of_each_row,
     named_column,
+    one_of_several,
     roles,
     belong_together,
     crosswise,
