@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.assisted import AssistedAnalyst
 from sentinel_rag.agent.models import NoKey, OpenAIWireModel, TimeLimits, compatible_endpoint
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.agent.offline.assisted import AssistedAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply, text_reply

@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.conversation import Conversations
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.agent.offline.conversation import Conversations
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate

@@ -9,10 +9,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline.action_plans import Change, plan_change
 from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.references import References, resolve
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES

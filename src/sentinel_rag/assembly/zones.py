@@ -230,7 +230,7 @@ def _analyst(
     if counts is not None or tracing():
         models = told_models(models, model, counts)
     if model["role"] == "assist":
-        from sentinel_rag.agent.assisted import AssistedAnalyst
+        from sentinel_rag.agent.offline.assisted import AssistedAnalyst
 
         offline = OfflineAnalyst(gateway, clock=utc_now, timezone=timezone)
         limit_s = question_timeout_s / 2

@@ -7,8 +7,8 @@ from dataclasses import fields
 
 import pytest
 
-from sentinel_rag.agent.conversation import AskedCall, AskedChange, Conversation, ListItem, Offer
-from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
+from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem, Offer
+from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.references import References
 
 CALL = AskedCall("query_incidents", {"status": "Open", "severity": ["High", None]}, "incidents", ("owner",))

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline.action_gaps import gap_in, gap_in_person
 from sentinel_rag.agent.offline.action_sentences import sentence_of
 from sentinel_rag.agent.offline.action_words import ActionWish
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, PlannedCall
 from sentinel_rag.agent.offline.reading import Reading, read_question

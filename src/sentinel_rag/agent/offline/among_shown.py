@@ -11,8 +11,8 @@ import re
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.conversation import AskedCall, Conversation, ListItem
 from sentinel_rag.agent.offline import cues, follow_up
+from sentinel_rag.agent.offline.conversation import AskedCall, Conversation, ListItem
 from sentinel_rag.agent.offline.incident_plans import detail_plan
 from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading

@@ -11,14 +11,14 @@ from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answer_writer import Echo
-from sentinel_rag.agent.conversation import Conversations
-from sentinel_rag.agent.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
 from sentinel_rag.agent.offline.action_words import read_action
 from sentinel_rag.agent.offline.alert_walk import walk_plan
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
+from sentinel_rag.agent.offline.conversation import Conversations
+from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import answer_knowledge, asks_how, offer_steps, recall_incident

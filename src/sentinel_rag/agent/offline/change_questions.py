@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sentinel_rag.agent.conversation import AskedChange
 from sentinel_rag.agent.offline.compositions.changes import call_text
+from sentinel_rag.agent.offline.conversation import AskedChange
 from sentinel_rag.agent.row_text import plain
 
 _OPENING = r"^\W*(?:(?:and|so|ok(?:ay)?|but|wait|hey|please|pls|now|then|tell\s+me|show(?:\s+me)?)[\s,]+)*"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.conversation import AskedChange, Conversation
+from sentinel_rag.agent.offline.conversation import AskedChange, Conversation
 from sentinel_rag.agent.offline.plan import Ask
 
 _BEFORE = (

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sentinel_rag.agent.conversation import AskedCall, AskedChange, ListItem
 from sentinel_rag.agent.offline import follow_up
 from sentinel_rag.agent.offline.action_fields import names_person
 from sentinel_rag.agent.offline.action_gaps import asks_for_person
@@ -22,6 +21,7 @@ from sentinel_rag.agent.offline.change_conditions import put_off
 from sentinel_rag.agent.offline.change_questions import About, changes_asked_about, incidents_in, told_changes
 from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
+from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, ListItem
 from sentinel_rag.agent.offline.plan import Ask, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn

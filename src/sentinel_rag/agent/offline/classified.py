@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import incident_filters, unused_words
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.contracts.json_values import JsonValue

@@ -11,9 +11,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.filters import read_order
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Plan, PlannedCall, View

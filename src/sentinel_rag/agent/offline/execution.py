@@ -9,10 +9,10 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.conversation import AskedCall
 from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, near_offers, second_look
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
+from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_remarks

@@ -10,9 +10,9 @@ import re
 from dataclasses import replace
 from typing import Any
 
-from sentinel_rag.agent.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline import arguments as slots
 from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline.filters import COUNTED_BY
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import PAGED, Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed

@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel_rag.agent.conversation import AskedCall, Offer
 from sentinel_rag.agent.offline import directory
+from sentinel_rag.agent.offline.conversation import AskedCall, Offer
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.row_text import plain
 

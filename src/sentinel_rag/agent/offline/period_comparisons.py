@@ -12,9 +12,9 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
-from sentinel_rag.agent.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline import cues, spans
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
+from sentinel_rag.agent.offline.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.query_plans import summary_plan

@@ -11,7 +11,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up, names, outside, subjects, template_match
 from sentinel_rag.agent.offline.alert_order import order_plan
 from sentinel_rag.agent.offline.among_shown import among_shown
@@ -19,6 +18,7 @@ from sentinel_rag.agent.offline.attribute_catalogue import HASHES, IDENTITIES
 from sentinel_rag.agent.offline.attributes import attribute_of, is_search
 from sentinel_rag.agent.offline.classified import classifications_said, classified_plan
 from sentinel_rag.agent.offline.comparison_plans import comparison_plan
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.dropped_filters import with_dropped_said
 from sentinel_rag.agent.offline.event_plans import events_plan
 from sentinel_rag.agent.offline.exclusions import exclusion_plan

@@ -8,7 +8,6 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import (
     alert_filters,
@@ -19,6 +18,7 @@ from sentinel_rag.agent.offline.arguments import (
     window_arguments,
 )
 from sentinel_rag.agent.offline.attributes import attribute_of
+from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES

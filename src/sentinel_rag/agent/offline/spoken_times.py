@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sentinel_rag.agent.conversation import Conversation
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, Plan, View
 from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline.plan import Ask
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.window_kinds import WindowSlot

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline import cues, follow_up
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.filters import COUNTED_BY
 from sentinel_rag.agent.offline.moment_kinds import NUMBER
 from sentinel_rag.agent.offline.plan import Ask

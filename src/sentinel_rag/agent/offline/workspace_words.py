@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from sentinel_rag.agent.conversation import Conversation
 from sentinel_rag.agent.offline.blanking import blank
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.tool_runs import ToolRun

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.knowledge_hits import KnowledgeHit
+from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.references.listed import INCIDENT, LONGEST_WORDS, SECTION, ListItem
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sentinel_rag.agent.knowledge_hits import hits_of
+from sentinel_rag.agent.references.knowledge_hits import hits_of
 from sentinel_rag.agent.references.knowledge_things import hit_item
 from sentinel_rag.agent.references.listed import (
     ALERT,

@@ -10,7 +10,6 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
-from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
 from sentinel_rag.agent.offline.alert_walk import asks_for_several, choose
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, Attribute
@@ -20,6 +19,7 @@ from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.compositions.other_alerts import say_of_other_alerts
 from sentinel_rag.agent.offline.compositions.singled_out import say_choices, say_singled_out
+from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
-from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.compositions import catalogues, custom_details, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sentinel_rag.agent.conversation import ListItem, Offer
+from sentinel_rag.agent.offline.conversation import ListItem, Offer
 from sentinel_rag.contracts.evidence import Outcome
 
 

@@ -10,12 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, phrase
-from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, IDENTITIES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
+from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun

@@ -7,10 +7,10 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
-from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import incident_detail, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.conversation import AskedCall, ListItem, Offer
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.alert_list import brief_alert_table
 from sentinel_rag.agent.offline.compositions.composed import Composed
@@ -18,6 +17,7 @@ from sentinel_rag.agent.offline.compositions.incident_fields import (
     say_ids,
 )
 from sentinel_rag.agent.offline.compositions.incidents import incident_items, incident_table
+from sentinel_rag.agent.offline.conversation import AskedCall, ListItem, Offer
 from sentinel_rag.agent.offline.plan import Plan, View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, phrase
-from sentinel_rag.agent.conversation import ListItem
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
+from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.references import incident_item
 from sentinel_rag.agent.tool_runs import ToolRun

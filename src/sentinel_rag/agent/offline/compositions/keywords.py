@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
-from sentinel_rag.agent.conversation import AskedCall, ListItem, Offer
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.alerts import alert_table
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import incident_items, incident_table
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
+from sentinel_rag.agent.offline.conversation import AskedCall, ListItem, Offer
 from sentinel_rag.agent.offline.plan import Plan, View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

@@ -9,11 +9,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
-from sentinel_rag.agent.conversation import ListItem
-from sentinel_rag.agent.knowledge_hits import KnowledgeHit
+from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.fitting import About, held, sections_of, telling
 from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, shares
 from sentinel_rag.agent.offline.knowledge.quoted_section import say_section
+from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.references.knowledge_things import section_item
 
 MOST_SECTIONS = 9

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.conversation import AskedCall
+from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.knowledge.past_turns import answer_past
 from sentinel_rag.agent.offline.knowledge.playbook_turns import answer_catalogue, answer_playbook
 from sentinel_rag.agent.offline.knowledge.step_turns import answer_steps

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.conversation import AskedCall, AskedChange, Conversation, Offer
+from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, Offer
 from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
 

@@ -1,6 +1,6 @@
 """Hits of `search_knowledge_base` as things that an answer can cite: a section of a playbook, or a past incident.
 
-Every analyst and the check of answers read hits through this module. A hit that does not have the agreed shape is no
+References and the offline analyst read hits through this module. A hit that does not have the agreed shape is no
 hit. The texts are words of others; nothing here reads them for meaning.
 """
 
