@@ -50,6 +50,8 @@ class Statement:
     zone: str
     entries: tuple[str, ...]
     computations: tuple[str, ...]
+    as_exported: bool = False
+    """True if its results keep the ids that they were exported with."""
 
 
 @dataclass(slots=True)
@@ -130,6 +132,7 @@ def _statement(
         str(told.get("zone") or told.get("timezone") or "UTC"),
         tuple(f"{estate}\n{key}" for key in keys),
         tuple(json.dumps(each, sort_keys=True) for each in told.get("compute") or ()),
+        as_exported=not told.get("calls"),
     )
     for result in _results(made, sources):
         if result.computed and result.problem:
@@ -154,7 +157,9 @@ def _results(statement: Statement, sources: Mapping[str, Mapping[str, Mapping[st
     results = Results(most=1_000)
     for place, told in enumerate(statement.entries, 1):
         estate, _, key = told.partition("\n")
-        entry = {**sources[estate][key], "call_id": f"c{place}"}
+        source = sources[estate][key]
+        ref = str(source.get("call_id") or "") if statement.as_exported else ""
+        entry = {**source, "call_id": ref or f"c{place}"}
         results.add(read_entry(entry, results, default_ref=f"c{place}"))
     for place, computation in enumerate(statement.computations, len(statement.entries) + 1):
         arguments = json.loads(computation)
@@ -186,15 +191,19 @@ def _sources(document: Any) -> Iterator[tuple[str, dict[str, Mapping[str, Any]]]
 
 
 def _exported(entries: Any) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Calls under their own ids, computations too: the statements of a conversation cite them as they stood in it."""
     for place, entry in enumerate(entries, 1):
-        if entry["tool"] != "compute":
-            ready = {**_entry(entry["tool"], entry.get("arguments", {}), entry.get("result")), **_set(entry)}
-            yield str(entry.get("call_id") or f"c{place}"), ready
+        ready = {**_entry(entry["tool"], entry.get("arguments", {}), entry.get("result")), **_set(entry)}
+        if entry["tool"] == "compute":
+            ready.pop("result")
+        yield str(entry.get("call_id") or f"c{place}"), ready
 
 
 def _set(entry: Mapping[str, Any]) -> dict[str, Any]:
     return {
-        name: entry[name] for name in ("status", "detail", "writes", "quoted", "read_at") if entry.get(name) is not None
+        name: entry[name]
+        for name in ("status", "detail", "writes", "quoted", "read_at", "call_id")
+        if entry.get(name) is not None
     }
 
 
