@@ -135,7 +135,7 @@ def _statement(
         as_exported=not told.get("calls"),
     )
     for result in _results(made, sources):
-        if result.computed and result.problem:
+        if result.computed and result.problem and not made.as_exported:
             raise ValueError(f"{result.ref} cannot be computed: {result.problem}")
     return made
 
