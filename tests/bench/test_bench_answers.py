@@ -82,6 +82,7 @@ def test_an_exported_conversation_is_a_file_of_results(written: Any) -> None:
         assert (read.faults, bench_answers.measure(read)["some"].counts["true"]) == ([], {"values_found": 1})
 
 
+@pytest.mark.requirement("GRND-3")
 def test_the_first_figures_of_a_set_stay(written: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(bench_answers, "HISTORY", tmp_path / "history.jsonl")
     first = bench_answers.measure(written(*LINES))["ours"].to_dict()

@@ -172,12 +172,17 @@ def _vocabulary(language: _Language) -> frozenset[str]:
     return frozenset(found)
 
 
-def lexicon_of(words: Iterable[str]) -> Lexicon:
-    """The lexicon of a sentence by its folded words."""
+def language_of(words: Iterable[str]) -> str:
+    """The language of a text by its folded words (`en`, `de`, ...); empty where they do not tell."""
     bag = set(words)
     counts = sorted(((len(bag & language.plain), language.name) for language in _languages()), reverse=True)
     sure = counts[0][0] >= 2 and counts[0][0] > counts[1][0]
-    return _built(counts[0][1] if sure else "")
+    return counts[0][1] if sure else ""
+
+
+def lexicon_of(words: Iterable[str]) -> Lexicon:
+    """The lexicon of a sentence by its folded words."""
+    return _built(language_of(words))
 
 
 def everything() -> Lexicon:

@@ -57,6 +57,7 @@ UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be compared with them and is not shown. The agent "
     "and a tool server do not match: install one version of both. The agent's log has the details."
 )
+LONGEST_QUESTION_BACK = 400
 WEAK = 1 / 3
 """The share of statements with a source below which a model is said to give few."""
 FEWEST_JUDGED = 3
@@ -203,15 +204,16 @@ def _outcome(
     refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
     if refused:  # whatever was read, what was asked for was not done
         return Outcome.DENIED
-    if empty:
+    cited = {citation.call_id for sentence in checked.sentences for citation in sentence.citations}
+    if empty and not cited - {run.call.call_id for run in data}:
         return Outcome.NO_DATA
-    if data or any(sentence.citations for sentence in checked.sentences):
+    if data or cited:
         return Outcome.ANSWERED
     if failed is not None:
         return failed
     if not _says_something(checked):
         return Outcome.TOOL_FAILED
-    if checked.text.rstrip(" *_`").endswith("?"):
+    if len(checked.text) <= LONGEST_QUESTION_BACK and checked.text.rstrip(" *_`").endswith("?"):
         return Outcome.CLARIFICATION
     if ended.ending is Ending.REFUSED:
         return Outcome.OUT_OF_SCOPE

@@ -14,6 +14,7 @@ from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_sample
 from sentinel_rag.agent.times import show_age
 from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.language.lexicon import fold, language_of
 
 OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
 CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
@@ -66,7 +67,9 @@ def closings(turn: Turn, ended: Ended, body: str, cited: Sequence[str]) -> list[
         said.append(VERIFY)
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
     brief = turn.verbosity is Verbosity.SHORT
-    if detail and not analysed and not turn.acted and not brief and "implications" not in body:
+    # An offer in English below an answer in another language helps nobody.
+    english = language_of(fold(body).split()) in ("en", "")
+    if detail and english and not analysed and not turn.acted and not brief and "implications" not in body:
         said.append(OFFER)
     return said
 
