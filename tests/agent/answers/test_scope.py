@@ -110,20 +110,20 @@ def test_one_sentence_tells_all_of_it() -> None:
 
     assert line("Which incidents are high?", severity="High") == ""
     assert line("Which high severity incidents are open?", time_window="last_7d", severity="High", status="Open") == (
-        "Only the last 7 days were looked at (chosen by the model; the question names no time)."
+        "Looked at only: the last 7 days (chosen by the model; the question names no time)."
     )
     assert line("how many?", time_window="last_24h", min_severity="Medium", status="Open") == (
-        "Only the last 24 hours, severity Medium and above and status Open were looked at (chosen by the model; the "
+        "Looked at only: the last 24 hours, severity Medium and above, status Open (chosen by the model; the "
         "question names no time, severity or status)."
     )
     assert line("alerts of the last 30 days", time_window="last_7d") == (
-        "Only the last 7 days were looked at (chosen by the model; the question names a longer time)."
+        "Looked at only: the last 7 days (chosen by the model; the question names a longer time)."
     )
     assert line("all", start_time="2026-11-01T00:00:00Z", owner="x\u202ey", limit=1).startswith(
-        "Only what came since 2026-11-01T00:00:00Z, owner `x"
+        "Looked at only: what came since 2026-11-01T00:00:00Z, owner `x"
     )
     assert line("how many are there?", limit=1) == (
-        "Only the first row was looked at (chosen by the model; the question names no number of rows)."
+        "Looked at only: the first row (chosen by the model; the question names no number of rows)."
     )
     assert "\u202e" not in line("all", owner="x\u202ey")
 

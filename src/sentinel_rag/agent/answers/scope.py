@@ -131,11 +131,9 @@ def scope_line(narrowings: Sequence[Narrowing]) -> str:
     unnamed = list(dict.fromkeys(_NOUNS[each.code] for each in narrowings if each.code in _NOUNS))
     why = [f"names no {_joined(unnamed, 'or')}"] if unnamed else []
     why += ["names a longer time"] if longer else []
-    verb = "was" if parts == [_FIRST_ROW] else "were"
-    return f"Only {_joined(parts, 'and')} {verb} looked at (chosen by the model; the question {_joined(why, 'and')})."
+    return f"Looked at only: {', '.join(parts)} (chosen by the model; the question {_joined(why, 'and')})."
 
 
-_FIRST_ROW = "the first row"
 _NOUNS = {
     NarrowingCode.TIME: "time",
     NarrowingCode.SEVERITY: "severity",
@@ -154,7 +152,7 @@ def _told(each: Narrowing) -> str:
         case NarrowingCode.NAME:
             return f"what {each.argument} {quoted(each.value, limit=80)} selects"
         case NarrowingCode.LIMIT:
-            return _FIRST_ROW if value == "1" else f"the first {value} rows"
+            return "the first row" if value == "1" else f"the first {value} rows"
         case _:
             return f"{each.argument} {value}"
 

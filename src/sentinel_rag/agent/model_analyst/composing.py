@@ -8,7 +8,7 @@ left out matters: a narrower scope than was asked, a refusal, a change that was 
 from __future__ import annotations
 
 import logging
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.answer_writer import AnswerWriter
@@ -58,6 +58,7 @@ UNCHECKABLE = (
     "and a tool server do not match: install one version of both. The agent's log has the details."
 )
 LONGEST_QUESTION_BACK = 400
+MOST_KNOWN_ROWS = 200
 WEAK = 1 / 3
 """The share of statements with a source below which a model is said to give few."""
 FEWEST_JUDGED = 3
@@ -123,8 +124,15 @@ def draft_opening(turn: Turn, *, out_of_rounds: bool) -> str:
 def _scope(turn: Turn) -> list[str]:
     """The line that says what was left out although nobody asked to leave it out."""
     read = [run.call for run in turn.runs if run.worked and run.call.tool_name in turn.reading]
-    line = scope_line(narrowed([*turn.memory.words], read))
+    line = scope_line(narrowed([*turn.memory.words], read, known=list(_known_texts(turn))))
     return [line] if line else []
+
+
+def _known_texts(turn: Turn) -> Iterator[str]:
+    """Texts of results: what a later call took out of them was looked up, and not made up."""
+    for result in turn.memory.results:
+        for row in result.rows[:MOST_KNOWN_ROWS]:
+            yield from (cell for cell in row.cells.values() if isinstance(cell, str))
 
 
 def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome) -> Composed:
