@@ -10,7 +10,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.models import ModelAccessError, ModelRequest, Tier, UserMessage, complete
+from model_failures import failing
+from sentinel_rag.agent.models import FailureKind, ModelRequest, Tier, UserMessage, complete
 from sentinel_rag.assembly.model_access import (
     model_configuration,
     model_host,
@@ -83,7 +84,7 @@ async def test_the_agent_enters_azure_with_a_token_that_another_process_holds():
         await complete(models.large, HELLO)
         await models.aclose()
         wrong = open_models(model_configuration(settings, identity={**place, "header": "guessed"}))
-        with pytest.raises(ModelAccessError):
+        with failing(FailureKind.ACCESS):
             await complete(wrong.large, HELLO)
     assert credential.scopes == [f"{RESOURCE}/.default"]
     assert [request.headers["authorization"] for request in server.requests] == ["Bearer token-1"]

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conversation_rules import conversation_faults
 from sentinel_rag.agent.history import Budget, Fitted, History
 from sentinel_rag.agent.models import (
     AssistantMessage,
@@ -18,7 +19,6 @@ from sentinel_rag.agent.models import (
     SystemMessage,
     ToolResultMessage,
     UserMessage,
-    conversation_faults,
 )
 from sentinel_rag.agent.tokens import EstimatingCounter, count_message, count_tool
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME

@@ -16,16 +16,16 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from conversation_rules import conversation_faults
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 from sentinel_rag.agent.models import (
     NO_DEADLINE,
-    AnswerCutOffError,
     AssistantMessage,
     CallProblem,
     ContextOverflowError,
+    FailureKind,
     Finished,
     FinishReason,
-    ModelCreditError,
     ModelError,
     ModelEvent,
     ModelRequest,
@@ -34,7 +34,6 @@ from sentinel_rag.agent.models import (
     PromptFilteredError,
     Tier,
     ToolChoice,
-    conversation_faults,
 )
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.query_results import QueryErrorCode
@@ -46,7 +45,7 @@ pytestmark = [pytest.mark.requirement("CHAT-13"), pytest.mark.requirement("GRND-
 LIMITS = TurnLimits(turn_s=60, rounds=3, calls_a_round=4, calls=6, retries=0)
 INVENTED = "987654"
 
-Said = str | tuple[tuple[str, str], ...] | type[ModelError]
+Said = str | tuple[tuple[str, str], ...] | FailureKind
 _TEXTS = st.sampled_from(
     [
         *("Incident 40 is High [c1.1].", f"Incident {INVENTED} is High.", f"Incident {INVENTED} is High [c1.1]."),
@@ -66,17 +65,19 @@ _CALLS = st.sampled_from(
         ("query_incidents", "broken"),
     ]
 )
-_FAILURES = st.sampled_from([PromptFilteredError, ContextOverflowError, ModelCreditError, AnswerCutOffError])
+_FAILURES = st.sampled_from(
+    [FailureKind.PROMPT_FILTERED, FailureKind.CONTEXT_OVERFLOW, FailureKind.CREDIT, FailureKind.CUT_OFF]
+)
 _SAID = st.one_of(_TEXTS, st.lists(_CALLS, min_size=1, max_size=7).map(tuple), _FAILURES)
 _TURNS = st.lists(st.lists(_SAID, min_size=1, max_size=6), min_size=1, max_size=4)
 
 
-def _error(kind: type[ModelError]) -> ModelError:
-    if kind is PromptFilteredError:
+def _error(kind: FailureKind) -> ModelError:
+    if kind is FailureKind.PROMPT_FILTERED:
         return PromptFilteredError({"violence": "high"})
-    if kind is ContextOverflowError:
+    if kind is FailureKind.CONTEXT_OVERFLOW:
         return ContextOverflowError(limit_tokens=None, used_tokens=None)
-    return kind("It failed.", next_step="Ask again.")
+    return ModelError(kind, "It failed.", next_step="Ask again.")
 
 
 @dataclass
@@ -121,7 +122,7 @@ class AnyModel:
         self.requests.append(request)
         said = next(self.script, "That is all.")
         usage = ModelUsage(requests=1, uncounted=1, unpriced=1, models=(self.name,))
-        if isinstance(said, type):
+        if isinstance(said, FailureKind):
             return _Stream(_error(said))
         if isinstance(said, str):
             return _Stream(Finished(FinishReason.STOP, AssistantMessage(said), usage))

@@ -9,11 +9,11 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from law_examples import examples
 
+from conversation_rules import conversation_faults
 from sentinel_rag.agent.models.answer_parts import AnswerParts
-from sentinel_rag.agent.models.conversation_rules import call_ids, conversation_faults
 from sentinel_rag.agent.models.event_stream import EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import ModelError
-from sentinel_rag.agent.models.messages import AssistantMessage, ToolResultMessage, UserMessage
+from sentinel_rag.agent.models.messages import AssistantMessage, ToolResultMessage, UserMessage, call_ids
 from sentinel_rag.agent.models.port import ModelRequest, TextDelta
 from sentinel_rag.agent.models.tool_call_parts import ToolCallParts, TooManyPartsError
 from sentinel_rag.agent.models.wire_failures import Asked, failure_of_error, failure_of_response

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conversation_rules import conversation_faults
 from sentinel_rag.agent.history import WARNING, Budget, History
 from sentinel_rag.agent.history.budget import MOST_OF_A_RESULT
 from sentinel_rag.agent.history.fitting import LEFT_OUT
@@ -14,7 +15,6 @@ from sentinel_rag.agent.models import (
     SystemMessage,
     ToolResultMessage,
     UserMessage,
-    conversation_faults,
 )
 from sentinel_rag.agent.tokens import EstimatingCounter
 from sentinel_rag.contracts.errors import ConfigurationError

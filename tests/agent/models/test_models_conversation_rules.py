@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+from conversation_rules import conversation_faults
 from sentinel_rag.agent.models import (
     AssistantMessage,
     ModelMessage,
@@ -11,7 +12,6 @@ from sentinel_rag.agent.models import (
     SystemMessage,
     ToolResultMessage,
     UserMessage,
-    conversation_faults,
 )
 
 pytestmark = pytest.mark.requirement("CHAT-1")

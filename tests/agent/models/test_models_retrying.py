@@ -5,15 +5,13 @@ from __future__ import annotations
 import anyio
 import pytest
 
+from model_failures import failing
 from sentinel_rag.agent.models import (
+    FailureKind,
     Finished,
-    ModelAccessError,
+    ModelError,
     ModelEvent,
-    ModelLoadingError,
-    ModelRateLimitedError,
     ModelRequest,
-    ModelTimedOutError,
-    ProviderFailedError,
     RetryBudget,
     RetryingModel,
     RetryPolicy,
@@ -22,7 +20,6 @@ from sentinel_rag.agent.models import (
     TimeLimits,
     complete,
 )
-from sentinel_rag.agent.models.failures import AnswerCutOffError, EmptyAnswerError
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Pause, chunk, ending
 
@@ -71,7 +68,7 @@ async def test_a_server_that_loads_its_model_is_waited_for_beyond_all_tries(conn
 async def test_loading_that_outlasts_the_patience_that_is_set_is_told_by_its_name(connect, question):
     server = ScriptedModel([LOADING])
     limits = TimeLimits(first_token_s=0.2)
-    with server.running() as url, pytest.raises(ModelLoadingError, match="still loading its model") as caught:
+    with server.running() as url, failing(FailureKind.LOADING, match="still loading its model") as caught:
         await complete(RetryingModel(connect(url, limits=limits), policy=QUICK), question)
     assert "SENTINEL_MODEL_TIMEOUT_S" in caught.value.next_step
 
@@ -99,25 +96,25 @@ async def test_what_passes_is_tried_again(reply, connect, question):
 @pytest.mark.parametrize(
     ("reply", "kind"),
     [
-        (json_reply({"error": {}}, 401), ModelAccessError),
-        (stream_reply(Hang()), ModelTimedOutError),
-        (limited(retry_after="60"), ModelRateLimitedError),
-        (stream_reply(chunk({"content": "Three "}), Cut()), AnswerCutOffError),
-        (stream_reply(chunk({"content": " "}), *ending()), EmptyAnswerError),
+        (json_reply({"error": {}}, 401), FailureKind.ACCESS),
+        (stream_reply(Hang()), FailureKind.TIMED_OUT),
+        (limited(retry_after="60"), FailureKind.RATE_LIMITED),
+        (stream_reply(chunk({"content": "Three "}), Cut()), FailureKind.CUT_OFF),
+        (stream_reply(chunk({"content": " "}), *ending()), FailureKind.EMPTY_ANSWER),
     ],
     ids=["refused", "silence", "a-long-wait", "text-was-shown", "blanks-were-shown"],
 )
 async def test_what_stays_or_was_shown_is_not(reply, kind, connect, question, short_limits, patient_limits):
     server = ScriptedModel([reply, text_reply("Hi.")])
-    limits = short_limits if kind is ModelTimedOutError else patient_limits
-    with server.running() as url, pytest.raises(kind):
+    limits = short_limits if kind is FailureKind.TIMED_OUT else patient_limits
+    with server.running() as url, failing(kind):
         await complete(RetryingModel(connect(url, limits=limits), policy=QUICK), question)
     assert len(server.requests) == 1
 
 
 async def test_a_long_wait_is_handed_up_with_its_time(connect, question):
     server = ScriptedModel([limited(retry_after="60")])
-    with server.running() as url, pytest.raises(ModelRateLimitedError) as caught:
+    with server.running() as url, failing(FailureKind.RATE_LIMITED) as caught:
         await complete(RetryingModel(connect(url), policy=QUICK), question)
     assert caught.value.retry_after_s == 60
     assert "60 seconds" in str(caught.value)
@@ -125,7 +122,7 @@ async def test_a_long_wait_is_handed_up_with_its_time(connect, question):
 
 async def test_the_last_failure_is_raised_with_all_that_was_spent(connect, question):
     server = ScriptedModel([BUSY])
-    with server.running() as url, pytest.raises(ProviderFailedError) as caught:
+    with server.running() as url, failing(FailureKind.PROVIDER) as caught:
         await complete(RetryingModel(connect(url), policy=QUICK), question)
     assert caught.value.usage.requests == 3
     assert len(server.requests) == 3
@@ -137,7 +134,7 @@ async def test_a_turn_shares_its_budget_over_all_its_answers(connect, question):
     with server.running() as url:
         model = connect(url)
         for expected in (3, 5, 6):  # two further tries, then one, then none
-            with pytest.raises(ProviderFailedError):
+            with failing(FailureKind.PROVIDER):
                 await complete(RetryingModel(model, policy=QUICK, budget=budget), question)
             assert len(server.requests) == expected
 
@@ -145,14 +142,14 @@ async def test_a_turn_shares_its_budget_over_all_its_answers(connect, question):
 async def test_no_try_begins_after_the_deadline(connect, question):
     server = ScriptedModel([limited(retry_after="50")])
     policy = RetryPolicy(attempts=3, first_wait_s=0.01, longest_wait_s=100.0)
-    with server.running() as url, pytest.raises(ModelRateLimitedError):
+    with server.running() as url, failing(FailureKind.RATE_LIMITED):
         await complete(RetryingModel(connect(url), policy=policy), question, deadline=anyio.current_time() + 40)
     assert len(server.requests) == 1
 
 
 async def test_no_try_begins_when_a_person_has_waited_for_long(connect, question):
     server = ScriptedModel([stream_reply(Pause(0.3), Cut()), text_reply("Hi.")])
-    with server.running() as url, pytest.raises(AnswerCutOffError):
+    with server.running() as url, failing(FailureKind.CUT_OFF):
         policy = RetryPolicy(first_wait_s=0.01, patience_s=0.2)
         await complete(RetryingModel(connect(url), policy=policy), question)
     assert len(server.requests) == 1
@@ -175,6 +172,6 @@ async def test_text_comes_through_as_it_is_written(connect, question):
 
 def test_waits_grow_and_are_spread():
     policy = RetryPolicy(attempts=9, first_wait_s=0.5, longest_wait_s=8.0)
-    failure = ProviderFailedError("busy")
+    failure = ModelError(FailureKind.PROVIDER, "busy")
     assert [policy.wait(n, failure, 1.0) for n in range(1, 10)] == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, None]
     assert policy.wait(3, failure, 0.0) == 1.0

@@ -9,6 +9,7 @@ import logging
 import anyio
 import pytest
 
+from conversation_rules import conversation_faults
 from sentinel_rag.agent.models import (
     AssistantMessage,
     FailureKind,
@@ -21,7 +22,6 @@ from sentinel_rag.agent.models import (
     ToolResultMessage,
     UserMessage,
     complete,
-    conversation_faults,
 )
 from sentinel_rag.agent.models.port import RefusalDelta
 from sentinel_rag.testing.scripted_model import (

@@ -22,7 +22,6 @@ from sentinel_rag.agent.models import (
     ModelMessage,
     ModelRequest,
     ModelUsage,
-    Overflowing,
     PromptFilteredError,
     RetryingModel,
     SystemMessage,
@@ -79,8 +78,6 @@ async def ask(
             turn.usage += failure.usage
             if _another_way(turn, failure, messages):
                 continue
-            if isinstance(failure, ContextOverflowError):
-                raise failure.because(_overflowing(messages)) from failure
             raise
         _count(turn, finished.usage, messages, finished.message.text)
         if finished.reason is FinishReason.CONTENT_FILTER and _can_defang(turn, messages):
@@ -116,14 +113,6 @@ def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessag
         case _:
             # The adapter gives up once text came. Here what was shown of it is taken back, so nothing is said twice.
             return failure.delivered and failure.retry_possible and not turn.acted and turn.retries.take()
-
-
-def _overflowing(messages: Sequence[ModelMessage]) -> Overflowing:
-    """What of a request that is too long could be left out."""
-    if sum(isinstance(message, UserMessage) for message in messages) > 1:
-        return Overflowing.CONVERSATION
-    rows = any(isinstance(message, ToolResultMessage) for message in messages)
-    return Overflowing.ROWS if rows else Overflowing.FIXED_PART
 
 
 def _can_defang(turn: Turn, messages: Sequence[ModelMessage]) -> bool:

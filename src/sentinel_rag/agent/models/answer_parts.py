@@ -10,20 +10,12 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.agent.models.failures import (
-    AnswerCutOffError,
-    BadAnswerError,
-    EmptyAnswerError,
-    ModelError,
-    PromptFilteredError,
-    ProviderFailedError,
-)
+from sentinel_rag.agent.models.failures import FailureKind, ModelError, PromptFilteredError
 from sentinel_rag.agent.models.messages import AssistantMessage, CallProblem, ModelToolCall
 from sentinel_rag.agent.models.port import FinishReason, ModelEvent, RefusalDelta, TextDelta, ToolCallStarted
-from sentinel_rag.agent.models.refusals import as_mapping, filter_categories
 from sentinel_rag.agent.models.tool_call_parts import ToolCallParts, TooManyPartsError
 from sentinel_rag.agent.models.usage import TokenCounts
-from sentinel_rag.agent.models.wire_failures import Asked, failure_of_error
+from sentinel_rag.agent.models.wire_failures import Asked, as_mapping, bad_answer, failure_of_error, filter_categories
 
 MAX_TEXT_CHARACTERS = 400_000
 _CUT_SHORT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens"})
@@ -140,8 +132,10 @@ class AnswerParts:
         Raises ModelError if it was cut off, failed or says nothing.
         """
         if self._finish == "error":
-            raise ProviderFailedError(
-                "The model's provider failed amid the answer.", next_step="Ask again in a moment."
+            raise ModelError(
+                FailureKind.PROVIDER,
+                "The model's provider failed amid the answer.",
+                next_step="Ask again in a moment.",
             )
         if not self._finish and not in_order:
             raise self._cut_off()
@@ -162,7 +156,8 @@ class AnswerParts:
         elif text.strip():
             reason = FinishReason.STOP
         else:
-            raise EmptyAnswerError(
+            raise ModelError(
+                FailureKind.EMPTY_ANSWER,
                 "The model ended its answer and said nothing.",
                 next_step="Ask again; if it stays, ask in other words or choose another model.",
             )
@@ -174,16 +169,15 @@ class AnswerParts:
         except TooManyPartsError:
             raise self._bad("holds more tool calls, or longer ones, than can be real") from None
 
-    def _cut_off(self) -> AnswerCutOffError:
-        return AnswerCutOffError(
-            "The model's answer broke off before its end.", next_step="Ask again; if it stays, check the connection."
+    def _cut_off(self) -> ModelError:
+        return ModelError(
+            FailureKind.CUT_OFF,
+            "The model's answer broke off before its end.",
+            next_step="Ask again; if it stays, check the connection.",
         )
 
     def _bad(self, what: str) -> ModelError:
-        return BadAnswerError(
-            f"The answer of the model {self._asked.model!r} {what}.",
-            next_step="Check that the address is a chat completions endpoint; docs/models.md lists tried servers.",
-        )
+        return bad_answer(self._asked.model, what)
 
 
 def whole_characters(text: str) -> tuple[str, str]:

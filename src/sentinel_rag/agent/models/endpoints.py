@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 from urllib.parse import quote, urlsplit
 
-from sentinel_rag.agent.models.failures import ModelAccessError, ModelError
+from sentinel_rag.agent.models.failures import FailureKind, ModelError
 from sentinel_rag.agent.models.wire_requests import Dialect, compatible_dialect, openai_dialect
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
@@ -61,7 +61,8 @@ class TokenAdmission:
         except ModelError:
             raise
         except Exception:  # whatever a library of credentials raises; its text can hold tenant and client ids
-            raise ModelAccessError(
+            raise ModelError(
+                FailureKind.ACCESS,
                 "No Entra ID token for the model could be had.",
                 next_step="Sign in (`az login`) or set AZURE_OPENAI_API_KEY; `sentinel doctor --model` tries it.",
             ) from None

@@ -1,38 +1,61 @@
 """Every way in which a model's answer can fail, as one family. No exception of a provider's library leaves the port.
 
 Each says who acts next, whether trying again can help (`retry_possible`) and after how long. Messages are written here
-and hold no provider text, key or prompt: a provider's own words may quote all three. `FailureKind` is stable.
+and beside what raises them, and hold no provider text, key or prompt: a provider's own words may quote all three.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from enum import StrEnum
-from typing import ClassVar
 
 from sentinel_rag.agent.models.usage import ModelUsage
 from sentinel_rag.contracts.errors import Actor, SentinelError
 
 
 class FailureKind(StrEnum):
-    """What failed; the code of a `ModelError` is `model_` and this."""
+    """What failed. Stable: the code of a `ModelError` is `model_` and this."""
 
     NOT_INSTALLED = "not_installed"
+    """The library that speaks to models is an extra and is not there."""
     ACCESS = "access"
+    """The key or the identity is not accepted, or not allowed to use this model."""
     NOT_FOUND = "not_found"
+    """There is no such model or deployment, or the address is not a model endpoint."""
     RATE_LIMITED = "rate_limited"
+    """Asked too often; `retry_after_s` is the provider's word, None if it gave none."""
     CREDIT = "credit"
+    """The account's quota or credit is used up: waiting does not help."""
     CONTEXT_OVERFLOW = "context_overflow"
     PROMPT_FILTERED = "prompt_filtered"
     REQUEST_REFUSED = "request_refused"
     PROVIDER = "provider"
+    """The provider failed on its side, before or amid an answer."""
     LOADING = "loading"
+    """The server is up and still loads its model; `patience_s` is how long it is waited for."""
     UNREACHABLE = "unreachable"
+    """No connection: nothing listens, no such host, TLS refused, or the line broke before an answer began."""
     TIMED_OUT = "timed_out"
     CUT_OFF = "cut_off"
+    """The stream ended before the answer did."""
     BAD_ANSWER = "bad_answer"
+    """What came back is not in the form that was agreed (a web page, no JSON, no choices, without end)."""
     EMPTY_ANSWER = "empty_answer"
-    BUDGET = "budget"
+    """The model ended its answer and said nothing."""
+
+
+_PASSING = frozenset(
+    {
+        FailureKind.RATE_LIMITED,
+        FailureKind.PROVIDER,
+        FailureKind.LOADING,
+        FailureKind.UNREACHABLE,
+        FailureKind.CUT_OFF,
+        FailureKind.BAD_ANSWER,
+        FailureKind.EMPTY_ANSWER,
+    }
+)
+"""Kinds for which another try can help."""
 
 
 class ModelError(SentinelError):
@@ -40,46 +63,22 @@ class ModelError(SentinelError):
     would say things twice, and only the caller can decide. `usage` is what the failed tries took. `patience_s`: tries
     go on for so long, however many they are; None leaves that to who tries."""
 
-    kind: ClassVar[FailureKind]
-    retry_possible: bool = False
-    patience_s: float | None = None
-
-    def __init__(self, message: str, *, next_step: str = "", retry_after_s: float | None = None) -> None:
-        super().__init__(message, next_step=next_step, code=f"model_{self.kind.value}")
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        next_step: str = "",
+        retry_after_s: float | None = None,
+        patience_s: float | None = None,
+    ) -> None:
+        super().__init__(message, next_step=next_step, code=f"model_{kind.value}")
+        self.kind = kind
+        self.retry_possible = kind in _PASSING
         self.retry_after_s = retry_after_s
+        self.patience_s = patience_s
         self.delivered = False
         self.usage = ModelUsage()
-
-
-class ModelNotInstalledError(ModelError):
-    """The library that speaks to models is an extra and is not there."""
-
-    kind = FailureKind.NOT_INSTALLED
-
-
-class ModelAccessError(ModelError):
-    """The key or the identity is not accepted, or not allowed to use this model."""
-
-    kind = FailureKind.ACCESS
-
-
-class ModelNotFoundError(ModelError):
-    """There is no such model or deployment, or the address is not a model endpoint."""
-
-    kind = FailureKind.NOT_FOUND
-
-
-class ModelRateLimitedError(ModelError):
-    """Asked too often; `retry_after_s` is the provider's word, None if it gave none."""
-
-    kind = FailureKind.RATE_LIMITED
-    retry_possible = True
-
-
-class ModelCreditError(ModelError):
-    """The account's quota or credit is used up: waiting does not help."""
-
-    kind = FailureKind.CREDIT
 
 
 class Overflowing(StrEnum):
@@ -89,43 +88,6 @@ class Overflowing(StrEnum):
     CONVERSATION = "conversation"
     ROWS = "rows"
     FIXED_PART = "fixed_part"
-
-
-class ContextOverflowError(ModelError):
-    """A request is longer than the model reads. Numbers are the provider's; None where it gave none. `overflowing` says
-    what can be done: nothing that a person says helps against FIXED_PART. `local`: the server is of this machine."""
-
-    kind = FailureKind.CONTEXT_OVERFLOW
-
-    def __init__(
-        self,
-        *,
-        limit_tokens: int | None,
-        used_tokens: int | None,
-        overflowing: Overflowing = Overflowing.CONVERSATION,
-        local: bool = False,
-    ) -> None:
-        what, next_step = _OVERFLOWS[overflowing]
-        reads = "" if limit_tokens is None else f" It reads {limit_tokens} tokens."
-        sent = "" if used_tokens is None else f" The request has {used_tokens}."
-        super().__init__(
-            what + reads + sent,
-            next_step=next_step or (_LARGER_SERVER if local else _LARGER_MODEL),
-        )
-        self.actor = Actor.OPERATOR if overflowing is Overflowing.FIXED_PART else Actor.USER
-        self.limit_tokens = limit_tokens
-        self.used_tokens = used_tokens
-        self.overflowing = overflowing
-        self.local = local
-
-    def because(self, overflowing: Overflowing) -> ContextOverflowError:
-        """The same failure for another reason, where the caller found out more, such as that nothing is left to leave
-        out."""
-        other = ContextOverflowError(
-            limit_tokens=self.limit_tokens, used_tokens=self.used_tokens, overflowing=overflowing, local=self.local
-        )
-        other.usage, other.delivered = self.usage, self.delivered
-        return other
 
 
 _OVERFLOWS = {
@@ -149,18 +111,41 @@ _LARGER_SERVER = (
 _LARGER_MODEL = "Choose a model that reads 16384 tokens or more (SENTINEL_MODEL_NAME)."
 
 
+class ContextOverflowError(ModelError):
+    """A request is longer than the model reads. Numbers are the provider's; None where it gave none. `overflowing` says
+    what can be done: nothing that a person says helps against FIXED_PART. `local`: the server is of this machine."""
+
+    def __init__(
+        self,
+        *,
+        limit_tokens: int | None,
+        used_tokens: int | None,
+        overflowing: Overflowing = Overflowing.CONVERSATION,
+        local: bool = False,
+    ) -> None:
+        what, next_step = _OVERFLOWS[overflowing]
+        reads = "" if limit_tokens is None else f" It reads {limit_tokens} tokens."
+        sent = "" if used_tokens is None else f" The request has {used_tokens}."
+        next_step = next_step or (_LARGER_SERVER if local else _LARGER_MODEL)
+        super().__init__(FailureKind.CONTEXT_OVERFLOW, what + reads + sent, next_step=next_step)
+        self.actor = Actor.OPERATOR if overflowing is Overflowing.FIXED_PART else Actor.USER
+        self.limit_tokens = limit_tokens
+        self.used_tokens = used_tokens
+        self.overflowing = overflowing
+
+
 class PromptFilteredError(ModelError):
     """The provider's content filter refused what was sent to it, such as attack text in a row of a log.
 
     `categories` maps what tripped (`jailbreak`, `violence`, ...) to a severity, `detected` or an empty text.
     """
 
-    kind = FailureKind.PROMPT_FILTERED
     actor = Actor.MODEL
 
     def __init__(self, categories: Mapping[str, str]) -> None:
         named = f" ({', '.join(sorted(categories))})" if categories else ""
         super().__init__(
+            FailureKind.PROMPT_FILTERED,
             f"The provider's content filter stopped the question{named}.",
             next_step="Rows with attack text can trip it: ask for fewer columns or a narrower question.",
         )
@@ -170,40 +155,11 @@ class PromptFilteredError(ModelError):
 class RequestRefusedError(ModelError):
     """The provider does not take the request as it is. `parameter` is the field it names, if any."""
 
-    kind = FailureKind.REQUEST_REFUSED
     actor = Actor.DEVELOPER
 
     def __init__(self, message: str, *, next_step: str = "", parameter: str = "") -> None:
-        super().__init__(message, next_step=next_step)
+        super().__init__(FailureKind.REQUEST_REFUSED, message, next_step=next_step)
         self.parameter = parameter
-
-
-class ProviderFailedError(ModelError):
-    """The provider failed on its side, before or amid an answer."""
-
-    kind = FailureKind.PROVIDER
-    retry_possible = True
-
-
-class ModelLoadingError(ModelError):
-    """The server is up and still loads its model; `patience_s` is how long it is waited for."""
-
-    kind = FailureKind.LOADING
-    retry_possible = True
-
-    def __init__(self, *, patience_s: float) -> None:
-        super().__init__(
-            "The model server is still loading its model.",
-            next_step="Ask again in a moment; SENTINEL_MODEL_TIMEOUT_S and SENTINEL_QUESTION_TIMEOUT_S bound the wait.",
-        )
-        self.patience_s = patience_s
-
-
-class ModelUnreachableError(ModelError):
-    """No connection: nothing listens, no such host, TLS refused, or the line broke before an answer began."""
-
-    kind = FailureKind.UNREACHABLE
-    retry_possible = True
 
 
 class ModelTimedOutError(ModelError):
@@ -212,37 +168,7 @@ class ModelTimedOutError(ModelError):
     Only a connection is tried again: a person has waited for the rest already, and would wait as long once more.
     """
 
-    kind = FailureKind.TIMED_OUT
-
     def __init__(self, message: str, *, next_step: str = "", waited_for: str) -> None:
-        super().__init__(message, next_step=next_step)
+        super().__init__(FailureKind.TIMED_OUT, message, next_step=next_step)
         self.waited_for = waited_for
         self.retry_possible = waited_for == "connection"
-
-
-class AnswerCutOffError(ModelError):
-    """The stream ended before the answer did."""
-
-    kind = FailureKind.CUT_OFF
-    retry_possible = True
-
-
-class BadAnswerError(ModelError):
-    """What came back is not in the form that was agreed (a web page, no JSON, no choices, without end)."""
-
-    kind = FailureKind.BAD_ANSWER
-    retry_possible = True
-
-
-class EmptyAnswerError(ModelError):
-    """The model ended its answer and said nothing."""
-
-    kind = FailureKind.EMPTY_ANSWER
-    retry_possible = True
-
-
-class BudgetSpentError(ModelError):
-    """The turn's own budget (tries, tokens or money) is used up; raised by wrappers, never by a provider."""
-
-    kind = FailureKind.BUDGET
-    actor = Actor.USER

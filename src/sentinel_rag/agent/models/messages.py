@@ -1,11 +1,12 @@
 """What is said between the agent and a model: four kinds of message, in our own words.
 
 Frozen values without a wire: `wire_requests` writes them for a provider, `answer_parts` builds the assistant's out of
-what a provider sends. A conversation is a sequence of them; `conversation_rules` says when a provider accepts it.
+what a provider sends. A conversation is a sequence of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -71,3 +72,10 @@ ModelMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessag
 
 MAX_ARGUMENTS_CHARACTERS = 100_000
 """The longest arguments text of one call that is read; a longer one is a broken answer."""
+
+
+def call_ids(messages: Sequence[ModelMessage]) -> frozenset[str]:
+    """Every call id that a conversation holds, so that new ones differ."""
+    return frozenset(
+        call.call_id for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls
+    )

@@ -9,41 +9,45 @@ from __future__ import annotations
 import json
 import math
 from collections import deque
+from collections.abc import AsyncGenerator, Iterator
+from contextlib import aclosing, contextmanager
 from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
 
 import anyio
 
 from sentinel_rag.agent.models.answer_parts import AnswerParts
-from sentinel_rag.agent.models.conversation_rules import call_ids
 from sentinel_rag.agent.models.endpoints import ModelEndpoint
 from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, ServerEvent, StreamTooLargeError
-from sentinel_rag.agent.models.failures import (
-    AnswerCutOffError,
-    BadAnswerError,
-    ModelError,
-    ModelTimedOutError,
-    RequestRefusedError,
-)
+from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError, RequestRefusedError
+from sentinel_rag.agent.models.messages import call_ids
 from sentinel_rag.agent.models.port import (
     NO_DEADLINE,
     Finished,
     ModelEvent,
     ModelRequest,
+    ModelStream,
     RefusalDelta,
     TextDelta,
     ToolCallReady,
 )
 from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
 from sentinel_rag.agent.models.usage import Price, usage_of_request
-from sentinel_rag.agent.models.waits import BoundedWait
-from sentinel_rag.agent.models.wire_failures import Asked, failure_of_error, failure_of_response, longest_part, web_page
+from sentinel_rag.agent.models.wire_failures import (
+    Asked,
+    bad_answer,
+    failure_of_error,
+    failure_of_response,
+    longest_part,
+)
 from sentinel_rag.agent.models.wire_requests import request_body
 
 _DONE = "[DONE]"
 _MARGIN_S = 1.0
 _MARGIN_SHARE = 0.02
+_TOO_SLOW = (
+    "raise SENTINEL_MODEL_TIMEOUT_S, and SENTINEL_QUESTION_TIMEOUT_S above it, or choose a faster or smaller model."
+)
+_SILENT = "Ask again; if it stays, raise SENTINEL_MODEL_IDLE_TIMEOUT_S, and SENTINEL_QUESTION_TIMEOUT_S above it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,15 +82,15 @@ class OpenAIWireModel:
     def name(self) -> str:
         return self.endpoint.model
 
-    def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> _WireStream:
+    def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> ModelStream:
         """As `ChatModel.stream`; `whole_answer_s` is a deadline too."""
-        return _WireStream(self, request, self._limits, deadline)
+        return aclosing(_WireAnswer(self, request, self._limits, deadline).events())
 
     async def aclose(self) -> None:
         await self.connection.close()
 
 
-class _WireStream:
+class _WireAnswer:
     """One answer. Waits are bounded one by one: a cancel scope held across events would reach into the caller."""
 
     def __init__(self, model: OpenAIWireModel, request: ModelRequest, limits: TimeLimits, deadline: float) -> None:
@@ -107,50 +111,38 @@ class _WireStream:
         )
         self._decoder = EventDecoder()
         self._pending: deque[ModelEvent] = deque()
-        self._answer: ByteAnswer | None = None
         self._started = math.nan
         self._heard = False
-        self._delivered = False
         self._over = False
         self._all_said = False
 
-    async def __aenter__(self) -> Self:
+    async def events(self) -> AsyncGenerator[ModelEvent, None]:
+        """Ask, and give out what comes. Events that were read together with a failure are dropped."""
         await self._model.connection.prepare()
         self._started = anyio.current_time()
         # A little before the caller's own deadline, so that it hears what was waited for.
         margin = min(_MARGIN_S, max(self._deadline - self._started, 0.0) * _MARGIN_SHARE)
         self._deadline = min(self._deadline - margin, self._started + self._limits.whole_answer_s)
+        delivered, answer = False, None
         try:
-            self._answer = await self._ask()
-            if self._answer.content_type != "text/event-stream":
-                await self._read_whole(self._answer)
-        except BaseException as error:
-            await self._close()
-            raise self._accounted(error) from None
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self._close()
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> ModelEvent:
-        while not self._pending:
-            if self._over:
-                raise StopAsyncIteration
-            assert self._answer is not None, "a stream is used in `async with`"
-            try:
-                await self._advance(self._answer)
-            except BaseException as error:
-                self._pending.clear()
-                await self._close()
-                raise self._accounted(error) from None
-        event = self._pending.popleft()
-        self._delivered = self._delivered or isinstance(event, TextDelta | RefusalDelta | ToolCallReady)
-        return event
+            answer = await self._ask()
+            if answer.content_type != "text/event-stream":
+                await self._read_whole(answer)
+            while True:
+                while self._pending:
+                    event = self._pending.popleft()
+                    delivered = delivered or isinstance(event, TextDelta | RefusalDelta | ToolCallReady)
+                    yield event
+                if self._over:
+                    return
+                await self._advance(answer)
+        except ModelError as error:
+            error.delivered = delivered
+            error.usage = usage_of_request(self._model.name, self._parts.tokens, self._model.price, self._seconds())
+            raise error from None
+        finally:
+            if answer is not None:
+                await answer.close(all_said=self._all_said)
 
     async def _ask(self) -> ByteAnswer:
         """Send the request; again as long as the server names a field that can be left out."""
@@ -169,12 +161,33 @@ class _WireStream:
                 raise failure
             self._model.dialect = adapted
 
-    def _bounded(self, seconds: float, waited_for: str) -> BoundedWait:
+    @contextmanager
+    def _bounded(self, seconds: float, waited_for: str) -> Iterator[None]:
+        """A wait of at most `seconds`, and not beyond the deadline; raises ModelTimedOutError that says what was waited
+        for."""
         left = self._deadline - anyio.current_time()
-        begun, local = self._heard, self._asked.local
-        if seconds < left:
-            return BoundedWait(seconds, waited_for, begun=begun, local=local)
-        return BoundedWait(left, "whole_answer", self._deadline - self._started, begun=begun, local=local)
+        said_s = seconds
+        if seconds >= left:
+            seconds, said_s, waited_for = max(left, 0.0), max(self._deadline - self._started, 0.0), "whole_answer"
+        with anyio.move_on_after(seconds) as scope:
+            yield
+        if scope.cancelled_caught:
+            raise self._too_slow(f"{said_s:.3g} seconds", waited_for)
+
+    def _too_slow(self, seconds: str, waited_for: str) -> ModelTimedOutError:
+        if not self._heard:
+            said = f"The model had not begun to answer after {seconds}."
+            # A server on this machine can take minutes to read the prompt alone.
+            local = "A model on this machine reads the whole prompt first: "
+            next_step = (local if self._asked.local else "Ask again; if it stays, ") + _TOO_SLOW
+        elif waited_for == "next_token":
+            said, next_step = f"The model stopped in the middle of its answer, and nothing came for {seconds}.", _SILENT
+        else:
+            said, next_step = (
+                f"The model was still writing its answer after {seconds}.",
+                f"Ask for less, or {_TOO_SLOW}",
+            )
+        return ModelTimedOutError(said, next_step=next_step, waited_for=waited_for)
 
     async def _advance(self, answer: ByteAnswer) -> None:
         """Read until there is an event, or the answer has ended."""
@@ -184,8 +197,8 @@ class _WireStream:
         try:
             with self._bounded(self._limits.tail_s if self._parts.has_ended else seconds, waited_for):
                 chunk = await answer.read()
-        except (ModelTimedOutError, AnswerCutOffError):
-            if not self._parts.has_ended:
+        except ModelError as failure:
+            if not self._parts.has_ended or failure.kind not in (FailureKind.TIMED_OUT, FailureKind.CUT_OFF):
                 raise
             self._end(in_order=True)  # the answer was whole already; only its usage is missing
             return
@@ -256,35 +269,20 @@ class _WireStream:
         usage = usage_of_request(self._model.name, self._parts.tokens, self._model.price, self._seconds())
         self._pending.append(Finished(ended.reason, ended.message, usage, ended.filtered, ended.stated))
 
-    def _accounted(self, error: BaseException) -> BaseException:
-        """`error` with what the failed request took. Events that nobody fetched yet are dropped with it."""
-        if isinstance(error, ModelError):
-            error.delivered = self._delivered
-            error.usage = usage_of_request(self._model.name, self._parts.tokens, self._model.price, self._seconds())
-        return error
-
     def _seconds(self) -> float:
         return anyio.current_time() - self._started
 
-    async def _close(self) -> None:
-        answer, self._answer = self._answer, None
-        self._over = True
-        if answer is not None:
-            await answer.close(all_said=self._all_said)
-
     def _unreadable(self, data: str) -> ModelError:
-        if data.lstrip()[:1] == "<":
-            return web_page(self._model.name)
-        return BadAnswerError(
-            f"The answer of the model {self._model.name!r} is not JSON.",
-            next_step="Check that the address is a chat completions endpoint; docs/models.md lists tried servers.",
+        if data.lstrip()[:1] != "<":
+            return bad_answer(self._model.name, "is not JSON")
+        return ModelError(
+            FailureKind.BAD_ANSWER,
+            f"The address of the model {self._model.name!r} answers with a web page.",
+            next_step="Check the address: it ends in /v1 for most servers, and must not be a sign-in page or a proxy.",
         )
 
     def _endless(self) -> ModelError:
-        return BadAnswerError(
-            f"The answer of the model {self._model.name!r} is longer than an answer can be.",
-            next_step="Check that the address is a chat completions endpoint, or ask a narrower question.",
-        )
+        return bad_answer(self._model.name, "is longer than an answer can be", narrower=True)
 
 
 def _documents(data: str) -> list[object]:

@@ -7,11 +7,11 @@ A stream gives any number of events and then either one `Finished`, always the l
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass, field
 from enum import StrEnum
-from types import TracebackType
-from typing import Protocol, Self
+from typing import Protocol
 
 from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage, ModelToolCall
 from sentinel_rag.agent.models.usage import ModelUsage
@@ -111,20 +111,12 @@ class Finished:
 ModelEvent = TextDelta | RefusalDelta | ToolCallStarted | ToolCallReady | RetryScheduled | Finished
 
 
-class ModelStream(Protocol):
-    """An answer under way. Use it in `async with`: leaving the block, by whatever way, closes the connection."""
+ModelStream = AbstractAsyncContextManager[AsyncIterator[ModelEvent]]
+"""An answer under way: `async with` gives the events, and leaving the block, by whatever way, closes the connection.
 
-    async def __aenter__(self) -> Self: ...
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None: ...
-
-    def __aiter__(self) -> Self: ...
-
-    async def __anext__(self) -> ModelEvent:
-        """The next event. Raises ModelError, and StopAsyncIteration after `Finished`."""
-        ...
+The next event raises ModelError if there is none, and StopAsyncIteration after `Finished`. Nothing is sent before the
+first one is asked for.
+"""
 
 
 class ChatModel(Protocol):
@@ -136,7 +128,7 @@ class ChatModel(Protocol):
         ...
 
     def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> ModelStream:
-        """Ask. Nothing is sent before the stream is entered. `deadline` is a moment of `anyio.current_time()`."""
+        """Ask. `deadline` is a moment of `anyio.current_time()`."""
         ...
 
     async def aclose(self) -> None:

@@ -8,10 +8,10 @@ retries, so this is the only place that does.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
-from dataclasses import dataclass
-from types import TracebackType
-from typing import Self
+from collections.abc import AsyncGenerator, Callable
+from contextlib import aclosing
+from dataclasses import dataclass, replace
+from itertools import count
 
 import anyio
 
@@ -86,75 +86,29 @@ class RetryingModel:
     def name(self) -> str:
         return self._model.name
 
-    def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> _RetryingStream:
+    def stream(self, request: ModelRequest, *, deadline: float = NO_DEADLINE) -> ModelStream:
         """As `ChatModel.stream`, with `RetryScheduled` before each further try."""
-        return _RetryingStream(
-            lambda: self._model.stream(request, deadline=deadline), self._policy, self._budget, self._spread, deadline
-        )
+        return aclosing(self._events(request, deadline))
 
     async def aclose(self) -> None:
         await self._model.aclose()
 
-
-class _RetryingStream:
-    def __init__(
-        self,
-        open_stream: Callable[[], ModelStream],
-        policy: RetryPolicy,
-        budget: RetryBudget,
-        spread: Callable[[], float],
-        deadline: float,
-    ) -> None:
-        self._open_stream = open_stream
-        self._policy = policy
-        self._budget = budget
-        self._spread = spread
-        self._deadline = deadline
-        self._stream: ModelStream | None = None
-        self._first = 0.0
-        self._attempt = 0
-        self._wait = 0.0
-        self._spent = ModelUsage()
-
-    async def __aenter__(self) -> Self:
-        self._first = anyio.current_time()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        stream, self._stream = self._stream, None
-        if stream is not None:
-            await stream.__aexit__(kind, error, trace)
-
-    def __aiter__(self) -> Self:
-        return self
-
-    async def __anext__(self) -> ModelEvent:
-        try:
-            if self._stream is None:
-                await anyio.sleep(self._wait)
-                self._attempt += 1
-                stream = self._open_stream()
-                await stream.__aenter__()
-                self._stream = stream
-            event = await anext(self._stream)
-        except ModelError as failure:
-            return await self._again(failure)
-        if isinstance(event, Finished):
-            return Finished(event.reason, event.message, self._spent + event.usage, event.filtered, event.stated)
-        return event
-
-    async def _again(self, failure: ModelError) -> RetryScheduled:
-        """Announce the next try, or raise the failure with everything that was spent."""
-        await self.__aexit__(None, None, None)
-        self._spent += failure.usage
-        wait = self._policy.wait(self._attempt, failure, self._spread())
-        patience = self._policy.patience_s if failure.patience_s is None else failure.patience_s
-        latest = min(self._deadline, self._first + patience)
-        spends = failure.patience_s is None
-        if wait is None or anyio.current_time() + wait >= latest or (spends and not self._budget.take()):
-            failure.usage = self._spent
-            raise failure
-        self._wait = wait
-        return RetryScheduled(self._attempt, wait, failure.code)
+    async def _events(self, request: ModelRequest, deadline: float) -> AsyncGenerator[ModelEvent, None]:
+        first, spent = anyio.current_time(), ModelUsage()
+        for attempt in count(1):
+            try:
+                async with self._model.stream(request, deadline=deadline) as events:
+                    async for event in events:
+                        yield replace(event, usage=spent + event.usage) if isinstance(event, Finished) else event
+                return
+            except ModelError as failure:
+                spent += failure.usage
+                wait = self._policy.wait(attempt, failure, self._spread())
+                patience = self._policy.patience_s if failure.patience_s is None else failure.patience_s
+                late = wait is None or anyio.current_time() + wait >= min(deadline, first + patience)
+                if wait is None or late or (failure.patience_s is None and not self._budget.take()):
+                    failure.usage = spent
+                    raise
+                scheduled = RetryScheduled(attempt, wait, failure.code)
+            yield scheduled
+            await anyio.sleep(wait)

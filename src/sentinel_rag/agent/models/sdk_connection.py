@@ -16,14 +16,7 @@ from typing import TYPE_CHECKING, Any
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.agent.models.failures import (
-    AnswerCutOffError,
-    BadAnswerError,
-    ModelError,
-    ModelNotInstalledError,
-    ModelTimedOutError,
-    ModelUnreachableError,
-)
+from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -151,7 +144,8 @@ def _import_sdk() -> ModuleType:
         import openai
         from openai.resources.chat import completions  # noqa: F401  # lazily loaded by the SDK, so load it here too
     except ImportError:
-        raise ModelNotInstalledError(
+        raise ModelError(
+            FailureKind.NOT_INSTALLED,
             "The openai library, which speaks to models, is not installed.",
             next_step="Install it: pip install 'sentinel-rag[openai]'. SENTINEL_MODEL=offline needs none.",
         ) from None
@@ -197,41 +191,38 @@ def _names(error: BaseException) -> set[str]:
 
 def _unreachable(error: BaseException, address: str) -> ModelError:
     names = _names(error)
+    kind = FailureKind.UNREACHABLE
+    hung_up = any("disconnected" in str(cause) for cause in _causes(error))
     if "SSLCertVerificationError" in names:
-        return ModelUnreachableError(
-            f"The model at {address} has no certificate that this machine trusts.",
-            next_step="Set SSL_CERT_FILE to your organisation's certificates, or check the address.",
-        )
-    if "SSLError" in names:
-        return ModelUnreachableError(
-            f"What answers at {address} does not speak https.",
-            next_step="Check the address; a server of this machine mostly speaks plain http.",
-        )
-    if names & {"ConnectTimeout", "PoolTimeout"}:
+        said = f"The model at {address} has no certificate that this machine trusts."
+        next_step = "Set SSL_CERT_FILE to your organisation's certificates, or check the address."
+    elif "SSLError" in names:
+        said = f"What answers at {address} does not speak https."
+        next_step = "Check the address; a server of this machine mostly speaks plain http."
+    elif names & {"ConnectTimeout", "PoolTimeout"}:
         return ModelTimedOutError(
             f"The model at {address} did not accept a connection in time.",
             next_step="Check the network and the address; `sentinel doctor --model` tries it.",
             waited_for="connection",
         )
-    hung_up = any("disconnected" in str(cause) for cause in _causes(error))
-    if names & {"RemoteProtocolError", "LocalProtocolError", "DecodingError"} and not hung_up:
-        return BadAnswerError(
-            f"What answers at {address} does not speak HTTP as it should.",
-            next_step="Check the address and whether it needs https.",
-        )
-    return ModelUnreachableError(
-        f"The model at {address} cannot be reached, or hangs up.",
-        next_step="Start the model server, or check the address; `sentinel doctor --model` tries it.",
-    )
+    elif names & {"RemoteProtocolError", "LocalProtocolError", "DecodingError"} and not hung_up:
+        kind, said = FailureKind.BAD_ANSWER, f"What answers at {address} does not speak HTTP as it should."
+        next_step = "Check the address and whether it needs https."
+    else:
+        said = f"The model at {address} cannot be reached, or hangs up."
+        next_step = "Start the model server, or check the address; `sentinel doctor --model` tries it."
+    return ModelError(kind, said, next_step=next_step)
 
 
 def _broken(error: BaseException, address: str) -> ModelError:
     if "DecodingError" in _names(error):
-        return BadAnswerError(
+        return ModelError(
+            FailureKind.BAD_ANSWER,
             f"The answer of the model at {address} is packed in a way that cannot be read.",
             next_step="Ask again; if it stays, look for a proxy in between.",
         )
-    return AnswerCutOffError(
+    return ModelError(
+        FailureKind.CUT_OFF,
         "The connection to the model broke before its answer ended.",
         next_step="Ask again; if it stays, check the connection.",
     )

@@ -1,13 +1,13 @@
 """Whether a provider accepts a conversation: every call answered, in its place, under an id of its own.
 
-Providers refuse the whole request for one orphan, so the loop checks after each turn and tests check always. Pure.
+Providers refuse the whole request for one orphan.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage, SystemMessage, ToolResultMessage
+from sentinel_rag.agent.models import AssistantMessage, ModelMessage, SystemMessage, ToolResultMessage
 
 
 def conversation_faults(messages: Sequence[ModelMessage]) -> tuple[str, ...]:
@@ -36,10 +36,3 @@ def conversation_faults(messages: Sequence[ModelMessage]) -> tuple[str, ...]:
                 waiting.append(call.call_id)
     faults += [f"at the end: the call {call_id!r} has no result" for call_id in waiting]
     return tuple(faults)
-
-
-def call_ids(messages: Sequence[ModelMessage]) -> frozenset[str]:
-    """Every call id that a conversation holds, so that new ones differ."""
-    return frozenset(
-        call.call_id for message in messages if isinstance(message, AssistantMessage) for call in message.tool_calls
-    )
