@@ -75,7 +75,7 @@ class AnswerParts:
             )
 
     def require_choices(self, document: Any) -> None:
-        """Raise BadAnswerError unless a whole completion holds an answer at all."""
+        """Raise ModelError unless a whole completion holds an answer at all."""
         choices = document.get("choices") if isinstance(document, Mapping) else None
         if not isinstance(choices, list) or not choices or not isinstance(choices[0], Mapping):
             raise self._bad("holds no choices")

@@ -113,7 +113,7 @@ class SdkConnection:
             await client.close()
 
     async def prepare(self) -> None:
-        """Load the SDK, so that no time limit counts it. Raises ModelNotInstalledError."""
+        """Load the SDK, so that no time limit counts it. Raises ModelError where it is not installed."""
         await self._opened()
 
     async def _opened(self) -> tuple[AsyncOpenAI, Any]:
