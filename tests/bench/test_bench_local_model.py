@@ -73,7 +73,7 @@ async def test_asked_while_it_still_loads_it_answers_and_has_read_the_tools(mode
     own = sum(count_message(each, counter) for each in QUESTION.messages)
     own += sum(count_tool(each, counter) for each in QUESTION.tools)
     assert isinstance(answer.reason, FinishReason)
-    assert answer.usage.uncounted == 0
+    assert answer.usage.requests - answer.usage.uncounted == 1, "only a try while it loads is without a count"
     assert answer.usage.tokens.output <= 12
     assert 0.85 * own < answer.usage.tokens.input < 2 * own
 
