@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import paired, timings, write
-from sentinel_rag.agent.history import Budget, Fitted, History, cut_result
+from sentinel_rag.agent.history import Budget, Fitted, History, cut_lines
 from sentinel_rag.agent.models import AssistantMessage, ModelToolCall, SystemMessage, ToolResultMessage
 from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
 from sentinel_rag.agent.tokens import TokenCounter, count_message, count_tool, ready_counter
@@ -65,8 +65,8 @@ class Chat:
             fitted = history.fitted(RULES, SENTINEL_TOOLS)
             call = ModelToolCall(f"call_{number}_{call_round}", "run_kql_query", {"host": "ws-01"}, '{"host": "ws-01"}')
             history.add(AssistantMessage("", (call,)))
-            cut = cut_result(rows(number + call_round, 60), BUDGET.tool_result, self._counter, total=812)
-            history.add(ToolResultMessage(call.call_id, cut.text))
+            text = "\n".join(rows(number + call_round, 60))
+            history.add(ToolResultMessage(call.call_id, cut_lines(text, BUDGET.tool_result, self._counter)))
         fitted = history.fitted(RULES, SENTINEL_TOOLS)
         history.add(AssistantMessage("Three accounts failed to sign in, each from one address. " * 20))
         history.end()

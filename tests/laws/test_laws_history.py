@@ -21,6 +21,7 @@ from sentinel_rag.agent.models import (
     UserMessage,
 )
 from sentinel_rag.agent.tokens import EstimatingCounter, count_message, count_tool
+from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 
 pytestmark = [pytest.mark.requirement("CHAT-4"), pytest.mark.requirement("CHAT-5")]
@@ -58,16 +59,37 @@ _steps = st.one_of(
 )
 
 
-def _take(history: History, step: tuple[str, object]) -> History:
+Stored = list[JsonObject]
+"""The turns of a history as a store keeps them, one by one."""
+
+
+def _take(history: History, step: tuple[str, object], stored: Stored) -> History:
+    history = _taken(history, step, stored)
+    last = history.last_turn()
+    if last is None:
+        stored.clear()
+    else:
+        stored[history.turns - 1 :] = [last]
+    return history
+
+
+def _recalled(stored: Stored, history: History) -> History:
+    again = History(history.budget, COUNTER)
+    again.recall(json.loads(json.dumps(stored)), history.carried)
+    del stored[: len(stored) - again.turns]
+    return again
+
+
+def _taken(history: History, step: tuple[str, object], stored: Stored) -> History:
     match step:
         case "begin", str(question):
             history.begin(question)
         case "add", (SystemMessage() | UserMessage() | AssistantMessage() | ToolResultMessage()) as message:
-            before = history.to_dict()
+            before = history.last_turn(), history.fitted(RULES, ())
             try:
                 history.add(message)
             except ValueError:
-                assert history.to_dict() == before, "a refused message changes nothing"
+                assert (history.last_turn(), history.fitted(RULES, ())) == before, "a refused message changes nothing"
         case "answer", str(text):
             for call_id in _waiting(history.fitted(RULES, ()).messages):
                 try:
@@ -81,7 +103,7 @@ def _take(history: History, step: tuple[str, object]) -> History:
         case "clear", list(lines):
             history.clear(lines)
         case "recall", _:
-            return History.from_dict(json.loads(json.dumps(history.to_dict())), history.budget, COUNTER)
+            return _recalled(stored, history)
     return history
 
 
@@ -100,9 +122,9 @@ def _size(fitted: Fitted) -> int:
 def test_after_any_order_of_steps_the_conversation_is_valid_and_within_its_budget(
     steps: list[tuple[str, object]],
 ) -> None:
-    history = History(BUDGET, COUNTER)
+    history, stored = History(BUDGET, COUNTER), Stored()
     for step in steps:
-        history = _take(history, step)
+        history = _take(history, step, stored)
         fitted = history.fitted(RULES, TOOLS)
         assert conversation_faults(fitted.messages) == ()
         assert fitted.messages[0] is RULES
@@ -118,7 +140,7 @@ def test_after_any_order_of_steps_the_conversation_is_valid_and_within_its_budge
 @given(st.lists(_steps, max_size=30))
 @settings(max_examples=40, deadline=None)
 def test_the_newest_turn_keeps_every_message(steps: list[tuple[str, object]]) -> None:
-    history = History(BUDGET, COUNTER)
+    history, stored = History(BUDGET, COUNTER), Stored()
     said: list[type] = []
     history.begin("which incidents are open?")
     said = [UserMessage]
@@ -126,7 +148,7 @@ def test_the_newest_turn_keeps_every_message(steps: list[tuple[str, object]]) ->
         if step[0] != "add":
             continue
         before = history.last_turn()
-        history = _take(history, step)
+        history = _take(history, step, stored)
         if history.last_turn() != before:
             said.append(type(step[1]))
     newest = [type(message) for message in history.fitted(RULES, TOOLS).messages[1:]]
@@ -136,9 +158,11 @@ def test_the_newest_turn_keeps_every_message(steps: list[tuple[str, object]]) ->
 @given(st.lists(_steps, max_size=30))
 @settings(max_examples=40, deadline=None)
 def test_what_is_stored_is_what_is_recalled(steps: list[tuple[str, object]]) -> None:
-    history = History(BUDGET, COUNTER)
+    history, stored = History(BUDGET, COUNTER), Stored()
     for step in steps:
-        history = _take(history, step)
-    history.end()
-    recalled = History.from_dict(json.loads(json.dumps(history.to_dict())), BUDGET, COUNTER)
-    assert recalled.to_dict() == history.to_dict()
+        history = _take(history, step, stored)
+    history = _take(history, ("end", None), stored)
+    for number in range(1, len(stored) + 1):
+        recalled = _recalled(stored[:number], history)
+        assert (recalled.last_turn(), recalled.turns) == (stored[number - 1], min(number, BUDGET.turns))
+        assert recalled.carried == history.carried

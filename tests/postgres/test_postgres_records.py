@@ -43,7 +43,7 @@ from test_remembering_store import (
 )
 
 from sentinel_rag.agent.remembering import ConversationStore
-from sentinel_rag.agent.remembering.schema import MIGRATIONS as CONVERSATION_TABLES
+from sentinel_rag.agent.remembering.store import MIGRATIONS as CONVERSATION_TABLES
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.audit.postgres import RecordSchema
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -211,7 +211,7 @@ DYING = """
     from datetime import UTC, datetime, timedelta
     from pathlib import Path
     from sentinel_rag.agent.remembering import ConversationStore
-    from sentinel_rag.agent.remembering.schema import MIGRATIONS as CONVERSATIONS
+    from sentinel_rag.agent.remembering.store import MIGRATIONS as CONVERSATIONS
     from sentinel_rag.audit import PostgresPlace
     from sentinel_rag.audit.postgres import RecordSchema
     from sentinel_rag.surfaces.web.turns import ConversationRecord

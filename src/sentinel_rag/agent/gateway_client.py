@@ -106,33 +106,20 @@ class HttpToolGateway:
                 retry_after = response.headers.get("Retry-After", "")
                 return response.status, read_response(call, response.status, raw, retry_after=retry_after)
         except TimeoutError:
-            return None, _failed(
-                call,
-                QueryErrorCode.TIMEOUT,
-                f"The gateway did not answer within {self._timeout_s:g} seconds.",
-                "Ask for a shorter time window, or raise the time-out.",
-            )
+            code = QueryErrorCode.TIMEOUT
+            said = f"The gateway did not answer within {self._timeout_s:g} seconds."
+            next_step = "Ask for a shorter time window, or raise the time-out."
         except aiohttp.InvalidURL:
-            return None, _failed(
-                call,
-                QueryErrorCode.UNAVAILABLE,
-                f"{self._base_url!r} is not the address of a gateway.",
-                "Set SENTINEL_URL to an address such as http://127.0.0.1:8080.",
-            )
+            code, said = QueryErrorCode.UNAVAILABLE, f"{self._base_url!r} is not the address of a gateway."
+            next_step = "Set SENTINEL_URL to an address such as http://127.0.0.1:8080."
         except (aiohttp.ClientConnectionError, OSError):
-            return None, _failed(
-                call,
-                QueryErrorCode.UNAVAILABLE,
-                f"The gateway at {self._base_url} cannot be reached.",
-                "Start it with `sentinel up`, or check SENTINEL_URL.",
-            )
+            code, said = QueryErrorCode.UNAVAILABLE, f"The gateway at {self._base_url} cannot be reached."
+            next_step = "Start it with `sentinel up`, or check SENTINEL_URL."
         except (aiohttp.ClientError, _TooLargeError) as error:
-            return None, _failed(
-                call,
-                QueryErrorCode.PROTOCOL,
-                f"The gateway's answer could not be read ({type(error).__name__.strip('_')}).",
-                "Ask again; if it stays, check that SENTINEL_URL is the gateway.",
-            )
+            code = QueryErrorCode.PROTOCOL
+            said = f"The gateway's answer could not be read ({type(error).__name__.strip('_')})."
+            next_step = "Ask again; if it stays, check that SENTINEL_URL is the gateway."
+        return None, _failed(call, code, said, next_step)
 
     async def offered_tools(self) -> frozenset[str]:
         """What `GET /v1/tools` lists; none if the gateway is away or answers something else."""
@@ -146,31 +133,27 @@ class HttpToolGateway:
         return tuple(offered for tool in listed if (offered := _offered(tool)) is not None)
 
     async def _listed(self, session_id: str = "") -> list[dict[str, Any]]:
-        import aiohttp
-
-        url = f"{self._base_url}/v1/tools"
-        if session_id:
-            url += f"?session_id={quote(session_id, safe='')}"
-        try:
-            async with self._connection().get(url, allow_redirects=False) as response:
-                body = json.loads(await _read_bounded(response)) if response.status == 200 else {}
-            return [tool for tool in body.get("tools", ()) if isinstance(tool, dict)]
-        except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, AttributeError):
-            return []
+        _, body = await self._get("/v1/tools" + (f"?session_id={quote(session_id, safe='')}" if session_id else ""))
+        tools = body.get("tools")
+        return [tool for tool in tools if isinstance(tool, dict)] if isinstance(tools, list) else []
 
     async def knows_session(self, session_id: str) -> bool | None:
         """Whether the gateway knows the session and it is open; None if the gateway does not say."""
+        status, body = await self._get(f"/v1/sessions/{quote(session_id, safe='')}")
+        if status == 404:
+            return False
+        return body["closed"] is False if "closed" in body else None
+
+    async def _get(self, path: str) -> tuple[int, dict[str, Any]]:
+        """The status of an answer, 0 without one, and its JSON object; an empty one for any other body or status."""
         import aiohttp
 
         try:
-            url = f"{self._base_url}/v1/sessions/{quote(session_id, safe='')}"
-            async with self._connection().get(url, allow_redirects=False) as response:
-                if response.status == 404:
-                    return False
-                body = json.loads(await _read_bounded(response)) if response.status == 200 else None
-            return None if body is None else body["closed"] is False
-        except (aiohttp.ClientError, OSError, _TooLargeError, ValueError, TypeError, KeyError):
-            return None
+            async with self._connection().get(self._base_url + path, allow_redirects=False) as response:
+                body = json.loads(await _read_bounded(response)) if response.status == 200 else {}
+                return response.status, body if isinstance(body, dict) else {}
+        except (aiohttp.ClientError, OSError, _TooLargeError, ValueError):
+            return 0, {}
 
     def _connection(self) -> ClientSession:
         import aiohttp

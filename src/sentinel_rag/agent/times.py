@@ -60,20 +60,18 @@ def show_window(window: TimeWindow, zone: tzinfo = UTC) -> str:
 
 def show_duration(seconds: float) -> str:
     """`2 days 3 hours`, `45 minutes`, `12 seconds`: the two largest units that are not zero."""
-    left = round(seconds)
-    parts: list[str] = []
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
-        count, left = divmod(left, size)
-        if count and len(parts) < 2:
-            parts.append(f"{count} {unit}{'' if count == 1 else 's'}")
-    return " ".join(parts) or "under a second"
+    return _in_units(round(seconds), 2) or "under a second"
 
 
 def show_age(age: timedelta) -> str:
     """`3 minutes`, `5 hours`, `12 days`: whole units, the largest that fits."""
-    seconds = int(age.total_seconds())
-    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60)):
-        if seconds >= size:
-            count = seconds // size
-            return f"{count} {unit}{'' if count == 1 else 's'}"
-    return "under a minute"
+    return _in_units(max(0, int(age.total_seconds()) // 60 * 60), 1) or "under a minute"
+
+
+def _in_units(left: int, most: int) -> str:
+    parts: list[str] = []
+    for unit, size in (("day", 86400), ("hour", 3600), ("minute", 60), ("second", 1)):
+        count, left = divmod(left, size)
+        if count and len(parts) < most:
+            parts.append(f"{count} {unit}{'' if count == 1 else 's'}")
+    return " ".join(parts)

@@ -75,7 +75,7 @@ def kept_conversations(settings: Settings) -> ConversationStore:
 
 
 def _conversation_schema(database: Mapping[str, str] | None) -> Records | None:
-    from sentinel_rag.agent.remembering.schema import MIGRATIONS
+    from sentinel_rag.agent.remembering.store import MIGRATIONS
 
     return record_schema(database, "conversations", MIGRATIONS, what="The database of conversations")
 

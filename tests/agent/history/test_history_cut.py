@@ -5,7 +5,6 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.history import Budget, History, cut_lines, cut_text
-from sentinel_rag.agent.history.result_cut import cut_result
 from sentinel_rag.agent.models import AssistantMessage, ModelToolCall, SystemMessage, ToolResultMessage
 from sentinel_rag.agent.tokens import EstimatingCounter, TokenCounter, ready_counter
 
@@ -15,38 +14,30 @@ COUNTER = EstimatingCounter()
 ROWS = [f'{{"number": {place}, "title": "Suspicious sign-in", "severity": "High"}}' for place in range(1, 51)]
 
 
+def marked(rows: list[str]) -> str:
+    return "\n".join(["incidents:", *rows, "end"])
+
+
 def test_rows_that_fit_stay_whole_and_nothing_is_said() -> None:
-    cut = cut_result(ROWS[:3], 4_000, COUNTER, head="incidents:", tail="end")
-    assert cut.text == "\n".join(["incidents:", *ROWS[:3], "end"])
-    assert (cut.shown, cut.total) == (3, 3)
+    assert cut_lines(marked(ROWS[:3]), 4_000, COUNTER) == marked(ROWS[:3])
 
 
 def test_rows_over_the_limit_are_left_out_whole_and_counted() -> None:
-    cut = cut_result(ROWS, 400, COUNTER, head="incidents:", tail="end")
-    assert 0 < cut.shown < 50
-    assert cut.text.splitlines() == [
-        "incidents:",
-        *ROWS[: cut.shown],
-        f"... showing first {cut.shown} of 50 results",
-        "end",
-    ]
-    assert COUNTER.count(cut.text) <= 400
-
-
-def test_results_that_the_tool_left_out_are_counted_too() -> None:
-    cut = cut_result(ROWS[:2], 4_000, COUNTER, total=812)
-    assert cut.text.endswith("... showing first 2 of 812 results")
+    cut = cut_lines(marked(ROWS), 400, COUNTER)
+    shown = len(cut.splitlines()) - 3
+    assert 0 < shown < 50
+    assert cut == marked([*ROWS[:shown], f"... showing first {shown} of 50 lines"])
+    assert COUNTER.count(cut) <= 400
 
 
 def test_one_row_that_is_too_long_alone_is_cut_inside_with_a_mark() -> None:
-    cut = cut_result(["x" * 100_000, "y"], 300, COUNTER)
-    assert (cut.shown, cut.total) == (1, 2)
-    assert " ... (cut)\n... showing first 1 of 2 results" in cut.text
-    assert COUNTER.count(cut.text) <= 300
+    cut = cut_lines(marked(["x" * 100_000, "y"]), 300, COUNTER)
+    assert " ... (cut)\n... showing first 1 of 2 lines" in cut
+    assert COUNTER.count(cut) <= 300
 
 
 def test_no_rows_are_no_text() -> None:
-    assert cut_result([], 300, COUNTER).text == ""
+    assert cut_lines("", 300, COUNTER) == ""
 
 
 def test_a_text_of_rows_keeps_the_marks_around_it() -> None:
@@ -61,12 +52,12 @@ def test_a_text_of_rows_keeps_the_marks_around_it() -> None:
 @pytest.mark.parametrize("counter", [EstimatingCounter(), ready_counter()], ids=["estimated", "exact"])
 @pytest.mark.parametrize("limit", [300, 1_000, 4_000])
 def test_what_the_cutter_leaves_is_never_cut_again_in_the_history(counter: TokenCounter, limit: int) -> None:
-    cut = cut_result(ROWS * 10, limit, counter, head="<tool_result>\ncoverage: {}", tail="</tool_result>")
+    cut = cut_lines("\n".join(["<tool_result>", "coverage: {}", *ROWS * 10, "</tool_result>"]), limit, counter)
     history = History(Budget(tool_result=limit), counter)
     history.begin("which incidents?")
     history.add(AssistantMessage("", (ModelToolCall("a", "query_incidents", {}, "{}"),)))
-    history.add(ToolResultMessage("a", cut.text))
-    assert history.fitted(SystemMessage(""), ()).messages[-1] == ToolResultMessage("a", cut.text)
+    history.add(ToolResultMessage("a", cut))
+    assert history.fitted(SystemMessage(""), ()).messages[-1] == ToolResultMessage("a", cut)
 
 
 @pytest.mark.parametrize("text", ["", "short", "a b c " * 500, "\u2028" * 5_000, " " * 5_000 + "x"])

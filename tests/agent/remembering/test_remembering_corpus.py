@@ -9,7 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
-from sentinel_rag.agent.remembering.schema import MIGRATIONS
+from sentinel_rag.agent.remembering.store import MIGRATIONS
 from sentinel_rag.contracts.conversations import Preferences, Verbosity
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.testing.small_estate import NOW, small_estate

@@ -6,12 +6,12 @@ What comes out is a conversation that a provider accepts, after any order of the
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from sentinel_rag.agent.history.budget import WARNING, Budget
 from sentinel_rag.agent.history.fitting import Fitted, fit_turns
-from sentinel_rag.agent.history.fixed_part import FixedPart
 from sentinel_rag.agent.history.result_cut import MOST_CHARACTERS, cut_lines
 from sentinel_rag.agent.history.stored_form import message_from_dict, message_to_dict
 from sentinel_rag.agent.history.turns import Counted, Turn, with_text
@@ -22,7 +22,7 @@ from sentinel_rag.agent.models import (
     ToolResultMessage,
     UserMessage,
 )
-from sentinel_rag.agent.tokens import TokenCounter, count_message
+from sentinel_rag.agent.tokens import TokenCounter, count_message, count_tool
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -42,7 +42,7 @@ class History:
         self._open = False
         self._forgotten = 0
         self._warned_in = -1
-        self._fixed = FixedPart(count)
+        self._counts: dict[str, tuple[object, int]] = {}
 
     @property
     def turns(self) -> int:
@@ -113,7 +113,8 @@ class History:
 
         Raises ConfigurationError if rules and tools alone leave no room for a question.
         """
-        fixed = self._fixed.tokens(system, tools)
+        fixed = self._counted_once("", system.text, lambda: count_message(system, self.counter))
+        fixed += sum(self._counted_once(tool.name, tool, partial(count_tool, tool, self.counter)) for tool in tools)
         carried = self._carried_text()
         preface = count_message(UserMessage(carried + _DROPPED.format(self.turns)), self.counter)
         room = self.budget.total - self.budget.response - fixed - preface
@@ -153,22 +154,6 @@ class History:
             if messages and isinstance(messages[0], UserMessage) and None not in messages:
                 self._recall_turn([message for message in messages if message is not None])
 
-    def to_dict(self) -> JsonObject:
-        """The whole history in its stored form."""
-        turns = [
-            {"messages": [message_to_dict(each.message) for each in turn.messages]}
-            for turn in (self._turns[:-1] if self._open else self._turns)
-        ]
-        last = self.last_turn() if self._open else None
-        return {"turns": [*turns, *([] if last is None else [last])], "carried": list(self.carried)}
-
-    @classmethod
-    def from_dict(cls, stored: Mapping[str, Any], budget: Budget, count: TokenCounter) -> History:
-        """The history of a stored form. What cannot be read is left out."""
-        history = cls(budget, count)
-        history.recall(stored.get("turns", ()), stored.get("carried", ()))
-        return history
-
     def _recall_turn(self, messages: Sequence[ModelMessage]) -> None:
         self.begin(messages[0].text)
         try:
@@ -177,6 +162,13 @@ class History:
         except ValueError:
             pass
         self.end()
+
+    def _counted_once(self, name: str, counted: object, count: Callable[[], int]) -> int:
+        """The tokens of the rules, or of the tool `name`, as they were counted when they were sent last."""
+        known = self._counts.get(name)
+        if known is None or known[0] != counted:
+            known = self._counts[name] = (counted, count())
+        return known[1]
 
     def _counted(self, message: ModelMessage) -> Counted:
         return Counted.of(message, self.counter)

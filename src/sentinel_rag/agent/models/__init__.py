@@ -5,8 +5,6 @@ first request.
 """
 
 from sentinel_rag.agent.models.endpoints import (
-    AZURE_SCOPE,
-    OPENROUTER_URL,
     Admission,
     ApiKey,
     ModelEndpoint,
@@ -65,9 +63,7 @@ from sentinel_rag.agent.models.tiers import (
 from sentinel_rag.agent.models.usage import ModelUsage, Price, TokenCounts
 
 __all__ = [
-    "AZURE_SCOPE",
     "NO_DEADLINE",
-    "OPENROUTER_URL",
     "RESPONSE_TOKENS",
     "SMALL_CONTEXT_TOKENS",
     "Admission",

@@ -16,10 +16,6 @@ from sentinel_rag.agent.models.wire_requests import Dialect, compatible_dialect,
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 
-OPENROUTER_URL = "https://openrouter.ai/api/v1"
-AZURE_SCOPE = "https://cognitiveservices.azure.com/.default"
-"""The audience of Entra ID tokens for Azure OpenAI."""
-
 
 class Admission(Protocol):
     """The headers that let a request in."""

@@ -41,25 +41,17 @@ class Dialect:
 
     def without(self, parameter: str) -> Dialect | None:
         """The dialect for a server that refused `parameter`; None if that field cannot be left out."""
-        match parameter:
-            case "max_tokens" if self.output_limit == "max_tokens":
-                return replace(self, output_limit="max_completion_tokens")
-            case "max_completion_tokens" if self.output_limit == "max_completion_tokens":
-                return replace(self, output_limit=None)
-            case "temperature" if self.temperature:
-                return replace(self, temperature=False)
-            case "stream_options" if self.stream_options:
-                return replace(self, stream_options=False)
-            case "stream" if self.stream:
-                return replace(self, stream=False, stream_options=False)
-            case "store" if self.store:
-                return replace(self, store=False)
-            case "tool_choice" if self.tool_choice:
-                return replace(self, tool_choice=False)
-            case "response_format" if self.response_format:
-                return replace(self, response_format=False)
-            case _:
-                return None
+        if parameter in _LENGTHS:
+            return replace(self, output_limit=_LENGTHS[parameter]) if parameter == self.output_limit else None
+        if getattr(self, parameter, None) is not True:
+            return None
+        # Without a stream there are no options of one.
+        left_out: dict[str, Any] = {parameter: False} | ({"stream_options": False} if parameter == "stream" else {})
+        return replace(self, **left_out)
+
+
+_LENGTHS = {"max_tokens": "max_completion_tokens", "max_completion_tokens": None}
+"""The next name to try of the field for the answer's length."""
 
 
 def openai_dialect(model: str) -> Dialect:

@@ -16,9 +16,8 @@ import anyio
 import anyio.to_thread
 
 from sentinel_rag.agent.remembering.carried import carried_on, supported_facts
-from sentinel_rag.agent.remembering.open_conversation import OpenConversation
 from sentinel_rag.agent.remembering.store import ConversationDeletedError, ConversationStore
-from sentinel_rag.agent.remembering.stored import STOPPED, StoredConversation, StoredTurn
+from sentinel_rag.agent.remembering.stored import STOPPED, OpenConversation, StoredConversation, StoredTurn
 from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Remembered, Verbosity
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer

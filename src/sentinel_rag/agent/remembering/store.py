@@ -15,7 +15,6 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.agent.remembering.schema import MIGRATIONS
 from sentinel_rag.agent.remembering.stored import (
     STOPPED,
     ConversationEntry,
@@ -28,7 +27,7 @@ from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbo
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.records import Connection, RecordFile, Records
+from sentinel_rag.records import Connection, Migration, RecordFile, Records
 
 WAIT_FOR_LOCK_S = 1.0
 MAX_TURNS_READ = 200
@@ -36,6 +35,34 @@ MAX_RESULTS = 8_000_000
 """Characters of one turn's results that are kept."""
 _ALL = 2**31 - 1
 """No limit, in the SQL of every place."""
+
+
+def _first(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TABLE conversation ("
+        "id TEXT PRIMARY KEY, started_at TEXT NOT NULL, used_at TEXT NOT NULL, title TEXT NOT NULL, "
+        "workspace TEXT, timezone TEXT, verbosity TEXT, "
+        "state TEXT NOT NULL, carried TEXT NOT NULL, cleared_turns INTEGER NOT NULL) STRICT"
+    )
+    connection.execute("CREATE INDEX conversation_by_use ON conversation (used_at)")
+    connection.execute(
+        "CREATE TABLE turn ("
+        "conversation_id TEXT NOT NULL REFERENCES conversation (id) ON DELETE CASCADE, number INTEGER NOT NULL, "
+        "asked_at TEXT NOT NULL, question TEXT NOT NULL, outcome TEXT, answer TEXT NOT NULL, facts TEXT NOT NULL, "
+        "memory TEXT, PRIMARY KEY (conversation_id, number)) STRICT, WITHOUT ROWID"
+    )
+
+
+def _second(connection: Connection) -> None:
+    connection.execute("ALTER TABLE turn ADD COLUMN shown TEXT")
+
+
+def _third(connection: Connection) -> None:
+    connection.execute("ALTER TABLE turn ADD COLUMN results TEXT")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)
+"""The tables, as numbered steps."""
 
 
 class ConversationDeletedError(SentinelError):

@@ -79,17 +79,13 @@ def counts_exactly() -> bool:
 
 def ready_counter() -> TokenCounter:
     """The counter, loaded in this thread. An estimate where there is no vocabulary; the log then says why, once."""
-    return _counter()
+    with _loading:  # two threads that ask at once load it once
+        return _loaded()
 
 
 async def load_counter() -> TokenCounter:
     """The counter, loaded in a thread the first time."""
-    return await anyio.to_thread.run_sync(_counter)
-
-
-def _counter() -> TokenCounter:
-    with _loading:  # two threads that ask at once load it once
-        return _loaded()
+    return await anyio.to_thread.run_sync(ready_counter)
 
 
 @lru_cache(maxsize=1)
@@ -104,16 +100,11 @@ def _loaded() -> TokenCounter:
 def _encoding() -> Encoding:
     try:
         from tiktoken import Encoding
-    except ImportError:
-        raise VocabularyError("the extra openai is not installed") from None
-    return Encoding("o200k_base", pat_str=PATTERN, mergeable_ranks=read_vocabulary(_packed()), special_tokens=SPECIAL)
 
-
-def _packed() -> bytes:
-    try:
-        return _carried_file().read_bytes()
-    except OSError:
+        packed = _carried_file().read_bytes()
+    except (ImportError, OSError):
         raise VocabularyError("the extra openai is not installed") from None
+    return Encoding("o200k_base", pat_str=PATTERN, mergeable_ranks=read_vocabulary(packed), special_tokens=SPECIAL)
 
 
 def _carried_file() -> Path:
