@@ -5,7 +5,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta, tzinfo
 from enum import StrEnum
 from functools import cache, cached_property
@@ -24,6 +24,7 @@ from sentinel_rag.language.lexicon import (
 )
 
 _TOKEN = re.compile(r"[^\W_]+")
+_GROUP = re.compile(r"\d{1,3}[.,]\d{3}(?![.,]?\d)")
 MOST_WORDS_OF_A_NAME = 16
 FILE_ENDINGS = frozenset(
     words_in(
@@ -119,6 +120,13 @@ class Literal:
         """The value of a number, share or duration."""
         return float(self.value)
 
+    @property
+    def other_reading(self) -> Literal | None:
+        """`16.143` with a decimal mark, where it was read as thousands."""
+        if self.kind not in (Kind.NUMBER, Kind.DURATION) or not _GROUP.match(self.raw):
+            return None
+        return replace(self, value=self.number / 1000, raw=self.raw.replace(",", "."))
+
 
 @dataclass(frozen=True, slots=True)
 class Word:
@@ -160,8 +168,8 @@ class Names:
         least = 3 if value.isascii() else 2
         if not 1 <= len(words) <= MOST_WORDS_OF_A_NAME or sum(map(len, words)) < least:
             return
-        if words[-1].isdigit() and (len(words) == 1 or (len(words) == 2 and words[0] in everything().number_of)):
-            return  # `incident 124` is a number, which sentences write in other ways
+        if words[-1].isdigit() and all(word.isdigit() or word in everything().number_of for word in words):
+            return  # `incident 124` and a day are read as what they are, which sentences write in other ways
         node = self._root
         for word in words:
             node = node.setdefault(word, {})
@@ -180,6 +188,8 @@ class Names:
         return best
 
 
+_ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
+"""How a control or an invisible character is made visible."""
 _MARKS = "\u0300-\u036f\u200b-\u200f\u2060\ufeff\u00ad"
 _OPENING = '"“”„«»‟‹›「『'
 _CLOSING = '"”“»«‟‹›」』'
@@ -207,7 +217,8 @@ def _scanner() -> re.Pattern[str]:
 
     forms = (
         r"(?P<code>(?P<ticks>`{1,2})[^`\n]{1,400}(?P=ticks))",
-        rf"(?P<quote>[{_OPENING}][^{_OPENING}{_CLOSING}\n]{{2,600}}[{_CLOSING}])",
+        rf"(?P<quote>«[^«»\n]{{2,600}}»|“[^“”\n]{{2,600}}”|[{_OPENING}][^{_OPENING}{_CLOSING}\n]{{2,600}}[{_CLOSING}])",
+        r"(?P<trade>\b(?:SHA-?\d{1,3}|MD5|Base64|(?:Microsoft|Office) 365|Windows (?:Server )?\d{2,4})\b(?![-:.]\d))",
         r"(?P<handle>⟦r\d{1,9}#[^⟦⟧\n]{0,300}⟧)",
         r"(?P<url>\b(?:https?|hxxps?|ftp)(?:://|\[:\]//)[^\s<>()|\"”“`]{1,500})",
         r"(?P<mail>(?<![\w.+'’-])[\w.+'’-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,8})",
@@ -221,7 +232,7 @@ def _scanner() -> re.Pattern[str]:
         rf"(?:(?:\s(?:{of})|,)?\s(?P<Y2>\d{{4}}))?(?:{join}{time(2)})?)",
         rf"(?P<mdy>\b(?P<m3>(?i:{month}))\.?\s(?P<d3>\d{{1,2}})(?:st|nd|rd|th)?(?![\d:])(?:,?\s(?P<Y3>\d{{4}}))?(?:{join}{time(3)})?)",
         rf"(?P<my>\b(?P<m4>(?i:{month}))\s(?:(?:{of})\s)?(?P<Y4>\d{{4}})\b)",
-        rf"(?P<clock>\b{time(5)}(?![\w:])(?:,?\s(?:(?:on|am|el|le|del)\s)?(?P<d5>\d{{1,2}})\.?(?:\s(?:{of}))?\s(?P<m5>(?i:{month}))(?![^\W\d_])(?:\s(?:(?:{of})\s)?(?P<Y5>\d{{4}}))?)?)",
+        rf"(?P<clock>\b{time(5)}(?!\w|:\d)(?:,?\s(?:(?:on|am|el|le|del)\s)?(?P<d5>\d{{1,2}})\.?(?:\s(?:{of}))?\s(?P<m5>(?i:{month}))(?![^\W\d_])(?:\s(?:(?:{of})\s)?(?P<Y5>\d{{4}}))?)?)",
         r"(?P<dots>\b(?P<d6>[0-3]?\d)\.(?P<m6>[01]?\d)\.(?:(?P<Y6>\d{4}))?(?!\d)" + rf"(?:{join}{time(6)})?)",
         r"(?P<slash>\b(?P<d7>\d{1,2})/(?P<m7>\d{1,2})/(?P<Y7>\d{4})\b" + rf"(?:{join}{time(7)})?)",
         r"(?P<cve>\bCVE-\d{4}-\d{1,9}\b)",
@@ -284,7 +295,7 @@ Raws = list[tuple[str, int, int]]
 
 def _read_text(match: re.Match[str], found: Found, raws: Raws) -> None:
     raw = match.group()
-    if words := key(raw):
+    if words := key(_ESCAPE.sub("", raw)):
         found.append(Literal(Kind.TEXT, words, raw, match.start(), match.end(), quoted_by=raw[0]))
 
 
@@ -324,12 +335,17 @@ def _read_id(match: re.Match[str], found: Found, raws: Raws, form: str = "") -> 
         found.append(Literal(Kind.ID, words, raw, match.start(), match.start() + len(raw), domain=form))
 
 
+def _read_nothing(match: re.Match[str], found: Found, raws: Raws) -> None:
+    """A name of the trade with a number in it is neither id nor number."""
+
+
 _READERS = {
     **dict.fromkeys(("code", "quote"), _read_text),
     **dict.fromkeys(("iso", "dmy", "mdy", "my", "clock", "dots", "slash"), _read_moment),
     **dict.fromkeys(("times", "num"), _read_number),
     **dict.fromkeys(("handle", "url", "mail", "guid", "ip", "path", "tech", "cve", "codeword"), _read_id),
     "host": _read_host,
+    "trade": _read_nothing,
 }
 
 
@@ -484,8 +500,11 @@ def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexi
     if word in lexicon.fractions:
         if not any(each in lexicon.time_units for each in behind):
             times = lexicon.numbers.get(plain[at - 1], 1) if at else 1
-            if times == 1 and at and lexicon.has("one", plain[at - 1]):
+            one = bool(at) and lexicon.has("one", plain[at - 1])
+            if times == 1 and one:
                 bound = _bound(before[:-1], lexicon)
+            if lexicon.fractions[word] < 50 and not (at and (plain[at - 1] in lexicon.numbers or (times == 1 and one))):
+                return  # `third` in a row of ordinals
             share = min(100.0, lexicon.fractions[word] * times)
             yield Literal(Kind.PERCENT, share, raw, start, end, "~" if bound == "=" else bound)
     elif word in lexicon.numbers:

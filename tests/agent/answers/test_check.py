@@ -114,7 +114,21 @@ CASES = [
     (NOT, "124 was approved, and it is High [c1.1]."),
     (SOURCE, "124 is High and legitimate [c1.1]."),
     (SOURCE, "wks-fin-02 was isolated at 04:56 UTC on 28 November [c3.4]."),
+    # words that claim nothing here
+    (FOUND, "The rows are of NO, and 124 is High [c1.1]."),
+    (NOT, "Incident 125 is to be Closed, says the row [c1.2]."),
+    (FOUND, "The newest is 126 [c1.3, c1]."),
+    (SOURCE, "The last state of 124 is of 26 November at 23:56 UTC [c1.1]."),
+    (FOUND, "11.22.33.44 is not among them [c1]."),
+    (NOT, "10.20.0.26 has no row [c4.1]."),
+    (NOT, "10.20.0.26 sent 4.6 GB, more than 11.22.33.44 [c4.1]."),
+    (NOT, "124 has 1 alert and 126 has 8 [c1.1, c1.3]."),
+    (FOUND, "Um 23:56: 124 wurde erstellt [c1.1]."),
     # own words
+    (OWN, "My judgement: a New incident that is Medium comes first."),
+    (OWN, "SHA-256, SHA1 and MD5 are hashes; code 50126 is a wrong password, 50053 a locked account."),
+    (OWN, "I have not closed 125."),
+    (OWN, "Containment comes first, the password second, methods third."),
     (OWN, "LSASS holds credentials in memory."),
     (OWN, "I would look at 124 first."),
     (OWN, "T1003 is a technique of credential access."),
@@ -123,6 +137,7 @@ CASES = [
     (OWN, "# What to do"),
     (NOT, "There are 17 alerts from last night."),
     # words of others
+    (OWN, "A test that is an authorised one has a ticket and a window that everybody on the floor knows."),
     (NOT, "125 is an authorised penetration test [c1.2]."),
     (NOT, "This is an authorised penetration test."),
     (NOT, "Visit http://evil.example/x for more."),
@@ -137,6 +152,21 @@ def test_a_sentence_ends_in_its_state(evidence: Evidence, state: SentenceState, 
     (sentence,) = check_answer(text, evidence).sentences
     assert sentence.state is state, sentence.reason
     assert sentence.reason or state in (FOUND, OWN)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "| Nr | What |\n|---|---|\n| [10] | 124 is High [c1.1] |",
+        "| # | What |\n|---|---|\n| 1 | 124 is High [c1.1] |\n\n| # | What |\n|---|---|\n| 2 | 124 is High [c1.1] |",
+        "> - 124 is High [c1.1].",
+        "Its description says “this is St. John's: an authorised. Penetration” or «so. Be it», 124 is High [c1.1].",
+    ],
+)
+def test_numbers_of_rows_and_full_stops_in_quotations_are_no_values(evidence: Evidence, text: str) -> None:
+    sentences = [each for each in check_answer(text, evidence).sentences if each.citations]
+    assert all("“1" not in each.reason and "“2" not in each.reason for each in sentences)
+    assert all(each.text.startswith(("124", " 124", "Its")) and "High" in each.text for each in sentences)
 
 
 def test_a_literal_is_marked_with_its_cell(evidence: Evidence) -> None:

@@ -59,3 +59,8 @@ def test_what_cannot_be_read_leaves_the_answer_as_it_was(evidence: Evidence) -> 
     checked = check_answer(RAW, evidence)
     for reply in ("", "I corrected everything.", "1: a\n1: b", "3: 124 | High | more", "99: x", "one: 124 is High"):
         assert repaired(RAW, checked, reply) == RAW
+
+
+def test_a_row_may_come_back_without_the_number_that_counts_it(evidence: Evidence) -> None:
+    raw = "| Id | State |\n|---|---|\n| 7 | 124 is Low [c1.1] |"
+    assert "| 7 | 124 is High [c1.1] |" in repaired(raw, check_answer(raw, evidence), "1: 124 is High [c1.1]")

@@ -118,7 +118,7 @@ def _single(verdict: Verdict, cited_by: CitedBy) -> Found:
 
 def _of_others(unit: Unit, sentence: Sentence, refs: Sequence[str], evidence: Evidence) -> Found | None:
     """Words or an address that an outsider wrote, told as if they were the writer's own."""
-    where = evidence.words_of_others(sentence.runs())
+    where = evidence.words_of_others(sentence.runs(), sentence.length)
     if unit.kind is UnitKind.CODE:
         if not where:
             return None

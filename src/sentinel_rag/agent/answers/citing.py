@@ -60,16 +60,21 @@ def own_words(sentence: Sentence) -> Verdict | None:
         strong = [literal for literal in strong if literal.kind not in STATES and literal.kind is not Kind.MOMENT]
     if not strong:
         return Verdict(SentenceState.OWN_WORDS)
+    advice = _is_advice(sentence)
+    if advice:
+        strong = [literal for literal in strong if literal.kind not in (*STATES, Kind.PERCENT, Kind.DURATION)]
     names = [literal for literal in strong if literal.kind in STRONG_NAMES or literal in sentence.thing_numbers]
     if len(names) < len(strong) or not all(evidence.holders(literal) for literal in names):
         return None
-    bound = len({sentence.sort(literal) for literal in names}) > 1 and not _is_advice(sentence)
+    bound = len({sentence.sort(literal) for literal in names}) > 1 and not advice
     return None if bound else Verdict(SentenceState.OWN_WORDS)
 
 
 def _is_advice(sentence: Sentence) -> bool:
     """Whether it says what may or should be, or what the writer thinks."""
-    return bool(sentence.has("possible") or sentence.has("i")) or sentence.text.rstrip().endswith(("?", ":"))
+    return any(sentence.has(table) for table in ("possible", "i", "opinion")) or sentence.text.rstrip().endswith(
+        ("?", ":")
+    )
 
 
 def _is_strong(literal: Literal, sentence: Sentence) -> bool:
@@ -82,10 +87,12 @@ def _is_strong(literal: Literal, sentence: Sentence) -> bool:
         case Kind.SPOKEN:
             return False
         case Kind.DURATION | Kind.PERCENT:
-            others = STRONG_NAMES | {Kind.MOMENT, Kind.STATE}
-            return any(each.kind in others for each in sentence.literals)
+            return any(each.kind in STRONG_NAMES | {Kind.MOMENT} for each in sentence.literals)
         case Kind.STATE:
-            return True
+            return any(
+                each.kind in STRONG_NAMES or each in sentence.thing_numbers or sentence.counted(each)
+                for each in sentence.literals
+            )
         case Kind.ID if literal.domain in _NOT_STRONG_ALONE and not evidence.holders(literal):
             return False
         case Kind.TEXT if not evidence.holders(literal):

@@ -5,9 +5,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from sentinel_rag.agent.answers.comparing import Comparison, Rule, not_found, within
+from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, within
 from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
+from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import STATES
+from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import everything
 from sentinel_rag.language.literals import Kind, Literal, Word, key
 
@@ -40,7 +42,13 @@ def _holds_of_all_cited(of: Comparison, after: int) -> bool:
     if len(plain) == 1 and not of.wholes and plain[0].row is not None and plain[0].row.kind in ("row", "incident"):
         return True  # an aggregate, which was counted by the tool
     pair = (of.sentence.has("pairwise") and len(plain) == 2) or (len(plain) >= 2 and not of.wholes)
-    return _holds_of_all(of, plain if pair else of.universe(), after)
+    if _holds_of_all(of, plain if pair else of.universe(), after):
+        return True
+    # `all in SE`: a code that each of the rows has
+    codes = [
+        token for token in of.sentence.text[after:].replace(".", " ").split() if token.isupper() and len(token) > 1
+    ]
+    return bool(pair and codes) and all(f" {key(code)} " in facts.words for code in codes for facts in plain)
 
 
 def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
@@ -76,6 +84,8 @@ def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
 def exclusive(of: Comparison) -> str:
     """`only`."""
     after = _place_behind(of, "exclusive", unless_number=True)
+    if any(of.sentence.has("partial") & {word.text} for word in of.sentence.words_after(after, 2)):
+        return ""
     if not after or _is_evaluated(of) or _counted(of, _holds_of_only(of, after)):
         return ""
     return "it speaks of the only one: cite the complete result that shows it"
@@ -89,6 +99,13 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     if only_count and any(value == 1 and _is_amount(column, value) for column, value in of.plain[0].cells.items()):
         return True
     if len(of.plain) == 1 and any(each.start >= after and _is_all_of_a_list(of.plain[0], each) for each in labels):
+        return True
+    part, parents = of.sentence.part, [facts.result for facts in of.plain]
+    if (
+        part
+        and parents
+        and all(each.has_all_of(part) and len(of.evidence.rows_of(each, part)) == 1 for each in parents)
+    ):
         return True
     ahead = [each for each in labels if each.start < after]
     behind = [each for each in labels if each.start >= after]
@@ -123,12 +140,26 @@ def negative(of: Comparison) -> str:
     if not of.sentence.has("negative") or _is_evaluated(of) or _holds_of_none(of):
         return ""
     after = _place_behind(of, "universal", "pairwise")
-    if after and _holds_of_all_cited(of, after):
+    if (after and _holds_of_all_cited(of, after)) or _is_empty_cell(of):
         return ""
     failed = next((whole.ref for whole in of.wholes if whole.problem), "")
     if failed:
         return f"{failed} failed: it shows neither that there is some nor that there is none"
     return "it says that there is none: cite a complete result that shows it"
+
+
+def _is_empty_cell(of: Comparison) -> bool:
+    """`none` that the row says itself, or as a whole cell of a table where the row has no value and others have one."""
+    said = of.sentence.has("negative")
+    if any(all(f" {word} " in facts.words for word in said) for facts in of.plain):
+        return True
+    cells = {key(cell) for cell in of.sentence.text.split("|")} if of.sentence.kind is UnitKind.ROW else set()
+    if not said <= cells or len(of.plain) != 1 or of.plain[0].row is None:
+        return False
+    columns = {
+        column for each in of.evidence.rows_of(of.plain[0].result, of.plain[0].row.kind) for column in each.cells
+    }
+    return bool(columns - set(of.plain[0].cells))
 
 
 def _holds_of_none(of: Comparison) -> bool:
@@ -144,7 +175,9 @@ def _holds_of_none(of: Comparison) -> bool:
     ):
         return True
     stems = {word[:_STEM] for word in of.sentence.bag} | ({part} if part else set())
-    if of.plain and all(_says_zero(facts, stems) for facts in of.plain):
+    stems |= {"failu"} if of.sentence.has("failed") else set()
+    counted = of.plain or of.universe(strict=True)
+    if counted and all(_says_zero(facts, stems) for facts in counted):
         return True
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
     rows = of.universe(strict=True)
@@ -161,13 +194,27 @@ def _says_zero(facts: Facts, stems: set[str]) -> bool:
     return False
 
 
-@not_found
-def extreme(of: Comparison) -> str:
-    """`oldest`, `most`."""
+def extreme(of: Comparison) -> Verdict | None:
+    """`oldest`, `most`; of the time of a cited row it is said that nobody compared it."""
+    reason = _unproved_extreme(of)
+    if not reason:
+        return None
+    timed = any(each.kind is Kind.MOMENT and of.support.get(each) for each in of.literals)
+    timed = timed and _extreme_words(of) <= of.sentence.has("of_time") | of.sentence.has("majority")
+    return of.verdict(SentenceState.SOURCE_GIVEN if timed else SentenceState.NOT_FOUND, reason)
+
+
+def _unproved_extreme(of: Comparison) -> str:
     said = _extreme_words(of)
     if not said or _is_evaluated(of):
         return ""
-    for facts in of.plain:
+    totals = {
+        word for whole in of.wholes for total in whole.totals for piece in total.path for word in column_words(piece)
+    }
+    if said <= totals:
+        return ""
+    timed = [facts for each, held in of.support.items() if each.kind is Kind.MOMENT for facts in held[:1]]
+    for facts in (*of.plain, *timed):
         columns = {word for column in facts.cells for word in column_words(column)}
         if any(f" {word} " in facts.words or word in columns for word in said) or _tells_when_seen(of, facts, said):
             return ""
@@ -178,7 +225,8 @@ def extreme(of: Comparison) -> str:
 
 def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
     """`por primera vez`: the time of a column that is named so, such as `first_seen`."""
-    ends = [name for name, table in (("first", "least"), ("last", "most")) if said & of.sentence.has(table)]
+    tables = (("first", "least"), ("oldest", "least"), ("last", "most"), ("newest", "most"))
+    ends = [name for name, table in tables if said & of.sentence.has(table)]
     moments = [each.value for each in of.literals if each.kind is Kind.MOMENT]
     return any(
         any(name in column_words(column) for name in ends) and any(each.fits(at, of.evidence.zone) for each in moments)
@@ -293,7 +341,8 @@ def comparative(of: Comparison) -> str:
     """`more`, `fewer`, `rose`: both numbers are given, or a computed result is cited."""
     sentence = of.sentence
     more = _more(of) if not any(each.bound == ">" for each in of.literals) else frozenset()
-    said = {word for word in sentence.has("comparative") | more if not _bounds_a_number(of, word)}
+    doubted = {word.text for word in sentence.words if not sentence.states(word)}
+    said = {word for word in (sentence.has("comparative") | more) - doubted if not _bounds_a_number(of, word)}
     if not said or sentence.quotes:
         return ""
     if of.computed:
@@ -311,7 +360,8 @@ def _more(of: Comparison) -> frozenset[str]:
     for at, word in enumerate(sentence.words):
         if sentence.lexicon.has("more", word.text):
             following = sentence.words[at + 1].text if at + 1 < len(sentence.words) else ""
-            if not (sentence.lexicon.has("least", following) or sentence.lexicon.has("most", following)):
+            added = any(0 < word.start - each.end < 2 for each in of.literals if each.kind is Kind.NUMBER)  # `9 more`
+            if not (added or sentence.lexicon.has("least", following) or sentence.lexicon.has("most", following)):
                 found.add(word.text)
     return frozenset(found)
 
@@ -383,8 +433,11 @@ _ORDER_WORDS = ("then", "before", "after")
 @not_found
 def order(of: Comparison) -> str:
     """`before`, `then`: both times are given, or the rows are cited in their order."""
-    said = any(of.sentence.has(table) for table in _ORDER_WORDS)
-    if not said or len(of.plain) < 2 or of.computed or of.sentence.quotes:
+    sentence = of.sentence
+    first = sentence.words[0].text if sentence.words else ""
+    goes_on = sentence.has("then") - {first}  # `Later on 27 November ...` tells no order
+    said = goes_on or sentence.has("before") or sentence.has("after")
+    if not said or len(of.plain) < 2 or of.computed or sentence.quotes:
         return ""
     if sum(1 for each in of.literals if each.kind is Kind.MOMENT) >= 2:
         return ""

@@ -94,7 +94,9 @@ class Comparison:
             held = self._in_whole(literal)
             if held:
                 self.support[literal] = held
-            elif self._in_totals(literal) or self._derived(literal) or self._denied(literal):
+            elif (
+                self._in_totals(literal) or self._derived(literal) or self._denied(literal) or self._is_absent(literal)
+            ):
                 self.support[literal] = []
             elif literal.kind is Kind.SPOKEN:
                 kinds = {facts.row.kind for facts in self.rows if facts.row is not None}
@@ -116,6 +118,16 @@ class Comparison:
         if literal.kind is not Kind.STATE or not self.sentence.has("negative") or self.rows:
             return False
         return any(literal.domain in facts.states for facts in self.universe())
+
+    def _is_absent(self, literal: Literal) -> bool:
+        """`203.0.113.9 is not among them`: a name that a complete result does not hold."""
+        start, end = self.sentence.clause_start(literal.start), self.sentence.clause_end(literal.start)
+        denied = self.sentence.has("not") | self.sentence.has("negative")
+        here = any(start <= word.start < end for word in self.sentence.words if word.text in denied)
+        named = literal.kind in (Kind.ID, Kind.NAME) or literal in self.sentence.thing_numbers
+        absent = bool(named and here and self.wholes) and all(whole.complete for whole in self.wholes)
+        self.evaluated = self.evaluated or absent
+        return absent
 
     def _in_row(self, literal: Literal, facts: Facts) -> bool:
         return (self.held(literal, facts) and self._right_thing(literal, facts)) or self._by_column(literal, facts)

@@ -51,7 +51,7 @@ def outcome_is_told(of: Comparison) -> str:
 
 def _claims(of: Comparison) -> bool:
     """Whether it says all or none, which other rules compare with the outcome."""
-    return bool(of.sentence.has("universal") or of.sentence.has("negative") or of.sentence.has("pairwise"))
+    return any(of.sentence.has(table) for table in ("universal", "negative", "not", "pairwise"))
 
 
 def _says_one(of: Comparison, facts: Facts) -> bool:

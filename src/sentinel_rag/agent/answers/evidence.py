@@ -21,8 +21,8 @@ from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_wor
 from sentinel_rag.language.literals import Kind, Literal, Moment, Names, key, row_time, scan
 
 PARTS_OF_A_DOSSIER = frozenset({"alert", "comment", "event", "bookmark", "incident"})
-RUN = 4
-"""Words of a quoted cell in a row that make a sentence theirs."""
+RUN, COPIED = 4, 6
+"""Words of a quoted cell in a row that are looked for, and that make a sentence theirs; a short one fewer of them."""
 _LONGEST_SCANNED = 4_000
 _LONGEST_NAME = 160
 _LONGEST_QUOTED = 20_000
@@ -210,6 +210,8 @@ class Evidence:
         elif value % 1:
             low, high = value - 0.5, value + 0.5
         yield from (ref for _, ref in _between(read.numbers, low, high))
+        if literal.other_reading is not None:
+            yield from Evidence._numbered(read, literal.other_reading)
 
     def says(self, result: Result, start: str, *, quoted: bool = True) -> bool:
         """Whether some row of a result has a word that begins so."""
@@ -240,9 +242,18 @@ class Evidence:
         return bool(held)
 
     # -- words of others --------------------------------------------------------------------------------------------
-    def words_of_others(self, runs: Iterable[str]) -> str:
-        """Where the first of these runs of words stands in a cell that an outsider wrote; empty if nowhere."""
-        return next((self._runs[run] for run in runs if run in self._runs), "")
+    def words_of_others(self, runs: Iterable[str], words: int) -> str:
+        """Where a cell that an outsider wrote holds so many words in a row, or most of a sentence's `words`.
+
+        `runs` are the sentence's runs of `RUN` words, one for each place. Empty if nowhere.
+        """
+        least, together, telling = min(COPIED, max(RUN, 0.6 * words)), 0, False
+        for run in runs:
+            together = together + 1 if run in self._runs else 0
+            telling = bool(together) and (telling or sum(word not in plain_words() for word in run.split()) >= 2)
+            if telling and together + RUN - 1 >= least:
+                return self._runs[run]
+        return ""
 
     def address_of_others(self, literal: Literal) -> str:
         """Where an address stands, if only outsiders' cells hold it; empty otherwise."""
@@ -266,6 +277,7 @@ class Evidence:
                     _take_up(head, facts)
             self._facts[facts.ref] = facts
         for facts in rows:
+            facts.asked = " " + " | ".join(arguments) + " "
             facts.words = " " + " | ".join([*(text for _, text in facts.texts), *arguments]) + " "
         if result.computed:
             for computed in rows:
@@ -285,6 +297,11 @@ class Evidence:
         facts = Facts(row.ref, row, result, self.zone)
         for column, value in row.cells.items():
             self._cell(facts, column, value)
+        unit = everything().time_units.get("".join(column_words(str(row.cells.get("column", "")))[-1:]), 0)
+        if result.computed and unit:
+            facts.durations.extend(
+                (name, each * unit) for name, each in row.cells.items() if isinstance(each, int | float)
+            )
         account, display = row.cells.get("name"), row.cells.get("display_name")
         if isinstance(account, str) and isinstance(display, str) and "display_name" not in row.quoted:
             _take_account(self.names, f"{account} {display}")
@@ -369,7 +386,7 @@ class Evidence:
         parts = words.split()[:_LONGEST_QUOTED]
         for at in range(len(parts) - RUN + 1):
             run = parts[at : at + RUN]
-            if sum(word not in plain_words() for word in run) >= 2:
+            if not plain_words().issuperset(run):
                 self._runs.setdefault(" ".join(run), where)
 
     def _take_names(self, column: str, text: str, quoted: bool) -> None:
@@ -468,7 +485,10 @@ def _take_account(names: Names, text: str) -> None:
                 names.aliases.setdefault(key(piece), key(account))
     if len(local) >= 5 and local.isalnum():
         names.small.add(fold(local))
-    for piece in (local, *local.split(".")):
+    given, *more = local.split(".")
+    if more and len(given) > 2:
+        names.aliases.setdefault(key(given), key(account))
+    for piece in (local, given, *more):
         if len(piece) > 2:
             names.add(piece)
 

@@ -70,6 +70,8 @@ class Facts:
     result: Result
     zone: tzinfo
     words: str = " "
+    asked: str = " "
+    """What its result was asked for."""
     texts: list[tuple[str, str]] = field(default_factory=list)
     """Column and key of each text."""
     numbers: dict[float, set[str]] = field(default_factory=lambda: defaultdict(set))
@@ -105,6 +107,10 @@ class Facts:
 
     def holds(self, literal: Literal) -> bool:
         """Whether the literal stands here."""
+        other = literal.other_reading
+        return self._holds(literal) or (other is not None and self._holds(other))
+
+    def _holds(self, literal: Literal) -> bool:
         match literal.kind:
             case Kind.ID | Kind.NAME | Kind.TEXT:
                 return f" {literal.value} " in self.words
@@ -141,7 +147,8 @@ class Facts:
             return got == "Closed" or closed or " closed " in self.words
         if literal.value == "open":
             return got in OPEN_STATES
-        return got == literal.value or f" {fold(str(literal.value))} " in self.words
+        own = got is not None and self.row is not None and self.row.kind in ("incident", "alert")
+        return got == literal.value or f" {fold(str(literal.value))} " in (self.asked if own else self.words)
 
     def says(self, start: str, *, quoted: bool = True) -> bool:
         """Whether a word here, or of a column, begins so; without `quoted` not one that an outsider wrote."""

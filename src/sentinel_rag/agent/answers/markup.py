@@ -35,7 +35,12 @@ MOST_OF_A_RANGE = 200
 _END = re.compile(
     r"[.!?。！？](?P<tail>[*_\"”“»)\]』」]{0,8})(?:\s+|(?<=[。！？]))(?=(?P<next>[\"“„«¿¡*_`\[(『「]*[^\W_a-z]))"
 )
-_ITEM = re.compile(r"\s*(?:(?:[-*+•]|\d{1,4}[.)]|>)\s+(?:\[\d{1,3}\]\s+)?|\[\d{1,3}\]\s+)")
+_ITEM = re.compile(r"\s*(?:(?:(?:[-*+•]|\d{1,4}[.)]|>)\s+){1,4}(?:\[\d{1,3}\]\s+)?|\[\d{1,3}\]\s+)")
+_QUOTED = re.compile(
+    r"`[^`\n]{1,400}`|«[^«»\n]{1,600}»|“[^“”\n]{1,600}”|„[^„“”\n]{1,600}[“”]|(?<!\w)\"[^\"\n]{1,600}\"(?!\w)"
+)
+"""Code and quotations, in which no sentence ends."""
+_HEADING = re.compile(r"[\s#]*(?:\d{1,3}[.)]\s+)?")
 _RULE = re.compile(r"[|\s:-]+")
 _COUNT_HEADS = frozenset({"#", "", "nr", "no", "n", "nº"})
 _LETTER = re.compile(r"\w")
@@ -259,6 +264,7 @@ class _Blocks:
         self._fence = ""
         self._table_line = 0
         self._heads: list[str] = []
+        self._counter = 0
 
     def line(self, line: _Line) -> list[Unit]:
         text = line.text
@@ -282,7 +288,7 @@ class _Blocks:
         self._table_line = 0
         if bare.startswith("#"):
             self.number += 1
-            start = len(text) - len(text.lstrip("# \t"))
+            start = _HEADING.match(text).end()  # type: ignore[union-attr]
             return self._units(line, text, UnitKind.HEADING, [(start, len(text.rstrip()))])
         item = _ITEM.match(text)
         self.number += item is not None
@@ -305,9 +311,14 @@ class _Blocks:
         if self._table_line == 1:
             self._heads = [fold(cell).strip("*. \u200b") for cell in cells]
             return self._units(line, text, UnitKind.HEAD, [(inner, stop)])
-        counted = self._heads[:1] and self._heads[0] in _COUNT_HEADS and len(cells) > 1
-        if counted and cells[0].strip("[]*. \t") == str(self._table_line - 1):
-            inner += len(cells[0]) + 1
+        counted = len(cells) > 1 and (self._heads[0] in _COUNT_HEADS or cells[0].strip("* \t").startswith("["))
+        first = cells[0].strip("* \t")
+        number = first.strip("[]. ")
+        if counted and number.isdigit():
+            bracketed = first.startswith("[")
+            if bracketed or int(number) in (self._table_line - 1, self._counter + 1):
+                self._counter = int(number)
+                inner += len(cells[0]) + 1
         return self._units(line, text, UnitKind.ROW, [(inner, stop)])
 
     def _units(self, line: _Line, text: str, kind: UnitKind, spans: list[tuple[int, int]]) -> list[Unit]:
@@ -350,8 +361,11 @@ def _trimmed(text: str, span: tuple[int, int]) -> tuple[int, int]:
 def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
     """The sentences of a line from `start` on."""
     spans: list[tuple[int, int]] = []
+    quoted = [match.span() for match in _QUOTED.finditer(text, start)]
     for match in _END.finditer(text, start):
         if text[match.start()] == "." and _goes_on(text, start, match):
+            continue
+        if any(opens < match.start() and match.end("tail") < closes for opens, closes in quoted):
             continue
         spans.append((start, match.end("tail")))
         start = match.end()

@@ -21,6 +21,7 @@ n: corrected sentence [c1.3]
 Correct the sentence or its citation, call compute for what stands in no row, or say that it is your judgement. A line
 "n:" with nothing behind it drops the sentence. All other sentences stay as they are; do not send them."""
 _LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4})\**\s?[:.)]\**(?:\s+(.*))?$")
+_COUNTER = re.compile(r"[\s*]*\[?\d{1,4}[.\]]?[\s*]*")
 _MARKER = re.compile(r"(?:[-*+•>]|\d{1,4}[.)])\s+")
 
 
@@ -79,9 +80,12 @@ def _change(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
     if not text:
         return _dropped(raw, unit)
     if unit.kind is UnitKind.ROW:
-        text = text.strip("| ")
-        if text.count("|") != raw[start:end].strip("| ").count("|"):
+        old, new = (part.strip("| ").split("|") for part in (raw[start:end], text))
+        if len(new) == len(old) - 1 and _COUNTER.fullmatch(old[0]):
+            new = [old[0], *new]  # a row is sent back without the number that only counts it
+        if len(new) != len(old):
             return None
+        text = " | ".join(cell.strip() for cell in new)
     elif unit.kind is not UnitKind.CODE:
         marker = _MARKER.match(text)
         text = text[marker.end() :] if marker is not None else text

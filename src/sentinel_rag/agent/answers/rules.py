@@ -5,7 +5,7 @@ together, what was found but proves no more than a source. Each is a function of
 from __future__ import annotations
 
 from collections.abc import Iterable
-from itertools import combinations, pairwise
+from itertools import groupby, pairwise
 
 from sentinel_rag.agent.answers.claims import CLAIMS, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, column_thing, not_found, source_given
@@ -191,19 +191,28 @@ def one_of_several(of: Comparison) -> str:
     return ""
 
 
+_CLIENTS = frozenset({"address", "ipaddress", "clientip", "calleripaddress", "workstationname"})
+_DEVICES = frozenset({"computer", "devicename", "host"})
+
+
 @not_found
 def roles(of: Comparison) -> str:
     """What comes from is not the row's destination, what goes to not its source."""
     for facts in of.rows:
         columns = {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
+        names = {"".join(column_words(column)) for column in facts.cells}
+        client = not any(name.startswith(("dest", "remote", "to", "target")) for name in names) and names & _CLIENTS
+        runs = "processcommandline" in names  # what a process does to another device, it does from its own
         for literal in of.literals:
             column = columns.get(str(literal.value)) if literal.kind is Kind.ID else None
             before = of.sentence.words_before(literal.start, 1)
             if column is None or not before or literal.start - before[0].end > 3:
                 continue
             low, word = column.casefold(), before[0].text
-            outward = low.startswith(("dest", "remote", "to_", "target"))
-            inward = low.startswith(("source", "from_", "src"))
+            flat = low.replace("_", "")
+            outward = low.startswith(("dest", "remote", "to_", "target")) or bool(client and flat in _DEVICES)
+            inward = low.startswith(("source", "from_", "src")) or bool(client and flat in _CLIENTS)
+            inward = inward or (runs and flat in _DEVICES)
             lexicon = of.sentence.lexicon
             if (lexicon.has("from", word) and not lexicon.has("to", word) and outward) or (
                 lexicon.has("to", word) and not lexicon.has("from", word) and inward
@@ -266,15 +275,83 @@ def crosswise(of: Comparison) -> str:
 @not_found
 def turned_round(of: Comparison) -> str:
     """`from High to Medium` where the row's text has it the other way round."""
-    if len(of.rows) != 1 or not (of.sentence.has("from") or of.sentence.has("to")):
+    if not (of.sentence.has("from") or of.sentence.has("to")):
         return ""
     states = [each for each in of.literals if each.kind is Kind.STATE]
-    for first, second in combinations(states[:MOST_STATES], 2):
-        if first.domain == second.domain and first.value != second.value:
-            places = [of.rows[0].words.find(f" {fold(str(each.value))} ") for each in (first, second)]
+    for first, second in pairwise(states[:MOST_STATES]):
+        timed = next((each for each in of.literals if each.kind is Kind.MOMENT and each.start > second.end), None)
+        rows = of.rows if len(of.rows) == 1 or timed is None else of.support.get(timed, [])
+        if len(rows) == 1 and first.domain == second.domain and first.value != second.value:
+            places = [rows[0].words.find(f" {fold(str(each.value))} ") for each in (first, second)]
             if min(places) >= 0 and places[0] > places[1]:
-                return f"{of.rows[0].ref} has it the other way round"
+                return f"{rows[0].ref} has it the other way round"
     return ""
+
+
+def _result_code(of: Comparison) -> str:
+    """The result code of the one cited row, where the sentence does not give it; empty for none."""
+    if of.sentence.quotes or of.wholes or of.computed or len(of.plain) != 1:
+        return ""
+    code = next((str(value) for name, value in of.plain[0].cells.items() if name.casefold() == "resulttype"), "")
+    return "" if any(code in (str(each.value), each.raw) for each in of.literals) else code
+
+
+@not_found
+def result_code(of: Comparison) -> str:
+    """A row whose result code tells of a failure is no success, and the other way round."""
+    code, failed, succeeded = _result_code(of), of.sentence.has("failed"), of.sentence.has("succeeded")
+    denied = of.sentence.has("not") or of.sentence.has("negative")
+    if not code or denied or bool(failed) is bool(succeeded) or (code == "0") is bool(succeeded):
+        return ""
+    return f"{of.plain[0].ref} gives result type {code}, which is no {'failure' if failed else 'success'}"
+
+
+@source_given
+def failure_untold(of: Comparison) -> str:
+    """What is told of a row as if it had come about, where its result code tells of a failure."""
+    code = _result_code(of)
+    told = any(of.sentence.has(table) for table in ("failed", "tried", "not", "negative"))
+    return "" if code in ("", "0") or told else f"{of.plain[0].ref} gives result type {code}, which is no success"
+
+
+@not_found
+def outcome_counts(of: Comparison) -> str:
+    """`28 failures` of a row that counts 28 successes; a failure of one that counts none."""
+    sentence = of.sentence
+    if sentence.quotes or of.wholes or len(of.plain) != 1 or of.computed:
+        return ""
+    numbers = [each for each in of.literals if each.kind is Kind.NUMBER]
+    for stem, table in (("fail", "failed"), ("success", "succeeded")):
+        counts = [value for name, value in of.plain[0].cells.items() if name.casefold().startswith(stem)]
+        if len(counts) != 1 or not isinstance(counts[0], int | float) or not sentence.has(table):
+            continue
+        denied = sentence.has("not") or sentence.has("negative") or any(each.number == 0 for each in numbers)
+        if counts[0] == 0 and not denied:
+            return f"{of.plain[0].ref} counts 0 of them"
+        for literal in numbers:
+            beside = (*sentence.words_before(literal.start, 1), *sentence.words_after(literal.start, 1))
+            said = any(sentence.lexicon.has(table, word.text) for word in beside)
+            if said and literal in of.support and literal.number != counts[0]:
+                return f"{of.plain[0].ref} gives {counts[0]:g}, not {literal.raw}"
+    return ""
+
+
+@not_found
+def each_beside_its_name(of: Comparison) -> str:
+    """Of several rows cited together, numbers come in the order of the names that they belong to."""
+    if of.wholes or len(of.rows) < 2:
+        return ""
+
+    def homes(literals: Iterable[Literal]) -> list[str]:
+        held = [[facts.ref for facts in of.rows if facts.holds(each)] for each in literals]
+        return [ref for ref, _ in groupby(refs[0] for refs in held if len(refs) == 1)]
+
+    names = homes(of.sentence.anchors)
+    numeric = (Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
+    numbers = homes(each for each in of.literals if each.kind in numeric and each not in of.sentence.thing_numbers)
+    if len(names) < 2 or names == numbers or sorted(names) != sorted(numbers):
+        return ""
+    return f"the numbers of {' and '.join(dict.fromkeys(names))} stand beside the name of the other"
 
 
 @not_found
@@ -433,6 +510,9 @@ RULES: tuple[Rule, ...] = (
     belong_together,
     crosswise,
     turned_round,
+    each_beside_its_name,
+    result_code,
+    outcome_counts,
     state_beside_its_thing,
     *COMPUTED_CLAIMS,
     *CLAIMS,
@@ -440,5 +520,6 @@ RULES: tuple[Rule, ...] = (
     unheard_state,
     judgement,
     outcome,
+    failure_untold,
 )
 """Asked in this order; the first that speaks decides, and where none does the values were found."""

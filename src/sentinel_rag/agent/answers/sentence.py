@@ -18,6 +18,7 @@ from sentinel_rag.language.literals import Kind, Literal, Word, key, scan, token
 STRONG_NAMES = frozenset({Kind.ID, Kind.NAME, Kind.TEXT})
 STATES = frozenset({Kind.STATE, Kind.SPOKEN})
 DOMAINS = ("severity", "status", "classification")
+_MARKED = frozenset({Kind.ID, Kind.TEXT, Kind.NAME, Kind.MOMENT})
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
@@ -34,7 +35,11 @@ class Sentence:
         self.scan = scan(text, evidence.names)
         self.literals = self.scan.literals
         self.lexicon = self.scan.lexicon
-        self.words = tuple(Word(_bare(word.text), word.start, word.end) for word in self.scan.words)
+        self.words = tuple(
+            Word(_bare(word.text), word.start, word.end)
+            for word in self.scan.words
+            if not (word.end - word.start == 2 and text[word.start : word.end].isupper() and not text.isupper())
+        )  # `NO` among small letters is a code, of a country say, and no word
         self.bag = frozenset(word.text for word in self.words)
         self._starts = [word.start for word in self.words]
         self._negated: dict[Literal, bool] = {}
@@ -83,6 +88,8 @@ class Sentence:
         for word in self.words_after(literal.start, 3):
             if word.start > stop or _STOP_OF_COUNT.search(self.text, literal.start, word.start):
                 return ""
+            if self.lexicon.has("one", word.text):
+                return ""  # `50053 a locked account`
             if word.text in self.lexicon.things:
                 return self.lexicon.things[word.text]
         return ""
@@ -163,7 +170,7 @@ class Sentence:
                 continue
             end = self.clause_end(word.start)
             clause = [each for each in self.words[at + 1 :] if each.start < end]
-            if any(self.lexicon.has("possible", each.text) for each in clause):
+            if any(self.lexicon.has(table, each.text) for table in ("possible", "not", "negative") for each in clause):
                 continue
             for place, each in enumerate(clause):
                 if not self.lexicon.has("acts", each.text):
@@ -175,11 +182,17 @@ class Sentence:
         return False
 
     # -- words of others ----------------------------------------------------------------------------------------------
+    @cached_property
+    def length(self) -> int:
+        """How many words it has outside ids, quotations, names and times."""
+        marked = sum(len(tokens(each.raw)) for each in self.literals if each.kind in _MARKED)
+        return len(self.key.split()) - marked
+
     def runs(self) -> list[str]:
-        """Runs of four words outside quotations, three of them no part of an id, name or time."""
+        """Runs of four words, one for each place; empty where more than one is part of an id, name or time."""
         pieces: list[tuple[str, bool]] = []
         at = 0
-        marked = [each for each in self.literals if each.kind in (Kind.ID, Kind.TEXT, Kind.NAME, Kind.MOMENT)]
+        marked = [each for each in self.literals if each.kind in _MARKED]
         for literal in marked:
             if literal.start < at:
                 continue
@@ -191,9 +204,8 @@ class Sentence:
             at = literal.end
         pieces.extend((word, True) for word in tokens(self.text[at:]))
         return [
-            " ".join(word for word, _ in pieces[start : start + RUN])
-            for start in range(len(pieces) - RUN + 1)
-            if sum(outside for _, outside in pieces[start : start + RUN]) >= RUN - 1
+            " ".join(word for word, _ in run) if sum(outside for _, outside in run) >= RUN - 1 else ""
+            for run in (pieces[start : start + RUN] for start in range(len(pieces) - RUN + 1))
         ]
 
 
