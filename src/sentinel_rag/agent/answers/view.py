@@ -175,7 +175,10 @@ def _totals_text(result: Result) -> str:
     parts = []
     told = [total for total in result.totals if total.path[0] not in _NOT_TOTALS]
     for group, totals in groupby(told, key=lambda total: total.path[0]):
-        values = [" ".join((*map(str, total.path[1:]), str(total.value))) for total in totals]
+        if group == "entities":  # their properties stand in the alert
+            values = list(dict.fromkeys(total.path[1] for total in totals if len(total.path) > 1))
+        else:
+            values = [" ".join((*map(str, total.path[1:]), str(total.value))) for total in totals]
         parts.append(f"{group}: {', '.join(values)}")
     return _safe("; ".join(parts), _LONGEST_TOTALS)
 
