@@ -2,12 +2,18 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pytest
 from estate_rows import alert, guid, incident
 
+from sentinel_rag.agent.answers.results import numbered
+from sentinel_rag.agent.answers.view import view
+from sentinel_rag.agent.tokens import EstimatingCounter
+from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incident_references import IncidentReference, ReferenceKind, parse_reference
 
@@ -305,3 +311,18 @@ async def test_384_is_the_defender_id_of_55_and_no_sentinel_number(real: Any) ->
     assert [row["number"] for row in result.rows] == [55]
     assert result.summary["matched_by"] == "provider_incident_id"
     assert "384 is no Sentinel incident number; it is the Defender id of Sentinel incident 55." in result.notes
+
+
+@pytest.mark.requirement("CHAT-18")
+async def test_a_model_can_read_a_real_incident_of_seventy_alerts_whole(real: Any) -> None:
+    result = await real.ask("get_incident_detail", incident="5", detail="full")
+    call = ToolCall("c1", "s", "get_incident_detail", {"incident": "5"})
+    numbered_result = numbered(ToolRun(call, Succeeded(call, result, "")))
+    counter, first = EstimatingCounter(), 1
+    seen: list[str] = []
+    while first:
+        page = view(numbered_result, limit=16_000, counter=counter, first=first)
+        seen += re.findall(r"^\[(c1\.\d+)\]", page.text, re.MULTILINE)
+        first = page.next_row
+    assert seen == [row.ref for row in numbered_result.rows]
+    assert len(numbered_result.rows_of("alert")) == len(result.rows[0]["alerts"]) >= 70
