@@ -15,14 +15,15 @@ from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 
 READING_TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS) - WRITING_TOOLS
 """Tools that are known to change nothing. Any other is treated as one that may."""
+MAX_WAIT_S = 3.0
+"""A longer Retry-After is not waited for, the person decides."""
 
 
 class RetryOnce:
-    """Wraps a `ToolGateway`. `max_wait_s`: a longer Retry-After is not waited for, the person decides."""
+    """Wraps a `ToolGateway`."""
 
-    def __init__(self, gateway: ToolGateway, *, max_wait_s: float = 3.0) -> None:
+    def __init__(self, gateway: ToolGateway) -> None:
         self._gateway = gateway
-        self._max_wait_s = max_wait_s
 
     async def execute(self, call: ToolCall) -> ToolOutcome:
         """`ToolGateway.execute` with at most one more try."""
@@ -30,7 +31,7 @@ class RetryOnce:
         if call.tool_name not in READING_TOOLS or not isinstance(outcome, Failed) or not outcome.error.retry_possible:
             return outcome
         wait = outcome.error.retry_after_s or 0.0
-        if wait > self._max_wait_s:
+        if wait > MAX_WAIT_S:
             return outcome
         await anyio.sleep(wait)
         return await self._gateway.execute(call)

@@ -73,7 +73,6 @@ def test_rows_of_older_turns_go_before_their_words() -> None:
     fitted = history.fitted(RULES, ())
     results = [message.text for message in fitted.messages if isinstance(message, ToolResultMessage)]
     assert results == [LEFT_OUT, LEFT_OUT, "r" * 2_200]
-    assert fitted.shortened_results == 2
     assert _questions(history) == ["question 1", "question 2", "question 3"]
 
 

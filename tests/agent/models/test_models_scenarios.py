@@ -18,12 +18,10 @@ from sentinel_rag.agent.models import (
     ModelEvent,
     ModelRequest,
     TextDelta,
-    ToolCallReady,
     ToolResultMessage,
     UserMessage,
     complete,
 )
-from sentinel_rag.agent.models.port import RefusalDelta
 from sentinel_rag.testing.scripted_model import (
     SCENARIOS,
     Answered,
@@ -92,13 +90,12 @@ def _assert_answer(events: list[ModelEvent], expected: Answered) -> None:
     assert isinstance(finished, Finished)
     assert [type(event) for event in events].count(Finished) == 1
     message = finished.message
-    assert "".join(event.text for event in events if isinstance(event, TextDelta | RefusalDelta)) == expected.text
+    assert "".join(event.text for event in events if isinstance(event, TextDelta)) == expected.text
     assert message.text == expected.text
     assert finished.reason is expected.reason
     assert finished.stated is expected.stated
     assert tuple(finished.filtered) == expected.filtered
-    ready = tuple(event.call for event in events if isinstance(event, ToolCallReady))
-    assert message.tool_calls == ready
+    ready = message.tool_calls
     assert tuple(ExpectedCall(call.name, call.arguments, call.problem) for call in ready) == expected.calls
     assert all(bool(call.explanation) == (call.problem is not None) for call in ready)
     assert len({call.call_id for call in ready}) == len(ready)
@@ -114,7 +111,7 @@ def _assert_failure(failure: ModelError, events: list[ModelEvent], expected: Fai
     assert failure.usage.requests == 1
     assert failure.next_step
     assert str(failure).endswith(".")
-    assert not any(isinstance(event, ToolCallReady | Finished) for event in events), "half an answer was given out"
+    assert not any(isinstance(event, Finished) for event in events), "half an answer was given out"
 
 
 def test_there_are_more_than_forty_scenarios_and_each_has_a_name_of_its_own():

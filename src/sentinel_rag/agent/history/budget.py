@@ -8,6 +8,7 @@ from sentinel_rag.agent.models import RESPONSE_TOKENS
 
 WARNING = "Context getting long, older messages will be trimmed"
 
+WARNING_SHARE = 0.8
 MOST_OF_A_RESULT = 24_000
 SMALLEST_CONTEXT = 2_048
 """Tokens below which no question fits beside rules and tools."""
@@ -17,8 +18,7 @@ SMALLEST_CONTEXT = 2_048
 class Budget:
     """Tokens, but for `turns`. `total` holds everything of a request: rules, tools, turns and the room for `response`.
 
-    `tool_results` bounds the rows of all turns together, `tool_result` those of one call. `warning_share` of the total
-    is where the person is warned.
+    `tool_results` bounds the rows of all turns together, `tool_result` those of one call.
     """
 
     total: int = 128_000
@@ -26,7 +26,6 @@ class Budget:
     tool_results: int = 40_000
     tool_result: int = 16_000
     turns: int = 30
-    warning_share: float = 0.8
 
     def __post_init__(self) -> None:
         if self.total < SMALLEST_CONTEXT or self.turns < 1 or not 0 < self.response < self.total:
@@ -52,4 +51,4 @@ class Budget:
     @property
     def warning(self) -> int:
         """The tokens from which the person is warned."""
-        return int((self.total - self.response) * self.warning_share)
+        return int((self.total - self.response) * WARNING_SHARE)

@@ -27,7 +27,6 @@ class Fitted:
     dropped_turns: int = 0
     warning: str = ""
     tokens: int = 0
-    shortened_results: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +35,6 @@ class FittedTurns:
 
     turns: tuple[tuple[Counted, ...], ...]
     dropped: int
-    shortened: int
 
     @property
     def tokens(self) -> int:
@@ -47,25 +45,22 @@ def fit_turns(turns: Sequence[Turn], room: int, budget: Budget, counter: TokenCo
     """The newest of `turns` that take at most `room` tokens, their rows at most `budget.tool_results`. The last turn is
     always there, if there is one: its longest texts are cut where it does not fit alone."""
     chosen: list[tuple[Counted, ...]] = []
-    shortened, only_words = 0, False
+    only_words = False
     rows_left, room_left = budget.tool_results, room
     for turn in reversed(turns[-budget.turns :]):
         messages = tuple(turn.messages)
         if not chosen:
-            messages, cut = _shorten_to(messages, room_left, rows_left, counter)
-            shortened += cut
+            messages = _shorten_to(messages, room_left, rows_left, counter)
         elif only_words or turn.result_tokens > rows_left or turn.tokens > room_left:
             only_words = True  # what is older than rows that are left out is left out too
-            stripped = tuple(_without_rows(each, counter) for each in messages)
-            shortened += sum(new is not old for new, old in zip(stripped, messages, strict=True))
-            messages = stripped
+            messages = tuple(_without_rows(each, counter) for each in messages)
         size = sum(each.tokens for each in messages)
         if chosen and size > room_left:
             break
         chosen.append(messages)
         room_left -= size
         rows_left -= sum(each.tokens for each in messages if each.is_result)
-    return FittedTurns(tuple(reversed(chosen)), len(turns) - len(chosen), shortened)
+    return FittedTurns(tuple(reversed(chosen)), len(turns) - len(chosen))
 
 
 def _without_rows(each: Counted, counter: TokenCounter) -> Counted:
@@ -75,9 +70,7 @@ def _without_rows(each: Counted, counter: TokenCounter) -> Counted:
     return stub if stub.tokens < each.tokens else each
 
 
-def _shorten_to(
-    messages: tuple[Counted, ...], room: int, rows: int, counter: TokenCounter
-) -> tuple[tuple[Counted, ...], int]:
+def _shorten_to(messages: tuple[Counted, ...], room: int, rows: int, counter: TokenCounter) -> tuple[Counted, ...]:
     """The same messages with the longest results, then the longest texts and arguments, cut until all fit."""
     shortened = list(messages)
     results = [place for place, each in enumerate(messages) if each.is_result]
@@ -88,7 +81,7 @@ def _shorten_to(
     size = sum(each.tokens for each in shortened)
     if size > room:
         _cut_largest(shortened, words, size - room, counter)
-    return tuple(shortened), sum(new is not old for new, old in zip(shortened, messages, strict=True))
+    return tuple(shortened)
 
 
 def _cut_largest(messages: list[Counted], places: Sequence[int], excess: int, counter: TokenCounter) -> None:

@@ -13,8 +13,7 @@ from typing import Any
 from sentinel_rag.agent.history.budget import WARNING, Budget
 from sentinel_rag.agent.history.fitting import Fitted, fit_turns
 from sentinel_rag.agent.history.result_cut import MOST_CHARACTERS, cut_lines
-from sentinel_rag.agent.history.stored_form import message_from_dict, message_to_dict
-from sentinel_rag.agent.history.turns import Counted, Turn, with_text
+from sentinel_rag.agent.history.turns import Counted, Turn, message_from_dict, message_to_dict, with_text
 from sentinel_rag.agent.models import (
     AssistantMessage,
     ModelMessage,
@@ -136,7 +135,7 @@ class History:
         opening = "\n\n".join(part for part in (carried, _DROPPED.format(dropped) if dropped else "") if part)
         if opening and messages:
             messages[0] = with_text(messages[0], f"{opening}\n\n{messages[0].text}")
-        return Fitted((system, *messages), dropped, self._warning(used, fit.dropped), used, fit.shortened)
+        return Fitted((system, *messages), dropped, self._warning(used, fit.dropped), used)
 
     def last_turn(self) -> JsonObject | None:
         """The newest turn in its stored form, closed; None if there is none."""

@@ -20,7 +20,6 @@ from sentinel_rag.agent.models import (
     ModelToolCall,
     ModelUsage,
     QuestionFeatures,
-    RefusalDelta,
     RetryBudget,
     RetryScheduled,
     TextDelta,
@@ -118,7 +117,7 @@ class Turn:
                 self.say("The model server is still loading its model...")
             case RetryScheduled():
                 self.say("The model did not answer; asking it again...")
-            case TextDelta(text=text) | RefusalDelta(text=text) if self.draft is not None:
+            case TextDelta(text=text) if self.draft is not None:
                 written, sentences = self.draft.add(text)
                 if written or sentences:
                     self._tell(Progress(WRITING, written=written, sentences=sentences))

@@ -7,28 +7,17 @@ how the answer ended. Knows no HTTP and no clock.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.agent.models.failures import FailureKind, ModelError, PromptFilteredError
 from sentinel_rag.agent.models.messages import AssistantMessage, CallProblem, ModelToolCall
-from sentinel_rag.agent.models.port import FinishReason, ModelEvent, RefusalDelta, TextDelta, ToolCallStarted
+from sentinel_rag.agent.models.port import Finished, FinishReason, ModelEvent, TextDelta, ToolCallStarted
 from sentinel_rag.agent.models.tool_call_parts import ToolCallParts, TooManyPartsError
 from sentinel_rag.agent.models.usage import TokenCounts
 from sentinel_rag.agent.models.wire_failures import Asked, as_mapping, bad_answer, failure_of_error, filter_categories
 
 MAX_TEXT_CHARACTERS = 400_000
 _CUT_SHORT = frozenset({"length", "max_tokens", "model_length", "max_output_tokens"})
-
-
-@dataclass(frozen=True, slots=True)
-class EndedAnswer:
-    """How an answer ended; everything of `Finished` but the usage."""
-
-    reason: FinishReason
-    message: AssistantMessage
-    filtered: Mapping[str, str]
-    stated: bool
 
 
 class AnswerParts:
@@ -87,11 +76,11 @@ class AnswerParts:
         message = choice.get("delta") or choice.get("message")
         if not isinstance(message, Mapping):
             return
-        self._say(_plain_text(message.get("content")), TextDelta, events)
+        self._say(_plain_text(message.get("content")), events)
         refusal = message.get("refusal")
         if isinstance(refusal, str) and refusal:
             self._refused = True
-            self._say(refusal, RefusalDelta, events)
+            self._say(refusal, events)
         pieces = [*_list(message.get("tool_calls"))]
         if isinstance(message.get("function_call"), Mapping):  # the form before tool calls; some servers keep it
             pieces.append({"index": 0, "function": message["function_call"]})
@@ -103,7 +92,7 @@ class AnswerParts:
             if opened:
                 events.append(ToolCallStarted(opened))
 
-    def _say(self, text: str, kind: type[TextDelta] | type[RefusalDelta], events: list[ModelEvent]) -> None:
+    def _say(self, text: str, events: list[ModelEvent]) -> None:
         text, self._half = whole_characters(self._half + text)
         if not text:
             return
@@ -111,7 +100,7 @@ class AnswerParts:
         if self._length > MAX_TEXT_CHARACTERS:
             raise self._bad("is longer than an answer can be")
         self._text.append(text)
-        events.append(kind(text))
+        events.append(TextDelta(text))
 
     def _count(self, usage: Any) -> None:
         """Keep the newest counts: some servers send growing ones with every chunk."""
@@ -126,8 +115,8 @@ class AnswerParts:
         if counts.input or counts.output:
             self.tokens = counts
 
-    def end(self, *, in_order: bool) -> EndedAnswer:
-        """What the answer was. `in_order`: the provider closed it itself (`[DONE]`, or a whole completion).
+    def end(self, *, in_order: bool) -> Finished:
+        """What the answer was, without usage. `in_order`: the provider closed it itself (`[DONE]`, a whole completion).
 
         Raises ModelError if it was cut off, failed or says nothing.
         """
@@ -161,7 +150,8 @@ class AnswerParts:
                 "The model ended its answer and said nothing.",
                 next_step="Ask again; if it stays, ask in other words or choose another model.",
             )
-        return EndedAnswer(reason, AssistantMessage(text, calls), dict(self._filtered), bool(self._finish))
+        message = AssistantMessage(text, calls)
+        return Finished(reason, message, filtered=dict(self._filtered), stated=bool(self._finish))
 
     def _read_calls(self, *, last_is_cut: bool) -> tuple[ModelToolCall, ...]:
         try:

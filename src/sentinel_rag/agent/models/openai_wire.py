@@ -11,7 +11,7 @@ import math
 from collections import deque
 from collections.abc import AsyncGenerator, Iterator
 from contextlib import aclosing, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import anyio
 
@@ -20,18 +20,9 @@ from sentinel_rag.agent.models.endpoints import ModelEndpoint
 from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError, RequestRefusedError
 from sentinel_rag.agent.models.messages import call_ids
-from sentinel_rag.agent.models.port import (
-    NO_DEADLINE,
-    Finished,
-    ModelEvent,
-    ModelRequest,
-    ModelStream,
-    RefusalDelta,
-    TextDelta,
-    ToolCallReady,
-)
+from sentinel_rag.agent.models.port import NO_DEADLINE, ModelEvent, ModelRequest, ModelStream, TextDelta
 from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
-from sentinel_rag.agent.models.usage import Price, usage_of_request
+from sentinel_rag.agent.models.usage import ModelUsage, Price, usage_of_request
 from sentinel_rag.agent.models.wire_failures import (
     Asked,
     bad_answer,
@@ -131,14 +122,14 @@ class _WireAnswer:
             while True:
                 while self._pending:
                     event = self._pending.popleft()
-                    delivered = delivered or isinstance(event, TextDelta | RefusalDelta | ToolCallReady)
+                    delivered = delivered or isinstance(event, TextDelta)
                     yield event
                 if self._over:
                     return
                 await self._advance(answer)
         except ModelError as error:
             error.delivered = delivered
-            error.usage = usage_of_request(self._model.name, self._parts.tokens, self._model.price, self._seconds())
+            error.usage = self._usage()
             raise error from None
         finally:
             if answer is not None:
@@ -265,12 +256,11 @@ class _WireAnswer:
     def _end(self, *, in_order: bool) -> None:
         ended = self._parts.end(in_order=in_order)
         self._over = True
-        self._pending += [ToolCallReady(call) for call in ended.message.tool_calls]
-        usage = usage_of_request(self._model.name, self._parts.tokens, self._model.price, self._seconds())
-        self._pending.append(Finished(ended.reason, ended.message, usage, ended.filtered, ended.stated))
+        self._pending.append(replace(ended, usage=self._usage()))
 
-    def _seconds(self) -> float:
-        return anyio.current_time() - self._started
+    def _usage(self) -> ModelUsage:
+        seconds = anyio.current_time() - self._started
+        return usage_of_request(self._model.name, self._parts.tokens, self._model.price, seconds)
 
     def _unreadable(self, data: str) -> ModelError:
         if data.lstrip()[:1] != "<":

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Protocol
 
-from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage, ModelToolCall
+from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage
 from sentinel_rag.agent.models.usage import ModelUsage
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -28,32 +28,23 @@ class ToolChoice(StrEnum):
 
     AUTO = "auto"
     NONE = "none"
-    REQUIRED = "required"
 
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What is asked of a model. `temperature` is a wish: models that have none are asked without. `response_schema` is
-    a JSON schema that the text should fit; a server that does not take one is asked without."""
+    """What is asked of a model. `response_schema` is a JSON schema that the text should fit; a server that does not
+    take one is asked without."""
 
     messages: Sequence[ModelMessage]
     tools: Sequence[ToolSchema] = ()
     tool_choice: ToolChoice = ToolChoice.AUTO
     max_output_tokens: int = RESPONSE_TOKENS
-    temperature: float | None = 0.0
     response_schema: JsonObject | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class TextDelta:
-    """More of the answer's text. Not grounded and not sanitised yet."""
-
-    text: str
-
-
-@dataclass(frozen=True, slots=True)
-class RefusalDelta:
-    """More of a refusal in the model's own words; it stands in the message's text as well."""
+    """More of the answer's text, a refusal in the model's own words included. Not checked and not sanitised yet."""
 
     text: str
 
@@ -63,14 +54,6 @@ class ToolCallStarted:
     """The model began to write a call: a status line can be shown. The name may still turn out to be no tool."""
 
     name: str
-
-
-@dataclass(frozen=True, slots=True)
-class ToolCallReady:
-    """A whole call. All come after the last text and before `Finished`, in the model's order: a stream that breaks
-    gives out none, so half an answer never runs."""
-
-    call: ModelToolCall
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +78,7 @@ class FinishReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The last event. `message` is what to append to the conversation, unless it is empty: an answer that was cut or
-    filtered before its first word says nothing.
+    filtered before its first word says nothing. Its calls are known only here: of a stream that breaks none is run.
 
     `filtered` are the categories of a filter that cut the answer. `stated` is False where the provider closed the
     stream in order but gave no reason, so a careful caller can decline calls with side effects.
@@ -103,12 +86,12 @@ class Finished:
 
     reason: FinishReason
     message: AssistantMessage
-    usage: ModelUsage
+    usage: ModelUsage = field(default_factory=ModelUsage)
     filtered: Mapping[str, str] = field(default_factory=dict)
     stated: bool = True
 
 
-ModelEvent = TextDelta | RefusalDelta | ToolCallStarted | ToolCallReady | RetryScheduled | Finished
+ModelEvent = TextDelta | ToolCallStarted | RetryScheduled | Finished
 
 
 ModelStream = AbstractAsyncContextManager[AsyncIterator[ModelEvent]]

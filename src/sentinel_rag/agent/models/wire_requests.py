@@ -74,8 +74,8 @@ def request_body(request: ModelRequest, model: str, dialect: Dialect) -> dict[st
             body["tool_choice"] = request.tool_choice.value
     if dialect.output_limit is not None:
         body[dialect.output_limit] = request.max_output_tokens
-    if dialect.temperature and request.temperature is not None:
-        body["temperature"] = request.temperature
+    if dialect.temperature:
+        body["temperature"] = 0.0
     if dialect.store:
         body["store"] = False  # the provider keeps no copy of an analyst's question
     if request.response_schema is not None and dialect.response_format:
