@@ -15,14 +15,12 @@ from sentinel_rag.contracts.evidence import Sentence, SentenceState
 _NAMES_ONLY = ("the names stand there", "nothing in it can be compared")
 """Reasons for which a sentence of ours may have a source and no more: it names things, or says that there are none."""
 _OPEN = {
-    "coverage of a whole result": r"^Rows shown: |^Window: |^The table \(.*does hold rows",
+    "what an empty result was asked for": r"^Window: |^The table \(.*does hold rows",
     "arguments of the cited call": r"^No \w+(?: or \w+)? match |^None of the |^Waiting for approval|^Not done",
     "notes of a result": r"^Note: ",
     "a count of one row": r"\(in 1 \w+\)|^[A-Z][\w ]+ \(1\): ",
     "names of hash algorithms": r"^SHA-\d+\b|^MD5\b",
     "hashes of an entity in its row": r"^Hash of ",
-    "an order of rows": r" match(?: \(.*\))?, (?:newest|oldest|highest severity|lowest severity|last updated) first",
-    "states with their counts": r"(?i)by status: ",
     "a state of a summary": r"^Behind the alert ",
     "what is not seen": r"\\(?:u200b|x1b|u202e)",
     "how the question was read": r"^Sentinel has no severity called ",

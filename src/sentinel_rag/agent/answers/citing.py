@@ -12,7 +12,7 @@ from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.rules import RULES
 from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.language.literals import Kind, Literal
+from sentinel_rag.language.literals import Kind, Literal, key
 
 MOST_TRIED = 40
 """Rows that are tried for a sentence without a citation."""
@@ -44,6 +44,9 @@ def against(sentence: Sentence, refs: Sequence[str]) -> Verdict:
             wholes.append(result)
             if len(result.rows) == 1:
                 rows.extend(evidence.all_rows(result))
+    notes = (key(note) for whole in wholes for note in whole.notes)
+    if any(note and f" {note} " in sentence.key for note in notes):
+        return Verdict(SentenceState.VALUES_FOUND, "", tuple(refs))
     if sentence.own_deed and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
         return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs))
     return compare(Comparison(sentence, rows, wholes, refs), RULES)

@@ -214,7 +214,8 @@ def _unproved_extreme(of: Comparison) -> str:
     if said <= totals:
         return ""
     timed = [facts for each, held in of.support.items() if each.kind is Kind.MOMENT for facts in held[:1]]
-    for facts in (*of.plain, *timed):
+    heads = [head for whole in of.wholes if (head := of.evidence.facts(whole.ref)) is not None]
+    for facts in (*of.plain, *timed, *heads):
         columns = {word for column in facts.cells for word in column_words(column)}
         if any(f" {word} " in facts.words or word in columns for word in said) or _tells_when_seen(of, facts, said):
             return ""
@@ -312,6 +313,12 @@ def _extreme_words(of: Comparison) -> set[str]:
     found: set[str] = set()
     sentence = of.sentence
     lexicon = sentence.lexicon
+    ordered = [word.text for word in sentence.words[-1:] if lexicon.has("of_time", word.text)]
+    tail = {
+        word.text for word in sentence.words[-3:-1] if lexicon.has("least", word.text) or lexicon.has("most", word.text)
+    }
+    if ordered and tail:
+        return found  # `newest first` says how rows are ordered
     for at, word in enumerate(sentence.words):
         if not any(lexicon.has(table, word.text) for table in ("least", "most", "majority")):
             continue

@@ -264,6 +264,8 @@ class Comparison:
             elif literal.kind is Kind.STATE:
                 totals = {total.value for total in whole.totals if total.path[-1] == literal.value}
                 numbers = {each.value for each in self.literals if each.kind is Kind.NUMBER}
+                if not whole.rows and f" {fold(str(literal.value))} " in facts.words:
+                    return True
                 if totals & numbers or (totals and any(each.kind is Kind.PERCENT for each in self.literals)):
                     return True
             elif (literal.kind in STRONG_NAMES or literal.kind in (Kind.MOMENT, Kind.DURATION)) and facts.holds(
@@ -281,7 +283,7 @@ class Comparison:
         if "" not in labels and len(narrowed) > 1 and facts.result.complete and facts.result.rows:
             return False  # two states at once: the rows are counted instead
         said = {str(each.value) for each in clause or self.literals if each.kind in STATES}
-        if labels == {""} and self._is_narrowed(literal, self.universe([facts.result])):
+        if labels - {"rows"} == {""} and self._is_narrowed(literal, self.universe([facts.result])):
             return False
         return "" in labels or any(
             label in said or (not clause and f" {key(label)} " in self.sentence.key) for label in labels

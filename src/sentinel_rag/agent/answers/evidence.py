@@ -444,7 +444,8 @@ class Evidence:
 
     def _whole(self, result: Result) -> Facts:
         facts = Facts(result.ref, None, result, self.zone)
-        texts = [("", key(text)) for text in (*_asked(result), *result.notes, result.problem)]
+        tables = _flat([result.coverage.get("tables"), result.coverage.get("workspace")])
+        texts = [("", key(text)) for text in (*_asked(result), *result.notes, *tables, result.problem)]
         for total in result.totals:
             label = total_label(total.path)
             texts.extend((label, key(piece)) for piece in total.path)
@@ -458,6 +459,12 @@ class Evidence:
         total_rows = result.coverage.get("rows_total")
         if isinstance(total_rows, int):
             facts.numbers[float(total_rows)].add("")
+        for name in ("rows_returned", "table_rows"):
+            if isinstance(shown := result.coverage.get(name), int):
+                facts.numbers[float(shown)].add("rows")
+        for name in ("table_oldest", "table_newest"):
+            if (at := row_time(str(result.coverage.get(name)))) is not None:
+                facts.moments.append((name, at))
         window = result.coverage.get("window")
         for text in (*_flat(window if isinstance(window, Mapping) else {}), *_asked(result)):
             at = row_time(text)

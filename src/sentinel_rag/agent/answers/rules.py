@@ -473,7 +473,9 @@ def outcome(of: Comparison) -> str:
     if sentence.quotes or any(whole.writes for whole in of.wholes):
         return ""
     concepts = sentence.lexicon.concepts
-    said = {word.text: concepts[word.text] for word in sentence.words if word.text in concepts}
+    totals = {each.start for each, held in of.support.items() if each.kind is Kind.STATE and not held}
+    acts = [word for word in sentence.words if word.text in concepts and word.start not in totals]
+    said = {word.text: concepts[word.text] for word in acts}
     spoken = any(each.kind is Kind.SPOKEN for each in of.literals)
     for word, concept in said.items():
         starts = concept_starts(concept)
@@ -482,9 +484,12 @@ def outcome(of: Comparison) -> str:
         if _row_says(of, starts):
             return f"only text that others wrote says “{word}”"
         return f"no cited row says “{word}”"
-    acts = sentence.has("acts")
     written = of.rows and all(facts.row is not None and facts.row.kind in ("comment", "hit") for facts in of.rows)
-    if acts and written and not any(each.kind is Kind.STATE for each in of.literals):
+    if (
+        any(sentence.lexicon.has("acts", word) for word in said)
+        and written
+        and not any(each.kind is Kind.STATE for each in of.literals)
+    ):
         return "somebody wrote that; no record of the deed was read"
     return ""
 
