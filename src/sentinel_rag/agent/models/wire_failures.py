@@ -34,35 +34,22 @@ _SEARCHED = 20_000
 """Characters of a provider's sentences that are looked at."""
 
 _OVERFLOW = re.compile(
-    r"context.{0,10}(?:length|window|size)|maximum.{0,20}tokens|too many tokens|prompt is too long|input is too long",
-    re.IGNORECASE,
+    r"(?i)context.{0,10}(?:length|window|size)|maximum.{0,20}tokens|too many tokens|(?:prompt|input) is too long"
 )
-_LIMIT = re.compile(r"(?:maximum|max|limit|context (?:length|window|size))\D{0,40}?(\d{3,9})", re.IGNORECASE)
-_USED = re.compile(
-    r"(?:resulted in|requested(?: about)?|has|contains|prompt\D{0,20}?)\D{0,12}?(\d{3,9})", re.IGNORECASE
-)
-_WAIT = re.compile(
-    r"(?:try again|retry)(?: again)? (?:in|after) (\d{1,6}(?:\.\d+)?)\s?(ms|s\b|sec|second|m\b|min)", re.IGNORECASE
-)
+_LIMIT = re.compile(r"(?i)(?:maximum|max|limit|context (?:length|window|size))\D{0,40}?(\d{3,9})")
+_USED = re.compile(r"(?i)(?:resulted in|requested(?: about)?|has|contains|prompt\D{0,20}?)\D{0,12}?(\d{3,9})")
+_WAIT = re.compile(r"(?i)(?:try again|retry)(?: again)? (?:in|after) (\d{1,6}(?:\.\d+)?)\s?(ms|s\b|sec|second|m\b|min)")
 _PARAMETER = re.compile(
-    r"(?:unrecognized request argument(?: supplied)?|unknown (?:parameter|field|name)|unsupported (?:parameter|value))"
-    r"\W{1,4}(\w{1,40})|[`'\"](\w{1,40})[`'\"] is not (?:supported|allowed|permitted)",
-    re.IGNORECASE,
+    r"(?i)(?:unrecognized request argument(?: supplied)?|unknown (?:parameter|field|name)"
+    r"|unsupported (?:parameter|value))\W{1,4}(\w{1,40})|[`'\"](\w{1,40})[`'\"] is not (?:supported|allowed|permitted)"
 )
-_LOADING = re.compile(
-    r"loading (?:the )?model|model\b.{0,80}\b(?:is|still|currently) loading", re.IGNORECASE | re.DOTALL
-)
-_NO_CREDIT = re.compile(
-    r"insufficient.{0,3}(?:quota|credit|balance|funds)|exceeded your current quota|billing", re.IGNORECASE
-)
+_LOADING = re.compile(r"(?is)loading (?:the )?model|model\b.{0,80}\b(?:is|still|currently) loading")
+_NO_CREDIT = re.compile(r"(?i)insufficient.{0,3}(?:quota|credit|balance|funds)|exceeded your current quota|billing")
 _NO_MODEL = re.compile(
-    r"model.{0,80}(?:not found|does not exist|not a valid|not available|not exist)"
-    r"|(?:not found|no such|invalid|unknown) model|not a valid model",
-    re.IGNORECASE | re.DOTALL,
+    r"(?is)model.{0,80}(?:not found|does not exist|not a valid|not available|not exist)"
+    r"|(?:not found|no such|invalid|unknown) model|not a valid model"
 )
-_FILTER = re.compile(
-    r"content.{0,3}(?:filter|management policy|policy)|responsible.?ai|moderation|flagged", re.IGNORECASE
-)
+_FILTER = re.compile(r"(?i)content.{0,3}(?:filter|management policy|policy)|responsible.?ai|moderation|flagged")
 _NAMES = """
     hate hate_and_discrimination harassment violence sexual self_harm jailbreak indirect_attack profanity illicit
     protected_material_text protected_material_code custom_blocklists dangerous_and_criminal_content health pii
@@ -226,6 +213,7 @@ class Refusal:
         if isinstance(document, Mapping):
             error = next((document[key] for key in ("error", "detail") if document.get(key)), document)
         self._error: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
+        self._inner = as_mapping(self._error.get("innererror") or self._error.get("inner_error"))
         metadata = as_mapping(self._error.get("metadata"))
         self._reasons = metadata.get("reasons")
         words = [self._error.get(key) for key in ("message", "code", "type", "param")]
@@ -243,9 +231,8 @@ class Refusal:
 
     def categories(self) -> dict[str, str]:
         """What a content filter says it found, with its severity; empty if it does not say."""
-        inner = as_mapping(self._error.get("innererror") or self._error.get("inner_error"))
         found: dict[str, str] = {}
-        for holder in (inner, self._error):
+        for holder in (self._inner, self._error):
             for key in ("content_filter_result", "content_filter_results"):
                 found |= filter_categories(holder.get(key))
         reasons = self._reasons if isinstance(self._reasons, list) else ()
@@ -253,8 +240,7 @@ class Refusal:
 
     def is_filtered(self) -> bool:
         """True if a content filter stopped the prompt."""
-        inner = as_mapping(self._error.get("innererror") or self._error.get("inner_error"))
-        named = "content_filter" in self._code or "ResponsibleAI" in str(inner.get("code"))
+        named = "content_filter" in self._code or "ResponsibleAI" in str(self._inner.get("code"))
         return named or bool(self.categories()) or (not self.parameter() and _FILTER.search(self._text) is not None)
 
     def is_overflow(self) -> bool:
