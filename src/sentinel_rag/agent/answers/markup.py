@@ -365,7 +365,8 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
     for match in _END.finditer(text, start):
         if text[match.start()] == "." and _goes_on(text, start, match):
             continue
-        if any(opens < match.start() and match.end("tail") < closes for opens, closes in quoted):
+        around = bisect_left(quoted, (match.start(), 0)) - 1
+        if around >= 0 and match.end("tail") < quoted[around][1]:
             continue
         spans.append((start, match.end("tail")))
         start = match.end()
