@@ -42,7 +42,6 @@ def _call(identifier: int, size: int) -> ModelToolCall:
 _steps = st.one_of(
     st.tuples(st.just("begin"), _texts),
     st.tuples(st.just("end"), st.none()),
-    st.tuples(st.just("abandon"), st.none()),
     st.tuples(st.just("recall"), st.none()),
     st.tuples(st.just("clear"), st.lists(st.text(max_size=60), max_size=3)),
     st.tuples(st.just("add"), st.builds(AssistantMessage, _texts)),
@@ -98,8 +97,6 @@ def _taken(history: History, step: tuple[str, object], stored: Stored) -> Histor
                     continue
         case "end", _:
             history.end()
-        case "abandon", _:
-            history.abandon()
         case "clear", list(lines):
             history.clear(lines)
         case "recall", _:

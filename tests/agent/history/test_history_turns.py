@@ -134,7 +134,7 @@ def test_a_turn_that_was_stopped_stays_valid_and_says_so() -> None:
     history.begin("what happened?")
     history.add(AssistantMessage("", (ModelToolCall("a", "query_alerts", {}, "{}"), ModelToolCall("b", "x", {}, "{}"))))
     history.add(ToolResultMessage("a", "rows"))
-    history.abandon()
+    history.end()
     history.begin("and now?")
     assert history.fitted(RULES, ()).messages[3:] == (
         ToolResultMessage("a", "rows"),

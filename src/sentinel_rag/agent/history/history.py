@@ -1,6 +1,6 @@
 """One conversation as a model is told it: turns that are kept, counted once, and fitted into the model's context.
 
-The loop opens a turn, adds what is said, and ends or abandons it; `fitted` gives the messages for the next request.
+The loop opens a turn, adds what is said, and ends it; `fitted` gives the messages for the next request.
 What comes out is a conversation that a provider accepts, after any order of these calls. Rules and tools are not kept.
 """
 
@@ -54,8 +54,8 @@ class History:
         return frozenset(call_id for turn in self._turns for call_id in turn.call_ids())
 
     def begin(self, question: str) -> None:
-        """Open a turn with a person's question. One that is still open is abandoned."""
-        self.abandon()
+        """Open a turn with a person's question. One that is still open is closed."""
+        self.end()
         self._turns.append(Turn([self._counted(UserMessage(question))]))
         self._open = True
         too_many = len(self._turns) - self.budget.turns
@@ -83,12 +83,8 @@ class History:
             turn.messages.append(self._counted(message))
 
     def end(self) -> None:
-        """Close the turn. One without an answer is closed as `abandon` does."""
-        self.abandon()
-
-    def abandon(self) -> None:
-        """Close a turn that was cancelled or failed: calls without a result get one that says so, and the question
-        stays, marked as not answered."""
+        """Close the turn. In one that was cancelled or failed, calls without a result get one that says so, and the
+        question stays, marked as not answered."""
         if self._open:
             turn = self._turns[-1]
             turn.messages += [self._counted(message) for message in turn.closing()]

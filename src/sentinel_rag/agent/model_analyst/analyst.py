@@ -122,7 +122,7 @@ class ModelAnalyst:
             ended, checked = await self._within_time(turn, resolution)
             composed = uncheckable() if checked is None else compose(turn, ended, checked)
         except BaseException:
-            memory.history.abandon()
+            memory.history.end()
             raise
         turn.rewrite(composed.text, composed.sentences)
         self._keep(turn, ended, composed)
@@ -178,11 +178,9 @@ class ModelAnalyst:
         memory = turn.memory
         if isinstance(ended.failure, PromptFilteredError):
             memory.history.discard()
-        elif ended.ending is Ending.FAILED:
-            memory.history.abandon()
-        else:
+        elif ended.ending is not Ending.FAILED:
             memory.history.add(AssistantMessage(composed.spoken))
-            memory.history.end()
+        memory.history.end()
         if turn.tier is not None:
             memory.last_tier = turn.tier.tier
         memory.last_failed = composed.doubtful

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
 
 from sentinel_rag.agent.telling.tool_calls import SHIPPED
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
@@ -42,12 +41,9 @@ class AgentCounts:
 class ToldChat:
     """Wraps the analyst that surfaces talk to. `counts` is None where nobody reads them."""
 
-    def __init__(
-        self, chat: Chat, counts: AgentCounts | None = None, *, seconds: Callable[[], float] = time.perf_counter
-    ) -> None:
+    def __init__(self, chat: Chat, counts: AgentCounts | None = None) -> None:
         self._chat = chat
         self._counts = counts
-        self._seconds = seconds
 
     async def answer(
         self,
@@ -60,7 +56,7 @@ class ToldChat:
         verbosity: Verbosity | None = None,
     ) -> Answer:
         """See `Chat.answer`."""
-        started = self._seconds()
+        started = time.perf_counter()
         with start_span("agent.invoke", Kind.INTERNAL) as span:
             span.set("session.id", session_id)
             span.set("gen_ai.conversation.id", session_id)
@@ -77,12 +73,12 @@ class ToldChat:
                 )
             except BaseException:
                 if self._counts is not None:
-                    self._counts.unanswered(self._seconds() - started)
+                    self._counts.unanswered(time.perf_counter() - started)
                 raise
             span.set("sentinel.outcome", answer.outcome.value)
             span.set("sentinel.tool.calls", len(answer.tools))
         if self._counts is not None:
-            self._counts.answered(answer, self._seconds() - started)
+            self._counts.answered(answer, time.perf_counter() - started)
         return answer
 
     async def clear(self, session_id: str, *, carry: bool) -> tuple[CarriedFact, ...]:
