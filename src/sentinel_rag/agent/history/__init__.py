@@ -5,9 +5,8 @@ The loop above keeps one `History` for each conversation and sends what `fitted`
 """
 
 from sentinel_rag.agent.history.budget import WARNING, Budget
-from sentinel_rag.agent.history.fitting import Fitted
+from sentinel_rag.agent.history.fitting import Fitted, cut_lines, cut_text
 from sentinel_rag.agent.history.history import History
-from sentinel_rag.agent.history.result_cut import cut_lines, cut_text
 
 __all__ = [
     "WARNING",

@@ -1,7 +1,8 @@
 """Making the turns of a conversation fit: first older rows go, then older turns, then the newest turn is shortened.
 
 Pure. Rows that older turns read are stale by now, and a question about a state queries again (CHAT-16), so they are the
-first to be left out; the words of a turn stay longer. The newest turn keeps every message, whatever happens.
+first to be left out; the words of a turn stay longer. The newest turn keeps every message, whatever happens. What a
+tool returned is cut between its rows, and never silently.
 """
 
 from __future__ import annotations
@@ -10,12 +11,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.history.budget import Budget
-from sentinel_rag.agent.history.result_cut import cut_lines, cut_text
 from sentinel_rag.agent.history.turns import Counted, Turn, with_text
 from sentinel_rag.agent.models import AssistantMessage, ModelMessage
 from sentinel_rag.agent.tokens import TokenCounter
 
 LEFT_OUT = "(These rows were left out to keep the conversation short. Call the tool again for what is true now.)"
+
+MARK = " ... (cut)"
+_ROOM_FOR_NOTE = 24
+MOST_CHARACTERS = 32
+"""Of one token, as far as it matters: longer ones are runs of spaces or signs."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,3 +128,40 @@ def _cut_message(each: Counted, height: int, counter: TokenCounter) -> Counted:
     frame = Counted.of(with_text(message, ""), counter).tokens
     cut = cut_lines if each.is_result else cut_text
     return Counted.of(with_text(message, cut(message.text, height - frame, counter)), counter)
+
+
+def cut_lines(text: str, limit: int, counter: TokenCounter) -> str:
+    """`text` in `limit` tokens, cut between its lines; the first and the last stay, since they are what marks it as
+    data. The line "... showing first N of M lines" says so. A first line between them that is too long alone is cut
+    inside, with a mark; a text of a few lines is cut like `cut_text`."""
+    head, *lines = text.splitlines() or [""]
+    if len(lines) < 3:
+        return cut_text(text, limit, counter)
+    room = limit - _ROOM_FOR_NOTE
+    head, tail = cut_text(head, room // 2, counter), cut_text(lines.pop(), room // 4, counter)
+    room -= sum(counter.count(part) + 1 for part in (head, tail) if part)
+    shown: list[str] = []
+    for line in lines:
+        size = counter.count(line[: room * MOST_CHARACTERS + 1]) + 1
+        if size > room:
+            if not shown and room > _ROOM_FOR_NOTE:
+                shown.append(cut_text(line, room, counter))
+            break
+        shown.append(line)
+        room -= size
+    note = f"... showing first {len(shown)} of {len(lines)} lines" if len(shown) < len(lines) else ""
+    return "\n".join(part for part in (head, *shown, note, tail) if part)
+
+
+def cut_text(text: str, limit: int, counter: TokenCounter) -> str:
+    """`text` if it takes at most `limit` tokens, else its beginning and " ... (cut)". Never more than `limit`, unless
+    that is too small for the mark."""
+    start = text[: max(0, limit) * MOST_CHARACTERS]
+    size = counter.count(start)
+    if not text or (len(start) == len(text) and size <= limit):
+        return text
+    room = max(0, limit - counter.count(MARK))
+    while start and size > room:
+        start = start[: min(len(start) - 1, len(start) * room // size)]
+        size = counter.count(start)
+    return start.rstrip() + MARK

@@ -11,8 +11,7 @@ from functools import partial
 from typing import Any
 
 from sentinel_rag.agent.history.budget import WARNING, Budget
-from sentinel_rag.agent.history.fitting import Fitted, fit_turns
-from sentinel_rag.agent.history.result_cut import MOST_CHARACTERS, cut_lines
+from sentinel_rag.agent.history.fitting import MOST_CHARACTERS, Fitted, cut_lines, fit_turns
 from sentinel_rag.agent.history.turns import Counted, Turn, message_from_dict, message_to_dict, with_text
 from sentinel_rag.agent.models import (
     AssistantMessage,
