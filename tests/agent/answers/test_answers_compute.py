@@ -186,6 +186,23 @@ def test_numbers_of_a_column_are_summed_and_averaged() -> None:
     }  # fmt: skip
 
 
+def test_the_time_between_two_columns_of_each_row_is_measured() -> None:
+    closed = {127: "2026-11-28T15:02:00Z", 126: "2026-11-26T12:02:00Z"}
+    results = kept(result("c1", [{**row, "closed_time": closed.get(row["number"])} for row in INCIDENTS]))
+    span = "closed_time - created_time"
+    made = run(results, op="average", of="c1", column=span, by="owner", where="closed_time is not empty")
+    assert [dict(row.cells) for row in made.rows] == [
+        {"owner": "Åsa Öberg", "column": span, "average": 7200, "seconds": 7200, "minutes": 120, "hours": 2,
+         "days": 0.1, "rows": 2, "where": "closed_time is not empty"}
+    ]  # fmt: skip
+    longest = run(results, op="max", of="c1", column="closedTime - createdTime")
+    assert (longest.rows[0].cells["number"], longest.rows[0].cells[span]) == (126, 10800)
+    assert longest.notes == ("2 rows have no closed_time - created_time and were left out",)
+    assert [row["hours"] for row in cells(results, op="order", of="c1", column=span)] == [1, 3]
+    with pytest.raises(ComputeError, match=r"title of c1\.2 is no time"):
+        run(results, op="sum", of="c1", column="closed_time - title")
+
+
 def test_the_extreme_comes_with_its_whole_row() -> None:
     (made,) = cells(op="max", of="c1", column="alert_count")
     assert (made["number"], made["row"], made["extreme"]) == (124, "c1.4", "max alert_count")

@@ -7,15 +7,19 @@ words that name what there is.
 from __future__ import annotations
 
 import re
-import unicodedata
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import datetime
 from difflib import get_close_matches
-from typing import Any
+from typing import Any, TypeVar
 
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, parse_time
+from sentinel_rag.language.lexicon import fold
+from sentinel_rag.language.literals import tokens
+
+_Read = TypeVar("_Read")
 
 EMPTY = "(none)"
 """How an empty cell is written in what is computed."""
@@ -23,7 +27,6 @@ RANKS = {"informational": 0, "low": 1, "medium": 2, "high": 3, "critical": 4}
 """Words that have an order of their own."""
 _PAGING = frozenset({"offset", "limit", "cursor", "page"})
 _IDENTITIES = {"incident": "number", "alert": "alert_id"}
-_INVISIBLE = dict.fromkeys(map(ord, "\u200b\u200c\u200d\u2060\ufeff\u00ad"))
 _ENTITY = re.compile(r"[a-z][a-z-]+:(?!/|\\)(?=\S)")
 _REFERENCE = re.compile(r"(?P<result>[^.\s]+)(?:\.(?P<first>\d+)(?:-(?:[^.\s]+\.)?(?P<last>\d+))?)?")
 
@@ -43,16 +46,9 @@ class ComputeError(ValueError):
         )
 
 
-def fold(text: str) -> str:
-    """A text without case and invisible characters, in one Unicode form."""
-    if not text.isascii():
-        text = unicodedata.normalize("NFKC", text.translate(_INVISIBLE))
-    return text.strip().casefold()
-
-
 def thing(value: str) -> str:
     """What a text is the same as: folded, and an entity (`account:anna@x.example Anna Smith`) by its name."""
-    folded = fold(value)
+    folded = fold(value).strip()
     if (kind := _ENTITY.match(folded)) is None:
         return folded
     name = folded[kind.end() :]
@@ -97,14 +93,10 @@ def number(value: object) -> float | int | None:
 
 def moment(value: object) -> datetime | None:
     """The time that a text is; one without a zone is in UTC, a date its beginning."""
-    if not isinstance(value, str) or len(value) < 8 or not value[:4].isdigit():
-        return None
-    value = value.removesuffix(" UTC")
-    for form in (value, f"{value}Z", f"{value}T00:00:00Z"):
-        try:
+    told = value.removesuffix(" UTC") if isinstance(value, str) and len(value) >= 8 and value[:4].isdigit() else ""
+    for form in (told, f"{told}Z", f"{told}T00:00Z"):
+        with suppress(ValueError):
             return parse_time(form)
-        except ValueError:
-            continue
     return None
 
 
@@ -116,17 +108,38 @@ def order_key(value: Cell) -> tuple[int, Any] | None:
         return 0, counted
     if (at := moment(value)) is not None:
         return 1, at
-    folded = fold(text(value))
+    folded = fold(text(value)).strip()
     return (2, RANKS[folded]) if folded in RANKS else (3, folded)
+
+
+def required(
+    value: Cell, reader: Callable[[Cell], _Read | None], what: str, place: str, *, argument: str, advice: str = ""
+) -> _Read:
+    """The value as `reader` reads it. Raises ComputeError that says of its `place` why it is none of `what`."""
+    if (found := reader(value)) is not None:
+        return found
+    why = "hidden from you" if hidden(value) else "a list" if isinstance(value, tuple) else ""
+    raise ComputeError(f"{place} is {why or f'no {what}: {text(value)[:40]!r}'}{advice}", argument)
+
+
+def time_of(row: Row, column: str) -> datetime:
+    """The time in a cell that a row has. Raises ComputeError."""
+    return required(row.cells[column], moment, "time", f"{column} of {row.ref}", argument="column")
+
+
+def rounded(value: float, digits: int = 3) -> float | int:
+    """A number as it is told: a whole one without its fraction."""
+    short = round(value, digits)
+    return int(short) if short == int(short) else short
 
 
 @dataclass(frozen=True, slots=True)
 class SelectedRows:
     """Rows in their order. `matched` is how many there are to have, None if nobody knows; `picked`: row by row."""
 
-    rows: tuple[Row, ...]
-    operands: tuple[str, ...]
-    complete: bool
+    rows: tuple[Row, ...] = ()
+    operands: tuple[str, ...] = ()
+    complete: bool = True
     matched: int | None = None
     picked: bool = False
     notes: tuple[str, ...] = ()
@@ -135,6 +148,23 @@ class SelectedRows:
     def columns(self) -> tuple[str, ...]:
         """The columns of the rows, in the order of their first cell."""
         return tuple(dict.fromkeys(name for row in self.rows for name in row.cells))
+
+    def column(self, name: object, argument: str, more: Iterable[str] = ()) -> str:
+        """The column that a model means. Raises ComputeError with those that are there and the nearest one."""
+        columns = tuple(dict.fromkeys((*self.columns(), *more)))
+        asked = squashed(str(name)[:100])
+        by_name = {squashed(each): each for each in reversed(columns)}
+        if asked and asked in by_name:
+            return by_name[asked]
+        words = f"no column {str(name)[:60]!r}" if asked else f"{argument} is missing"
+        for near in get_close_matches(asked, list(by_name), n=1, cutoff=0.6):
+            words += f"; the nearest is {by_name[near]}"
+        here = {row.kind for row in self.rows}
+        others = (row for each in self.sources for row in each.rows if row.kind not in here)
+        elsewhere = {row.kind: None for row in others if asked in map(squashed, row.cells)}
+        if elsewhere:
+            words += f"; rows of kind {_listed(list(elsewhere))} have it: give kind"
+        raise ComputeError(f"{words}; there are {_listed(columns)}", argument, columns)
 
 
 def references(of: object) -> tuple[str, ...]:
@@ -178,14 +208,13 @@ def select(results: Results, of: object, kind: str = "", *, name: str = "of") ->
     if picked:
         known = {row.ref for row in rows}
         rows.extend(row for row in {row.ref: row for row in picked}.values() if row.ref not in known)
-    notes = (f"{twice} rows that stand in more than one of the results were counted once",) if twice else ()
     return SelectedRows(
         tuple(rows),
         refs,
         complete and not picked,
         None if picked or twice else matched,
         bool(picked),
-        notes,
+        (f"{twice} rows that stand in more than one of the results were counted once",) if twice else (),
         tuple(wholes),
     )
 
@@ -197,22 +226,21 @@ def _rows(result: Result, kind: str) -> tuple[Row, ...]:
 def _only(results: Results, name: str) -> tuple[str, ...]:
     found = tuple(result.ref for result in results if result.rows and not result.computed)
     if len(found) != 1:
-        raise ComputeError(f"say which results: {name} is missing; there are {_listed(_refs(results))}", name, found)
+        raise ComputeError(f"say which results: {name} is missing; {_there_are(results)}", name, found)
     return found
 
 
 def _result(results: Results, ref: str, name: str) -> Result:
     result = results.get(ref)
     if result is None:
-        known = _refs(results)
-        raise ComputeError(f"there is no result {ref}; there are {_listed(known)}", name, known)
+        raise ComputeError(f"there is no result {ref}; {_there_are(results)}", name)
     if result.problem:
         raise ComputeError(f"{ref} holds nothing: {result.problem}", name)
     return result
 
 
-def _refs(results: Results) -> tuple[str, ...]:
-    return tuple(result.ref for result in results if not result.problem)
+def _there_are(results: Results) -> str:
+    return f"there are {_listed([result.ref for result in results if not result.problem])}"
 
 
 def _listed(names: Sequence[str], most: int = 40) -> str:
@@ -220,25 +248,21 @@ def _listed(names: Sequence[str], most: int = 40) -> str:
 
 
 def _kind(kind: str, kinds: Sequence[str]) -> str:
-    wanted = fold(kind)
-    known = tuple(dict.fromkeys(kinds))
-    if not wanted or not known:
-        return ""
-    for each in known:
-        if fold(each) in (wanted, wanted.removesuffix("s"), wanted.removesuffix("es"), f"{wanted[:-3]}y"):
-            return each
-    raise ComputeError(f"no rows of kind {kind!r}; there are {_listed(known)}", "kind", known)
+    wanted, known = fold(kind), tuple(dict.fromkeys(kinds))
+    singular = (wanted, wanted.removesuffix("s"), wanted.removesuffix("es"), f"{wanted[:-3]}y")
+    found = next((each for each in known if fold(each) in singular), "")
+    if wanted and known and not found:
+        raise ComputeError(f"no rows of kind {kind!r}; there are {_listed(known)}", "kind", known)
+    return found if wanted else ""
 
 
-def _lists(wholes: Iterable[Result]) -> Iterator[list[Result]]:
+def _lists(wholes: Iterable[Result]) -> Iterable[list[Result]]:
     """Results that are pages of one list, together."""
     lists: dict[str, list[Result]] = {}
-    for result in wholes:
-        asked = {name: value for name, value in result.arguments.items() if name not in _PAGING}
-        lists.setdefault(result.ref if result.computed else repr((result.tool, sorted(asked.items()))), []).append(
-            result
-        )
-    yield from lists.values()
+    for each in wholes:
+        asked = sorted((name, value) for name, value in each.arguments.items() if name not in _PAGING)
+        lists.setdefault(each.ref if each.computed else repr((each.tool, asked)), []).append(each)
+    return lists.values()
 
 
 def _offset(result: Result) -> int:
@@ -269,27 +293,6 @@ def _identity(row: Row) -> object:
     return row.kind, row.cells[column], row.cells.get("workspace")
 
 
-def column_named(name: object, columns: Sequence[str], selection: SelectedRows | None = None, *, argument: str) -> str:
-    """The column that a model means. Raises ComputeError with those that are there and the nearest one."""
-    asked = squashed(str(name)[:100])
-    by_name = {squashed(each): each for each in reversed(columns)}
-    if asked in by_name:
-        return by_name[asked]
-    near = get_close_matches(asked, list(by_name), n=1, cutoff=0.6)
-    words = f"no column {str(name)[:60]!r}" if asked else f"{argument} is missing"
-    if near:
-        words += f"; the nearest is {by_name[near[0]]}"
-    here = {row.kind for row in selection.rows} if selection else set()
-    elsewhere = {
-        row.kind: None
-        for result in (selection.sources if selection else ())
-        for row in result.rows
-        if row.kind not in here and any(squashed(each) == asked for each in row.cells)
-    }
-    if elsewhere:
-        words += f"; rows of kind {_listed(list(elsewhere))} have it: give kind"
-    raise ComputeError(f"{words}; there are {_listed(columns)}", argument, columns)
-
-
 def squashed(name: str) -> str:
-    return re.sub(r"[\s_.-]+", "", fold(name))
+    """A column's name without what spellings differ in."""
+    return "".join(tokens(name))
