@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import re
 import tomllib
-import unicodedata
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -24,8 +23,10 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolCall
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
+from sentinel_rag.language.lexicon import fold
 
 _JUDGED = {tool.name: tool.required() for tool in (*SENTINEL_TOOLS, *KNOWLEDGE_TOOLS) if tool.name in READING_TOOLS}
+_UNITS = ("hour", "day", "week", "month", "year")
 _HOURS = {"h": 1, "d": 24, "hour": 1, "day": 24, "week": 168, "month": 720, "year": 8760}
 _TOKEN = re.compile(r"\d+|[^\W\d_]+")
 _WINDOW = re.compile(r"last_(\d+)([hd])")
@@ -173,15 +174,15 @@ def _joined(parts: Sequence[str], word: str) -> str:
 
 
 class _Said:
-    """The words of questions, looked up in the table of their languages."""
+    """The words of questions, looked up in the tables of their languages."""
 
     def __init__(self, questions: Sequence[str], known: Collection[str]) -> None:
         self._words = [word for question in questions for word in (*_tokens(question), "")]
         self._dated = any(_DATE.search(question) for question in questions)
         self._known = known
         every = _languages()
-        written = {name for name, language in every.items() if self._any(language.marks)} or set(every)
-        self._languages = [language for name, language in every.items() if name in written or name == "en"]
+        written = [name for name, each in every.items() if any(word in each["marks"] for word in self._words)]
+        self._languages = [every[name] for name in dict.fromkeys((*written, "en"))] if written else [*every.values()]
 
     def lacks(
         self, code: NarrowingCode, name: str, value: str | int, arguments: Mapping[str, JsonValue]
@@ -194,97 +195,72 @@ class _Said:
             case NarrowingCode.SEVERITY:
                 supported = self._names_severity(text, threshold=name == "min_severity")
             case NarrowingCode.STATUS:
-                supported = self._names_status(text)
+                unclosed = text == "Open" and self._says("status.Closed") and self._says("beyond")  # "not closed"
+                supported = unclosed or self._says(f"status.{text}")
             case NarrowingCode.OWNER:
-                owners = (words for language in self._languages for words in language.owner.values())
-                supported = any(self._any(words) for words in owners) or self.holds(text)
+                supported = self._says("owner.person", "owner.nobody") or self.holds(text)
             case NarrowingCode.LIMIT:
-                counted = (self._any(language.first) or self._any(language.numbers) for language in self._languages)
-                supported = text in self._words or any(counted)
+                supported = text in self._words or self._says("first", "numbers")
             case _:
                 supported = self.holds(text)
         return None if supported else code
 
-    def _any(self, words: _Words) -> bool:
-        return any(word in words for word in self._words if word)
+    def _says(self, *tables: str) -> bool:
+        """Whether a word of the questions stands in one of the tables."""
+        return any(self._is(word, *tables) for word in self._words)
+
+    def _is(self, word: str, *tables: str) -> bool:
+        return any(word in language.get(table, _NONE) for language in self._languages for table in tables)
 
     def _lacks_time(self, value: str, arguments: Mapping[str, JsonValue]) -> NarrowingCode | None:
         lengths = list(self._lengths())
-        named = lengths or self._dated or any(self._any(language.time) for language in self._languages)
-        if not named and not self._knows_date(value):
+        known = len(value) >= 10 and _DATE.match(value) and any(value[:10] in text for text in self._known)
+        if not (lengths or self._dated or self._says("time") or known):
             return NarrowingCode.TIME
         hours = _window_hours(arguments)
-        if hours is not None and lengths and hours < min(lengths):
-            return NarrowingCode.SHORTER_TIME
-        return None
+        return NarrowingCode.SHORTER_TIME if hours is not None and lengths and hours < min(lengths) else None
 
     def _lengths(self) -> Iterator[int]:
         """Hours of each length of time that is named; 0 for how long ago something was, which any window may hold."""
         for place, word in enumerate(self._words):
-            for language in self._languages:
-                unit = next((unit for unit, words in language.units.items() if word and word in words), None)
-                if unit is None:
-                    continue
-                before = [each for each in self._words[max(0, place - 2) : place] if each]
-                behind = [each for each in self._words[place + 1 : place + 2] if each]
-                number = next((count for each in before if (count := _number(each, language)) is not None), None)
-                led = any(each in language.before for each in before) or any(each in language.after for each in behind)
-                if number is None and not led:
-                    continue
-                nearby = [each for each in self._words[max(0, place - 4) : place + 2] if each]
-                ago = any(each in language.ago for each in nearby)
-                yield 0 if ago else (1 if number is None else number) * _HOURS[unit]
+            for unit in (unit for unit in _UNITS if self._is(word, f"units.{unit}")):
+                before, behind = self._words[max(0, place - 2) : place], self._words[place + 1 : place + 2]
+                number = next((count for each in before if (count := self._number(each)) is not None), None)
+                led = any(self._is(each, "before") for each in before) or any(
+                    self._is(each, "after") for each in behind
+                )
+                if number is not None or led:
+                    ago = any(self._is(each, "ago") for each in self._words[max(0, place - 4) : place + 2])
+                    yield 0 if ago else (1 if number is None else number) * _HOURS[unit]
 
-    def _knows_date(self, value: str) -> bool:
-        return len(value) >= 10 and _DATE.match(value) is not None and any(value[:10] in text for text in self._known)
+    def _number(self, word: str) -> int | None:
+        if word.isascii() and word.isdigit():
+            return min(int(word[:6]), 10_000)
+        orders = (language["numbers"].order for language in self._languages)
+        return next((order.index(word) + 1 for order in orders if word in order), None)
 
     def _names_severity(self, value: str, *, threshold: bool) -> bool:
         if value == SEVERITIES[0] and threshold:
             return True  # everything is at least that
-        named = {
-            level
-            for level, severity in enumerate(SEVERITIES)
-            if any(self._any(language.severity[severity]) for language in self._languages)
-        }
+        named = [level for level, severity in enumerate(SEVERITIES) if self._says(f"severity.{severity}")]
         wanted = SEVERITIES.index(value) if value in SEVERITIES else len(SEVERITIES) + 1
         if not threshold:
             return wanted in named
-        step = 1 if any(self._any(language.beyond) for language in self._languages) else 0
-        return any(level >= wanted - step for level in named)
-
-    def _names_status(self, value: str) -> bool:
-        for language in self._languages:
-            if value in language.status and self._any(language.status[value]):
-                return True
-            if value == "Open" and self._any(language.status["Closed"]) and self._any(language.beyond):
-                return True  # "not closed"
-        return False
+        return any(level >= wanted - self._says("beyond") for level in named)
 
     def holds(self, value: str) -> bool:
         """True if a word of the value that tells something stands in a question, or the value in a result."""
-        folded = _fold(value)
-        if any(folded in _fold(text) for text in self._known):
+        folded = fold(value).strip()
+        if any(folded in fold(text) for text in self._known):
             return True
-        telling = [
-            word
-            for word in _tokens(_spaced(value))
-            if (word.isdigit() or len(word) > 1) and not any(word in language.generic for language in self._languages)
-        ]
-        return any(_alike(word, said) for word in telling for said in self._words)
+        words = (word for word in _tokens(_spaced(value)) if word.isdigit() or len(word) > 1)
+        return any(_alike(word, said) for word in words if not self._is(word, "generic") for said in self._words)
 
 
 def _alike(word: str, said: str) -> bool:
     """The same word, or one the beginning of the other ("phish", "phishing")."""
-    if word == said:
-        return True
     short, long = sorted((word, said), key=len)
-    return len(short) >= 4 and not short.isdigit() and long.startswith(short)
-
-
-def _number(word: str, language: _Language) -> int | None:
-    if word.isascii() and word.isdigit():
-        return min(int(word[:6]), 10_000)
-    return language.numbers.order.index(word) + 1 if word in language.numbers else None
+    return word == said or (len(short) >= 4 and not short.isdigit() and long.startswith(short))
 
 
 def _window_hours(arguments: Mapping[str, JsonValue]) -> float | None:
@@ -310,33 +286,11 @@ class _Words:
         return word in self._whole or word.startswith(self._beginnings)
 
 
-@dataclass(frozen=True, slots=True)
-class _Language:
-    """The words of one language, as `scope_words.toml` explains them."""
-
-    marks: _Words
-    time: _Words
-    before: _Words
-    after: _Words
-    ago: _Words
-    beyond: _Words
-    numbers: _Words
-    first: _Words
-    generic: _Words
-    units: Mapping[str, _Words]
-    severity: Mapping[str, _Words]
-    status: Mapping[str, _Words]
-    owner: Mapping[str, _Words]
+_NONE = _Words("")
 
 
 def _tokens(text: str) -> list[str]:
-    return _TOKEN.findall(_fold(text))
-
-
-def _fold(text: str) -> str:
-    """Lower case without accents."""
-    decomposed = unicodedata.normalize("NFKD", text.casefold())
-    return "".join(sign for sign in decomposed if not unicodedata.combining(sign))
+    return _TOKEN.findall(fold(text))
 
 
 def _spaced(value: str) -> str:
@@ -345,10 +299,15 @@ def _spaced(value: str) -> str:
 
 
 @cache
-def _languages() -> Mapping[str, _Language]:
-    text = files("sentinel_rag.agent.answers").joinpath("scope_words.toml").read_text(encoding="utf-8")
-    return {name: _Language(**_read(table)) for name, table in tomllib.loads(text).items()}
+def _languages() -> Mapping[str, Mapping[str, _Words]]:
+    """The tables of each language (`units.day`), as `scope_words.toml` explains them."""
+    text = files(__package__).joinpath("scope_words.toml").read_text(encoding="utf-8")
+    return {name: dict(_tables(table)) for name, table in tomllib.loads(text).items()}
 
 
-def _read(table: Mapping[str, Any]) -> dict[str, Any]:
-    return {key: _read(value) if isinstance(value, Mapping) else _Words(value) for key, value in table.items()}
+def _tables(table: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, _Words]]:
+    for key, value in table.items():
+        if isinstance(value, Mapping):
+            yield from _tables(value, f"{name}{key}.")
+        else:
+            yield f"{name}{key}", _Words(value)
