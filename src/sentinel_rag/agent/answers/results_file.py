@@ -12,7 +12,7 @@ that results of other agents can be written by hand.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -67,13 +67,8 @@ def kept_form(run: ToolRun, *, writes: bool, read_at: datetime) -> JsonObject:
 
 def results_document(entries: Iterable[Mapping[str, Any]], *, timezone: str, said: Sequence[str]) -> JsonObject:
     """The whole file."""
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "timezone": timezone,
-        "said": list(said),
-        "results": [dict(entry) for entry in entries],
-    }
+    head: JsonObject = {"format": FORMAT, "version": VERSION, "timezone": timezone, "said": list(said)}
+    return {**head, "results": [dict(entry) for entry in entries]}
 
 
 def read_results(document: Any) -> ResultsFile:
@@ -94,10 +89,8 @@ def read_results(document: Any) -> ResultsFile:
             results.add(read_entry(entry, results, default_ref=f"c{place}"))
         except (KeyError, TypeError, ValueError, AttributeError) as error:
             raise _wrong(f"Entry {place} of `results`: {type(error).__name__}: {error}") from None
-    said = told.get("said") or ()
-    return ResultsFile(
-        results, zone_named(str(told.get("timezone") or "UTC")), tuple(str(each) for each in said if each is not None)
-    )
+    said = tuple(str(each) for each in told.get("said") or () if each is not None)
+    return ResultsFile(results, zone_named(str(told.get("timezone") or "UTC")), said)
 
 
 def read_entry(entry: Mapping[str, Any], results: Results, *, default_ref: str) -> Result:
@@ -107,15 +100,14 @@ def read_entry(entry: Mapping[str, Any], results: Results, *, default_ref: str) 
         raise ValueError(f"call_id {ref!r} cannot be cited: it needs the form c1")
     arguments = dict(entry.get("arguments") or {})
     read_at = parse_time(entry["read_at"]) if entry.get("read_at") else None
-    status, detail = entry.get("status", "ok"), str(entry.get("detail") or "")
-    made = Result(ref=ref, tool=tool, arguments=arguments, read_at=read_at)
-    if status != "ok":
-        return replace(made, problem=detail or str(status), complete=False)
-    if tool == NAME:
+    problem = "" if (status := entry.get("status", "ok")) == "ok" else str(entry.get("detail") or status)
+    if tool == NAME and not problem:
         try:
             return compute(ref, arguments, results, now=read_at or utc_now())
         except ComputeError as error:
-            return replace(made, problem=str(error), complete=False)
+            problem = str(error)
+    if problem:
+        return Result(ref=ref, tool=tool, arguments=arguments, read_at=read_at, problem=problem, complete=False)
     call = ToolCall(ref, "", tool, arguments)
     quoted = tuple(str(each) for each in entry.get("quoted") or ())
     outcome = Succeeded(call, _typed(entry["result"]), quoted=quoted)
@@ -129,15 +121,10 @@ def _typed(result: Any) -> QueryResult | DocumentResult:
     rows = result["rows"]
     coverage = {**_NO_COVERAGE, "rows_returned": len(rows), **(result.get("coverage") or {})}
     coverage["window"] = {"start": None, "end": None, **(coverage["window"] or {})}
-    return QueryResult.from_dict(
-        {
-            "columns": result.get("columns") or [],
-            "rows": rows,
-            "coverage": coverage,
-            "summary": result.get("summary") or {},
-            "notes": result.get("notes") or [],
-        }
-    )
+    others: JsonObject = {
+        name: result.get(name) or empty for name, empty in (("columns", []), ("summary", {}), ("notes", []))
+    }
+    return QueryResult.from_dict({**others, "rows": rows, "coverage": coverage})
 
 
 def _wrong(message: str) -> UsageError:
