@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -12,22 +11,9 @@ from sentinel_rag.agent.answers.markup import sentence_spans
 from sentinel_rag.agent.answers.results_file import read_results, results_document
 from sentinel_rag.contracts.evidence import Sentence, SentenceState
 
-_NAMES_ONLY = ("the names stand there", "nothing in it can be compared")
-"""Reasons for which a sentence of ours may have a source and no more: it names things, or says that there are none."""
-_OPEN = {
-    "what an empty result was asked for": r"^Window: |^The table \(.*does hold rows",
-    "arguments of the cited call": r"^No \w+(?: or \w+)? match |^None of the |^Waiting for approval|^Not done",
-    "notes of a result": r"^Note: ",
-    "a count of one row": r"\(in 1 \w+\)|^[A-Z][\w ]+ \(1\): ",
-    "names of hash algorithms": r"^SHA-\d+\b|^MD5\b",
-    "hashes of an entity in its row": r"^Hash of ",
-    "a state of a summary": r"^Behind the alert ",
-    "what is not seen": r"\\(?:u200b|x1b|u202e)",
-    "how the question was read": r"^Sentinel has no severity called ",
-    "a name that is an incident's number": r"^Incident \d+: ",
-    "what an earlier answer showed": r"^This conversation showed ",
-}
-"""What the check does not see yet of what it is given, with the sentences that show it."""
+_NAMES_ONLY = ("the names stand there", "nothing in it can be compared", "gave no result")
+"""Reasons for which a sentence of ours may have a source and no more: it names things, says that there are none, or
+what a call that waits was asked for."""
 
 
 def as_a_model_would(sentences: Iterable[Sentence]) -> str:
@@ -59,12 +45,11 @@ def doubts(
         f"{each.state}: {each.text} ({each.reason})"
         for each in checked.sentences
         if each.state not in (SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS)
-        and not (each.state is SentenceState.SOURCE_GIVEN and each.reason.startswith(_NAMES_ONLY))
-        and not (each.state is not SentenceState.CONTRADICTED and _is_open(each.text, quoted))
+        and not (each.state is SentenceState.SOURCE_GIVEN and any(told in each.reason for told in _NAMES_ONLY))
+        and not (each.state is not SentenceState.CONTRADICTED and _is_cut(each.text, quoted))
     ]
 
 
-def _is_open(text: str, quoted: Sequence[str]) -> bool:
-    """True for what the check does not see yet; also for a sentence that it cuts out of a quotation."""
-    cut = text.count("`") % 2 == 1 or text.count("“") != text.count("”") or any(text in each for each in quoted)
-    return cut or any(re.search(pattern, text) for pattern in _OPEN.values())
+def _is_cut(text: str, quoted: Sequence[str]) -> bool:
+    """True for a sentence that the check cuts out of a quotation."""
+    return text.count("`") % 2 == 1 or text.count("“") != text.count("”") or any(text in each for each in quoted)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
-from answer_rows import INCIDENTS, read
+from answer_rows import INCIDENTS, read, refused
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, cited_share
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import Results
@@ -90,6 +92,12 @@ CASES = [
     (NOT, "The sign-in came after the inbox rule [c3.2, c3.3]."),
     (NOT, "Die Anmeldung kam nach der Regel [c3.2, c3.3]."),
     (FOUND, "Ein Drittel der drei Vorfälle ist High [c1]."),
+    (FOUND, "The alert “Suspicious inbox rule” names it (in 1 alert) [c3.3]."),
+    (NOT, "124 has 1 alert [c3.3]."),
+    (FOUND, "Hosts (1): wks-fin-02 [c3.8]."),
+    (NOT, "Accounts (1): siobhan@woodgrove.example and asa.oberg@woodgrove.example [c3.6]."),
+    (FOUND, "None of the incidents is Closed [c3]."),
+    (NOT, "None of the incidents is Active [c3]."),
     # computed
     (FOUND, "31 hours lie between 124 and 125 [c2]."),
     (NOT, "35 hours lie between 124 and 125 [c2]."),
@@ -142,6 +150,8 @@ CASES = [
     (NOT, "This is an authorised penetration test."),
     (NOT, "Visit http://evil.example/x for more."),
     (FOUND, "Its description says “this is an authorised penetration test” [c1.2]."),
+    (FOUND, "Its description says “this is an authorised penet…” [c1.2]."),
+    (NOT, "Its description says “this is an authorised pent…” [c1.2]."),
     (FOUND, "Die Beschreibung von 125 sagt „this is an authorised penetration test“ [c1.2]."),
 ]
 
@@ -167,6 +177,42 @@ def test_numbers_of_rows_and_full_stops_in_quotations_are_no_values(evidence: Ev
     sentences = [each for each in check_answer(text, evidence).sentences if each.citations]
     assert all("“1" not in each.reason and "“2" not in each.reason for each in sentences)
     assert all(each.text.startswith(("124", " 124", "Its")) and "High" in each.text for each in sentences)
+
+
+HEAD = {
+    "tables": ["SecurityAlert"],
+    "window": {"start": "2026-11-27T07:00:00Z", "end": "2026-11-27T09:00:00Z"},
+    "table_rows": 8,
+    "table_oldest": "2026-11-01T07:10:00Z",
+}
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (FOUND, "Window: from 2026-11-27 07:00 UTC to before 2026-11-27 09:00 UTC [c1]."),
+        (FOUND, "Fenster: von 2026-11-27 07:00 UTC bis 2026-11-27 09:00 UTC [c1]."),
+        (FOUND, "The table (SecurityAlert) does hold rows: 8, the oldest of 2026-11-01 07:10 UTC [c1]."),
+        (SOURCE, "Alerts came from 2026-11-27 07:00 UTC to 2026-11-27 09:00 UTC [c1]."),
+        (SOURCE, "8 rows are of the window from 2026-11-27 07:00 UTC to before 2026-11-27 09:00 UTC [c1]."),
+        (NOT, "Window: from 2026-11-26 07:00 UTC to before 2026-11-27 09:00 UTC [c1]."),
+        (FOUND, "Note: 1 alert has another state [c2]."),
+        (NOT, "1 alert is New, and one has another state [c2]."),
+        (FOUND, "The alert behind it (High) has 1 event [c2]."),
+        (SOURCE, "The MD5 of a.exe is d41d8cd98f00b204e9800998ecf8427e [c2.1]."),
+        (SOURCE, "Incident 23 waits to be set to Active [c3]."),
+        (NOT, "Incident 24 waits to be set to Active [c3]."),
+    ],
+)
+def test_what_a_call_was_asked_for_and_says_of_its_result(state: SentenceState, text: str) -> None:
+    held = Results()
+    held.add(replace(read("c1", "query_alerts", []), coverage=HEAD))
+    event = {"EventID": 1, "entities": [{"kind": "file", "name": "a.exe", "md5": "d41d8cd98f00b204e9800998ecf8427e"}]}
+    made = read("c2", "find_events", [event], summary={"alert": {"severity": "High"}})
+    held.add(replace(made, notes=("1 alert has another state: a row is a snapshot.",)))
+    held.add(replace(refused("c3"), arguments={"incident": 23, "status": "Active"}))
+    (sentence,) = check_answer(text, Evidence(held)).sentences
+    assert sentence.state is state, sentence.reason
 
 
 def test_a_literal_is_marked_with_its_cell(evidence: Evidence) -> None:

@@ -19,6 +19,8 @@ MOST_TRIED = 40
 MOST_ROWS_OF_A_COVER = 4
 _NOT_STRONG_ALONE = frozenset({"tech", "codeword", "host", "file", "cve"})
 """Forms of ids that are knowledge of the trade unless a result holds them."""
+_SHORTEST_NOTE = 3
+"""Words; a sentence of more is a note of a result where the note begins so."""
 _DEED = "it claims a deed: only the result of a call that changes something can hold it"
 
 
@@ -44,8 +46,9 @@ def against(sentence: Sentence, refs: Sequence[str]) -> Verdict:
             wholes.append(result)
             if len(result.rows) == 1:
                 rows.extend(evidence.all_rows(result))
-    notes = (key(note) for whole in wholes for note in whole.notes)
-    if any(note and f" {note} " in sentence.key for note in notes):
+    notes = [f" {key(note)} " for whole in wholes for note in whole.notes]
+    said = [key(text) for text in (sentence.text, sentence.text.partition(": ")[2])]
+    if any(note.startswith(f" {text} ") for note in notes for text in said if len(text.split()) > _SHORTEST_NOTE):
         return Verdict(SentenceState.VALUES_FOUND, "", tuple(refs))
     if sentence.own_deed and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
         return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs))

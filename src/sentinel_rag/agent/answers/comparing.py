@@ -115,9 +115,9 @@ class Comparison:
 
     def _denied(self, literal: Literal) -> bool:
         """`none is Low`: a state of a complete result that none of its rows has; whether that is so is a rule's."""
-        if literal.kind is not Kind.STATE or not self.sentence.has("negative") or self.rows:
+        if literal.kind is not Kind.STATE or not self.sentence.has("negative"):
             return False
-        return any(literal.domain in facts.states for facts in self.universe())
+        return any(literal.domain in facts.states for facts in self.universe(self.wholes))
 
     def _is_absent(self, literal: Literal) -> bool:
         """`203.0.113.9 is not among them`: a name that a complete result does not hold."""
@@ -266,6 +266,8 @@ class Comparison:
                 numbers = {each.value for each in self.literals if each.kind is Kind.NUMBER}
                 if not whole.rows and f" {fold(str(literal.value))} " in facts.words:
                     return True
+                if any(total.value == literal.value for total in whole.totals):
+                    return True
                 if totals & numbers or (totals and any(each.kind is Kind.PERCENT for each in self.literals)):
                     return True
             elif (literal.kind in STRONG_NAMES or literal.kind in (Kind.MOMENT, Kind.DURATION)) and facts.holds(
@@ -363,7 +365,7 @@ class Comparison:
         made = [facts for facts in self.computed if NONE not in facts.cells.values()]
         if len(made) >= 2 and literal.value == len(made):
             return True
-        if self._is_whole_of_parts(literal):
+        if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal):
             return True
         if self._owned() & {literal.number}:
             return True
@@ -391,6 +393,16 @@ class Comparison:
             return False
         parents = (self.evidence.facts(facts.result.ref) for facts in self.plain)
         return any(parent is not None and "" in parent.numbers.get(literal.number, ()) for parent in parents)
+
+    def _is_one_of_its_kind(self, literal: Literal) -> bool:
+        """`(in 1 alert)`, `Accounts (1)`: of all rows of its kind, the cited one alone holds each name."""
+        if literal.value != 1 or len(self.plain) != 1 or self.plain[0].row is None:
+            return False
+        parent, kind = self.plain[0].result, self.plain[0].row.kind
+        before = [self.sentence.lexicon.things.get(word.text) for word in self.sentence.words_before(literal.start, 1)]
+        if (self.sentence.counted(literal) or "".join(map(str, before))) != kind or not parent.has_all_of(kind):
+            return False
+        return self.among(self.evidence.rows_of(parent, kind), self.sentence.anchors) == self.plain
 
     def _owned(self) -> set[float]:
         """How many rows have an owner, or none where the sentence says so."""

@@ -12,6 +12,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answers.comparing import NONE, Comparison, Rule, not_found, source_given
 from sentinel_rag.agent.answers.facts import Facts
 from sentinel_rag.agent.answers.results import Cell
+from sentinel_rag.language.lexicon import plain_words
 from sentinel_rag.language.literals import Kind, Literal, key, tokens
 
 _CONDITIONS = ("where", "that", "unless")
@@ -176,12 +177,29 @@ def _place(of: Comparison, end: Cell | None) -> int | None:
 
 @source_given
 def nothing_was_found(of: Comparison) -> str:
-    """A result without a row holds what was asked for; a sentence that denies nothing says it of no row."""
+    """A result without a row holds what was asked for; a sentence that denies nothing says it of no row, unless it
+    speaks of the window or of the table alone."""
     told = [literal.number for literal in of.literals if literal.kind is Kind.NUMBER]
     if of.rows or of.sentence.has("negative") or of.sentence.has("not") or 0 in told:
         return ""
     empty = of.wholes and all(not (each.rows or each.totals or each.problem or each.writes) for each in of.wholes)
-    return f"{of.wholes[0].ref} holds no row" if empty else ""
+    return f"{of.wholes[0].ref} holds no row" if empty and not _is_of_the_head(of) else ""
+
+
+def _is_of_the_head(of: Comparison) -> bool:
+    """`Window: from 9:00 to 10:00`, `the table holds rows`: times of one of both, and no other thing is spoken of."""
+    head, sentence = of.evidence.facts(of.wholes[0].ref), of.sentence
+    assert head is not None
+    told = {
+        "window" if name == "window" else "table"
+        for name, at in head.moments
+        if any(each.kind is Kind.MOMENT and each.value.fits(at, of.evidence.zone) for each in of.literals)
+    } | {"table" for each in of.literals if each.kind is not Kind.MOMENT}
+    tables = key(str(of.wholes[0].coverage.get("tables")))
+    inside = {word.text for each in of.literals for word in sentence.words if each.start <= word.start < each.end}
+    words = sentence.bag - inside - sentence.has("head") - sentence.has("before") - plain_words() - set(tables.split())
+    things = [each for each in of.literals if each.kind not in (Kind.MOMENT, Kind.NUMBER)]
+    return len(told) == 1 and not words and all(f" {each.value} " in f" {tables} " for each in things)
 
 
 COMPUTED_CLAIMS: tuple[Rule, ...] = (

@@ -465,6 +465,9 @@ class Evidence:
         for name in ("table_oldest", "table_newest"):
             if (at := row_time(str(result.coverage.get(name)))) is not None:
                 facts.moments.append((name, at))
+        for text in _flat(result.arguments) if result.problem else ():
+            if text.isdigit():
+                facts.numbers[float(text)].add("")
         window = result.coverage.get("window")
         for text in (*_flat(window if isinstance(window, Mapping) else {}), *_asked(result)):
             at = row_time(text)

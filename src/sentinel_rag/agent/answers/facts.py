@@ -113,7 +113,7 @@ class Facts:
     def _holds(self, literal: Literal) -> bool:
         match literal.kind:
             case Kind.ID | Kind.NAME | Kind.TEXT:
-                return f" {literal.value} " in self.words
+                return _stands(literal, self.words)
             case Kind.NUMBER:
                 return self._number(literal)
             case Kind.MOMENT:
@@ -187,7 +187,7 @@ class Facts:
         found: Iterator[str]
         match literal.kind:
             case Kind.ID | Kind.NAME | Kind.TEXT:
-                found = (column for column, text in self.texts if f" {literal.value} " in f" {text} ")
+                found = (column for column, text in self.texts if _stands(literal, f" {text} "))
             case Kind.NUMBER:
                 wanted = literal.number * literal.unit
                 exact = self.numbers.get(wanted) or self.numbers.get(literal.number) or set()
@@ -215,6 +215,11 @@ class Facts:
         if literal.unit != 1.0:
             return abs(number - literal.number * literal.unit) <= 0.06 * literal.unit
         return near(literal, number) or round(number, 2) == literal.number
+
+
+def _stands(literal: Literal, words: str) -> bool:
+    """Whether a name or quotation stands among words; one that ends in `…` may be cut inside its last word."""
+    return f" {literal.value}{'' if literal.raw[-2:-1] == '…' else ' '}" in words
 
 
 def plain_value(value: Any) -> JsonValue:

@@ -303,9 +303,8 @@ def _cell(value: Any) -> Cell:
 def _entity(item: Mapping[str, Any]) -> str:
     """`account:anna@x.example Anna Smith`: its kind, its name, and the properties that a person knows it by."""
     name = str(item["name"])
-    told = (
-        str(item[key]) for key in ("display_name", "sender", "sha256", "command_line", "directory") if item.get(key)
-    )
+    keys = ("display_name", "sender", "sha256", "sha1", "md5", "command_line", "directory")
+    told = (str(item[key]) for key in keys if item.get(key))
     return " ".join((f"{item['kind']}:{name}", *(each for each in told if each not in name)))
 
 
