@@ -95,12 +95,13 @@ class Sentence:
         return ""
 
     def is_thing_number(self, literal: Literal) -> bool:
-        """Whether a number names a thing, such as incident 124."""
-        if literal.kind is not Kind.NUMBER or not self.evidence.is_named_number(literal):
+        """Whether a number names a thing: behind its word (incident 4711, known or not), or as a row has it."""
+        if literal.kind is not Kind.NUMBER:
             return False
         before = self.words_before(literal.start, 1)
-        named = bool(before) and before[0].text in self.lexicon.number_of and literal.start - before[0].end <= 3
-        return named or not self.counted(literal)
+        if before and before[0].text in self.lexicon.number_of and literal.start - before[0].end <= 3:
+            return True
+        return self.evidence.is_named_number(literal) and not self.counted(literal)
 
     @cached_property
     def thing_numbers(self) -> frozenset[Literal]:

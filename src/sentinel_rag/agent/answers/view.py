@@ -110,6 +110,9 @@ def view(
         of_kind = f',"kind":"{kind}"' if kind else ""
         call = f'read_rows {{"result":"{result.ref}","from":{next_row}{of_kind}}}'
         shown.append(f"... {len(rows) - shown_rows} more rows, from [{result.ref}.{next_row}] on: {call}")
+    total, returned = result.coverage.get("rows_total"), result.coverage.get("rows_returned")
+    if not next_row and isinstance(total, int) and isinstance(returned, int) and total > returned:
+        shown.append(f"... the tool returned {returned} of {total} rows: call it again with offset for the others")
     return View("\n".join((*head, *shown, _END)), next_row)
 
 

@@ -17,7 +17,7 @@ from sentinel_rag.agent.times import show_age
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 
-MOST_AT_HAND = 12
+MOST_AT_HAND = 20
 _LENGTH = {
     Verbosity.SHORT: "The person wants short answers: the facts that were asked for, and nothing else.",
     Verbosity.FULL: "The person wants full answers: also the fields beside those that were asked for.",
@@ -34,7 +34,8 @@ def question_text(turn: Turn, resolution: Resolution) -> str:
         lines.append(f"What the person's words may point at: {_safe(resolution.named_footnote)}")
         if resolution.asks_again:
             lines.append(f"By that number the person asks: {_safe(resolution.text)}")
-    at_hand = list(turn.memory.results)[-MOST_AT_HAND:]
+    # What was computed or failed would push out the results that it rests on.
+    at_hand = [each for each in turn.memory.results if not each.computed and not each.problem][-MOST_AT_HAND:]
     if at_hand:
         lines.append(
             "Results at hand (they may have changed since): " + "; ".join(_told(turn, each) for each in at_hand)

@@ -34,12 +34,15 @@ from sentinel_rag.agent.models import (
 )
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
+from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.ports import ToolGateway
 
 CORRECTING = "Correcting what does not stand in its source..."
 REPAIR_SHARE = 0.25
 """Of the question's time, what must be left for a repair."""
 ONLY_OWN = "Not run: only compute and read_rows can be called here. Send the corrected sentences."
+UNASKED_SHARE = 3
+"""Of an answer without a tool, one sentence in so many that states what no result holds sends it back."""
 ROUNDS_TOLD = 5
 """Rounds left from which the model is told of them."""
 
@@ -132,7 +135,11 @@ async def _states_unasked(turn: Turn, text: str, check: Checking) -> bool:
     """True if `text` states what only a tool can know, and no tool was asked in this conversation."""
     if len(turn.memory.results) or not text.strip():
         return False
-    return bool(repair_request(await check(text)))
+    checked = await check(text)
+    missed = sum(sentence.state is SentenceState.NOT_FOUND for sentence in checked.sentences)
+    return (
+        0 < len(checked.sentences) <= missed * UNASKED_SHARE
+    )  # of a general answer a sentence or two may look like one
 
 
 async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text: str, check: Checking) -> str:
