@@ -185,7 +185,7 @@ async def test_after_clear_the_model_is_told_verified_facts_as_data_of_their_tim
 @pytest.mark.requirement("CHAT-4")
 @pytest.mark.requirement("CHAT-5")
 async def test_a_long_conversation_is_trimmed_and_the_person_is_told_once(desk, store):
-    at = desk(text_reply("word " * 1_100), budget=Budget.of_context(16_000, turns=30))
+    at = desk(text_reply("Words follow words. " * 270), budget=Budget.of_context(16_000, turns=30))
     chat = _kept(at.analyst, store)
     answers = [await chat.answer(f"What is question {number} about?", session_id=SESSION) for number in range(14)]
     assert sum(WARNING in answer.text + " ".join(answer.footnote) for answer in answers) == 1
