@@ -40,16 +40,9 @@ def doubts(
     """Sentences of an answer that the check does not find as they were born, each with its reason."""
     read = read_results(results_document(results, timezone=timezone, said=said))
     checked = check_answer(as_a_model_would(sentences), Evidence(read.results, zone=read.zone, said=read.said))
-    quoted = [each.text[mark.start - each.start : mark.end - each.start] for each in sentences for mark in each.marks]
     return [
         f"{each.state}: {each.text} ({each.reason})"
         for each in checked.sentences
         if each.state not in (SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS)
         and not (each.state is SentenceState.SOURCE_GIVEN and any(told in each.reason for told in _NAMES_ONLY))
-        and not (each.state is not SentenceState.CONTRADICTED and _is_cut(each.text, quoted))
     ]
-
-
-def _is_cut(text: str, quoted: Sequence[str]) -> bool:
-    """True for a sentence that the check cuts out of a quotation."""
-    return text.count("`") % 2 == 1 or text.count("“") != text.count("”") or any(text in each for each in quoted)
