@@ -132,6 +132,7 @@ CASES = [
     (NOT, "10.20.0.26 sent 4.6 GB, more than 11.22.33.44 [c4.1]."),
     (NOT, "124 has 1 alert and 126 has 8 [c1.1, c1.3]."),
     (FOUND, "Um 23:56: 124 wurde erstellt [c1.1]."),
+    (NOT, "126 and 16.143 alerts on 28 November."),
     # own words
     (OWN, "My judgement: a New incident that is Medium comes first."),
     (OWN, "SHA-256, SHA1 and MD5 are hashes; code 50126 is a wrong password, 50053 a locked account."),

@@ -24,8 +24,9 @@ Cell = str | int | float | bool | tuple["Cell", ...]
 PARTS = {"alerts": "alert", "comments": "comment", "timeline": "event", "bookmarks": "bookmark"}
 """Lists of an incident's row that become rows, with the kind of each."""
 MOST_CHARACTERS_OF_A_PASSAGE = 1_200
-MOST_RESULTS = 60
-"""Results of one conversation that can be cited; the oldest go first."""
+MOST_RESULTS = 400
+MOST_ROWS = 20_000
+"""Results of one conversation that can be cited, and their rows; the oldest go first."""
 _EMPTY: tuple[Any, ...] = (None, "", [], {}, ())
 
 
@@ -118,12 +119,15 @@ class Results:
     def __init__(self, most: int = MOST_RESULTS) -> None:
         self._most = most
         self._by_ref: OrderedDict[str, Result] = OrderedDict()
+        self._rows = 0
 
     def add(self, result: Result) -> None:
         """Keep a result; the oldest goes where there are too many."""
+        self._rows -= len(before.rows) if (before := self._by_ref.pop(result.ref, None)) is not None else 0
         self._by_ref[result.ref] = result
-        while len(self._by_ref) > self._most:
-            self._by_ref.popitem(last=False)
+        self._rows += len(result.rows)
+        while len(self._by_ref) > max(1, self._most) or (self._rows > MOST_ROWS and len(self._by_ref) > 1):
+            self._rows -= len(self._by_ref.popitem(last=False)[1].rows)
 
     def get(self, ref: str) -> Result | None:
         """The result with this id."""

@@ -39,8 +39,8 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
 
-_MISSHAPEN = (TypeError, ValueError, KeyError, IndexError, AttributeError)
-"""What reading a result raises that does not have the agreed shape."""
+_MISSHAPEN = (TypeError, ValueError, LookupError, AttributeError, AssertionError, RecursionError)
+"""What a check raises that cannot be made, such as of a result without the agreed shape."""
 _log = logging.getLogger(__name__)
 NO_TOOL = "no tool was asked for this answer"
 RECENT_RUNS = 8
@@ -158,7 +158,10 @@ class ModelAnalyst:
                 await anyio.to_thread.run_sync(lambda: turn.memory.evidence)
 
                 async def check(text: str) -> CheckedAnswer:
-                    return await _checked(turn, text)
+                    try:
+                        return await _checked(turn, text)
+                    except _MISSHAPEN:  # said once, of the whole answer
+                        return CheckedAnswer("", ())
 
                 def drafting(out_of_rounds: bool) -> Draft | None:
                     return Draft(turn.memory.evidence, opening=draft_opening(turn, out_of_rounds=out_of_rounds))

@@ -5,6 +5,7 @@ Lives as long as the question. What outlives it is in `memory`.
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
@@ -35,6 +36,7 @@ from sentinel_rag.contracts.evidence import Progress, Sentence, Written
 from sentinel_rag.contracts.ports import Clock, ProgressListener
 from sentinel_rag.contracts.tool_calls import OfferedTool, ToolSchema
 
+_log = logging.getLogger(__name__)
 MAX_TOOL_ROUNDS = 15
 WRITING = "Writing the answer..."
 ASKS_ON = "The answer goes another way; what was written so far is taken back..."
@@ -118,7 +120,12 @@ class Turn:
             case RetryScheduled():
                 self.say("The model did not answer; asking it again...")
             case TextDelta(text=text) if self.draft is not None:
-                written, sentences = self.draft.add(text)
+                try:
+                    written, sentences = self.draft.add(text)
+                except Exception:  # the check of the whole answer meets the same, and says so to the person
+                    _log.exception("an answer could not be checked while it came")
+                    self.draft = None
+                    return
                 if written or sentences:
                     self._tell(Progress(WRITING, written=written, sentences=sentences))
             case ToolCallStarted():
