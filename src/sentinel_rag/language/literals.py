@@ -123,8 +123,9 @@ class Literal:
     @property
     def other_reading(self) -> Literal | None:
         """`16.143` with a decimal mark, where it was read as thousands."""
-        thousands = self.number >= 1_000 and self.number % 1 == 0
-        if self.kind not in (Kind.NUMBER, Kind.DURATION) or not thousands or not _GROUP.match(self.raw):
+        if self.kind not in (Kind.NUMBER, Kind.DURATION) or not _GROUP.match(self.raw):
+            return None
+        if self.number < 1_000 or self.number % 1:  # read with a decimal mark already
             return None
         return replace(self, value=self.number / 1000, raw=self.raw.replace(",", "."))
 
