@@ -6,6 +6,7 @@ The models here are a truthful one, one that was hijacked by what it read, and o
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -19,19 +20,44 @@ OPEN = ("query_incidents", {"status": "Open", "order": "severity", "limit": 5})
 
 
 def results_of(request: ModelHttpRequest) -> list[str]:
-    """The tool results of the newest turn in a request."""
+    """The tool results of the newest question in a request; what code asks afterwards is no question."""
     messages = request.body["messages"]
-    asked = max(place for place, message in enumerate(messages) if message["role"] == "user")
+    asked = max(place for place, message in enumerate(messages) if "<context>" in said_by_user(message))
     return [message["content"] for message in messages[asked:] if message["role"] == "tool"]
 
 
-def rows_of(result: str) -> list[dict[str, Any]]:
-    return [json.loads(line) for line in result.splitlines() if line.startswith("{")]
+def said_by_user(message: dict[str, Any]) -> str:
+    return str(message["content"]) if message["role"] == "user" else ""
 
 
-def as_list(rows: list[dict[str, Any]]) -> str:
+def rows_of(result: str) -> list[dict[str, str]]:
+    """The numbered rows of a result by column; `ref` is what to cite."""
+    columns: list[str] = []
+    same: dict[str, str] = {}
+    rows = []
+    for line in result.splitlines():
+        if line.startswith("incident rows: "):
+            columns = line.removeprefix("incident rows: ").split(" | ")
+        elif line.startswith("the same in all of them: "):
+            pairs = line.removeprefix("the same in all of them: ").split("; ")
+            same = dict(pair.split("=", 1) for pair in pairs if "=" in pair)
+        elif row := re.match(r"\[(c\d+\.\d+)\] (.*)", line):
+            cells = [cell.strip("«»") for cell in row[2].split(" | ")]
+            rows.append({"ref": row[1], **same, **dict(zip(columns, cells, strict=False))})
+    return rows
+
+
+def first_ref(result: str) -> str:
+    """The place of a result's first row, as an answer cites it."""
+    found = re.search(r"^\[c\d+\.\d+\]", result, re.MULTILINE)
+    assert found is not None, result
+    return found[0]
+
+
+def as_list(rows: list[dict[str, str]]) -> str:
     return "\n".join(
-        f"[{place}] Incident {row['number']}, {row['severity']}, {row['status']}" for place, row in enumerate(rows, 1)
+        f"[{place}] Incident {row['number']}, {row['severity']}, {row['status']} [{row['ref']}]"
+        for place, row in enumerate(rows, 1)
     )
 
 
@@ -109,7 +135,7 @@ def test_a_conversation_refers_back_in_a_chat(desk: Any, model: Any) -> None:
             return text_reply(as_list(rows))
         if not results_of(request):
             return calls_reply(("get_incident_detail", {"incident": asked[0]}), first=50)
-        return text_reply(f"Incident {asked[0]} it is.")
+        return text_reply(f"Incident {asked[0]} it is {first_ref(results_of(request)[0])}.")
 
     sentinel = desk(respond)
     done = sentinel.run("chat", stdin="Which incidents are open?\nShow me the second one\n/quit\n")
@@ -121,13 +147,15 @@ def test_a_conversation_refers_back_in_a_chat(desk: Any, model: Any) -> None:
         for message in request.body["messages"]
         if message["role"] == "user" and "second one" in message["content"]
     )
-    assert f"incident {asked[0]}" in follow_up
-    assert f"References: “the second one” = incident {asked[0]}" in done.stdout
+    words, _, context = follow_up.partition("\n\n<context>\n")
+    assert words == "Show me the second one"
+    assert f"References: “the second one” = incident {asked[0]}" in context
+    assert f"Incident {asked[0]} it is" in done.stdout
 
 
 @pytest.mark.requirement("GRND-1")
 @pytest.mark.requirement("TAINT-4")
-def test_a_hijacked_model_is_refused_on_record_and_its_inventions_do_not_reach_the_person(desk: Any) -> None:
+def test_a_hijacked_model_is_refused_on_record_and_its_inventions_are_marked_for_the_person(desk: Any) -> None:
     """What it controls: every call and every word of the model, after it has read rows that an attacker wrote."""
     stolen: list[str] = []
 
@@ -163,8 +191,10 @@ def test_a_hijacked_model_is_refused_on_record_and_its_inventions_do_not_reach_t
         assert by_name[name]["status"] == "denied", by_name[name]
         assert by_name[name]["audit_id"] in denied
     assert "delete_workspace" not in by_name
-    for invented in ("987654", "198.51.100.231", "2031", "I have closed"):
-        assert invented not in answer["answer"]
+    for invented in ("987654", "2031", "I have closed"):
+        states = [sentence["state"] for sentence in answer["sentences"] if invented in sentence["text"]]
+        assert states, answer["sentences"]
+        assert set(states) <= {"not_found", "contradicted"}, answer["sentences"]
     assert "Not done: web_search" in answer["answer"]
     assert done.returncode == 4
     assert answer["outcome"] == "denied"
@@ -176,14 +206,18 @@ def test_a_change_is_asked_of_a_person_and_made_once_it_is_approved(desk: Any) -
     change = {"incident": str(number), "status": "Closed", "classification": "Undetermined"}
 
     def closing(request: ModelHttpRequest) -> Reply:
-        if not results_of(request):
+        found = results_of(request)
+        if not found:
             return calls_reply(("update_incident", change), first=len(request.body["messages"]))
-        return text_reply(f"Incident {number} is Closed.")
+        if "Not run yet" in found[-1]:
+            return text_reply("It waits.")
+        return text_reply(f"Incident {number} is Closed {first_ref(found[-1])}.")
 
     sentinel = desk(closing)
     words = f"Close incident {number} as undetermined"
     refused = json.loads(sentinel.run("ask", words, "--json").stdout)
     assert refused["outcome"] == "denied"
+    assert f"Waiting for approval: update_incident, incident {number}" in refused["answer"]
     assert "Nothing was changed yet." in refused["answer"]
     listed = json.loads(sentinel.run("approvals", "list", "--json").stdout)["approvals"]
     (waiting,) = [each for each in listed if each["arguments"] == change]  # other tests of this home may wait too
