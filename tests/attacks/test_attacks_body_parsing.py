@@ -111,10 +111,10 @@ MISTYPED = {
     "object for a list": ('{"tags":{}}', "tags"),
     "mixed list": ('{"tags":["a",1]}', "tags"),
     "null in a list": ('{"tags":[null]}', "tags"),
-    "name in another case": ('{"Owner":"a"}', ""),
+    "name in another case": ('{"Owner":"a"}', "Owner"),
     "name with a blank": ('{"owner ":"a"}', ""),
     "name in full width": ('{"ｏwner":"a"}', ""),
-    "unknown name": ('{"__proto__":{}}', ""),
+    "unknown name": ('{"__proto__":{}}', "__proto__"),
 }
 
 

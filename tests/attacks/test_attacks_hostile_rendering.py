@@ -48,7 +48,7 @@ INVISIBLE = {"Cc", "Cf", "Cs", "Zl", "Zp"}
 JOINERS = "\u200c\u200d"
 ELEMENTS = re.compile(
     "html|head|meta|title|style|body|main|h[1-4]|dl|dt|dd|p|ul|ol|li|table|thead|tbody|tr|th|td|div|span|a|svg|"
-    "text|rect|br|hr|pre|code|em|strong|s|blockquote"
+    "text|rect|br|hr|pre|code|em|strong|s|u|blockquote"
 )
 ATTRIBUTES = re.compile(
     "lang|charset|http-equiv|content|name|class|href|id|scope|value|role|viewbox|aria-label|x|y|width|height|"

@@ -57,8 +57,6 @@ CALLS: list[tuple[str, dict[str, Any], dict[str, Any]]] = [
     ("run_kql_query", {"template": "rare_processes"}, {**ROWS, "summary": {"description": OURS}}),
     ("describe_table", {"table": "T"}, {"rows": [{"column": "C", "example": THEIRS}]}),
     ("run_freeform_kql", {"kql": "T"}, {**ROWS, "columns": [{"name": THEIRS, "type": "string"}]}),
-    ("web_search", {"query": "x"}, {"results": [{"title": THEIRS, "url": "https://a.example/", "snippet": THEIRS}]}),
-    ("web_fetch", {"url": "https://pages.sentinel-rag.example/a"}, {"title": THEIRS, "text": THEIRS, "source": OURS}),
 ]
 
 

@@ -381,7 +381,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             "incident": _ONE_INCIDENT,
             "status": _choice(INCIDENT_STATUSES, "Closed needs a classification; New or Active reopens"),
             "severity": _choice(SEVERITIES),
-            "owner": _text("user principal name, address or object id, or 'unassigned'"),
+            "owner": _text("UPN, address or object id, or 'unassigned'", maxLength=254),
             "classification": _choice(CLASSIFICATION_REASONS, "with status Closed"),
             "classification_reason": _choice(
                 (reason for reasons in CLASSIFICATION_REASONS.values() for reason in reasons),

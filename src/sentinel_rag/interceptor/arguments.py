@@ -16,7 +16,7 @@ from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
 from sentinel_rag.interceptor.policy.model import ToolPolicy
 
-_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,39}")
+_NAME = re.compile(r"[A-Za-z_]{1,40}")
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,8 @@ Cell = str | int | float | bool | tuple["Cell", ...]
 
 PARTS = {"alerts": "alert", "comments": "comment", "timeline": "event", "bookmarks": "bookmark"}
 """Lists of an incident's row that become rows, with the kind of each."""
+OUTSIDE = frozenset({"web_search", "web_fetch"})
+"""Tools whose texts are strangers'. Their results keep the source template's shape, so they carry no mark."""
 MOST_CHARACTERS_OF_A_PASSAGE = 1_200
 MOST_RESULTS = 400
 MOST_ROWS = 20_000
@@ -166,6 +168,8 @@ def numbered(run: ToolRun, *, writes: bool = False, read_at: datetime | None = N
                     writes=writes and not unchanged,
                 )
             rows, totals = _document(made.ref, result.value, frozenset(quoted))
+            if made.tool in OUTSIDE:
+                rows = tuple(replace(row, quoted=frozenset(row.cells) - {"url"}) for row in rows)
             return replace(made, rows=rows, totals=totals, writes=writes)
         case Denied(detail=detail):
             return replace(made, problem=detail, complete=False)
