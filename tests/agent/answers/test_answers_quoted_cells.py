@@ -12,9 +12,9 @@ from sentinel_rag.contracts.handles import as_text, quoted_in
 from sentinel_rag.contracts.tool_calls import DocumentResult, Succeeded, ToolCall
 
 
-def result(sent: Any) -> Result:
+def result(sent: Any, tool: str = "search_documents") -> Result:
     """The numbered result of what the gateway sends."""
-    call = ToolCall("c1", "s", "web_fetch")
+    call = ToolCall("c1", "s", tool)
     return numbered(ToolRun(call, Succeeded(call, DocumentResult(as_text(sent)), quoted=quoted_in(sent))))
 
 
@@ -38,3 +38,10 @@ def test_each_passage_of_a_quoted_text_is_quoted() -> None:
 def test_a_result_that_is_one_row_is_quoted_by_its_parts() -> None:
     [row] = result({"title": {"$quote": "a title"}, "url": "https://a.example/"}).rows
     assert row.quoted == {"title"}
+
+
+@pytest.mark.requirement("TAINT-3")
+@pytest.mark.parametrize("tool", ["web_search", "web_fetch"])
+def test_what_the_web_says_is_quoted_whole_but_its_address(tool: str) -> None:
+    [row] = result({"title": "a title", "text": "a text", "url": "https://a.example/"}, tool).rows
+    assert row.quoted == {"title", "text"}
