@@ -11,7 +11,6 @@ import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
 from sentinel_rag.agent.answers.scope import narrowed, scope_line
 from sentinel_rag.agent.model_analyst.answer_text import shown
@@ -36,6 +35,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
 )
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models import PromptFilteredError
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
 from sentinel_rag.agent.tool_runs import ToolRun, changed_something
 from sentinel_rag.contracts.evidence import Evidence, Outcome, Sentence, SentenceState

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
-from sentinel_rag.agent.answer_writer import Echo
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
 from sentinel_rag.agent.offline.action_words import read_action
 from sentinel_rag.agent.offline.alert_walk import walk_plan
+from sentinel_rag.agent.offline.answer_writer import Echo
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.conversation import Conversations

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.workspace_words import goes_to_one

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.plan import Plan, View
 from sentinel_rag.agent.row_text import plain

@@ -10,9 +10,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.footnote import footnote
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline.moment_kinds import Now

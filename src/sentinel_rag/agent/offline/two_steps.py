@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, replace
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters
 from sentinel_rag.agent.offline.compositions.scope import event_time
 from sentinel_rag.agent.offline.moment_kinds import Now

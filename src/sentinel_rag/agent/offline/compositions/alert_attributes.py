@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
 from sentinel_rag.agent.offline.alert_walk import asks_for_several, choose
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import scope

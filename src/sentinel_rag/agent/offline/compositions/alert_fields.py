@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 

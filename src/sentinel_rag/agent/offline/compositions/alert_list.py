@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.references import ListItem, alert_item
 from sentinel_rag.agent.tool_runs import ToolRun

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from datetime import datetime
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.alert_walk.fitting import fits, name_of, near_best
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item

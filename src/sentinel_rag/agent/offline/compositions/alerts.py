@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
 from sentinel_rag.agent.offline.compositions import alert_fields, custom_details, scope
 from sentinel_rag.agent.offline.compositions.alert_attributes import say_values

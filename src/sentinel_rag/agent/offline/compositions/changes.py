@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.unsuccessful import LONGEST_ARGUMENT, say_waiting, why_refused
 from sentinel_rag.agent.row_text import plain, quoted

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, phrase
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, IDENTITIES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import scope

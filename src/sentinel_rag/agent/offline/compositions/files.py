@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.instruction_text import reads_like_instruction
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.web_pages import STEERING
 from sentinel_rag.agent.offline.plan import Plan

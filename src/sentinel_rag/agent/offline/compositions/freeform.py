@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import catalogues, scope, unsuccessful
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.row_text import plain

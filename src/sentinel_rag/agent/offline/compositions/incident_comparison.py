@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
+from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import incident_detail, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed

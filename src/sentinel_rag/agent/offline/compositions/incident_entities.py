@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.tool_runs import ToolRun
 

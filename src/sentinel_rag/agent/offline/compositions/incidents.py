@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.conversation import ListItem

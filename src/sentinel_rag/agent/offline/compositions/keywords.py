@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.alerts import alert_table
 from sentinel_rag.agent.offline.compositions.composed import Composed

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.attribute_catalogue import Attribute
 from sentinel_rag.agent.offline.attributes import escape, values_of
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item

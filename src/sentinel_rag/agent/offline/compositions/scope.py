@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from types import MappingProxyType
 from typing import Any
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact, phrase
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.conversation import AskedCall, Offer
 from sentinel_rag.agent.offline.plan import Plan, listed

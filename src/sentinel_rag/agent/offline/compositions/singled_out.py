@@ -5,10 +5,10 @@ What singles it out is said in the second sentence, so that a reader can judge i
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, part_of
 from sentinel_rag.agent.offline.alert_walk.choice import Choice, Reason
 from sentinel_rag.agent.offline.alert_walk.pool import Alert
 from sentinel_rag.agent.offline.alert_walk.values import Value
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, part_of
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.row_text import code

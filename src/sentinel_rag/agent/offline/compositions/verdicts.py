@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Fact, Line, phrase
 from sentinel_rag.agent.offline import cues
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, Line, phrase
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.classified import classifications_said, negates
 from sentinel_rag.agent.offline.plan import Plan, View

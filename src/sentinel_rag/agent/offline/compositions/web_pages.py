@@ -6,8 +6,8 @@ pages of this product.
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.instruction_text import reads_like_instruction
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun

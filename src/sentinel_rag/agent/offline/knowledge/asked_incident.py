@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge.fitting import by_incident
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish

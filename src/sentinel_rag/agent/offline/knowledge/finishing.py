@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
 from sentinel_rag.agent.instruction_text import reads_like_instruction
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed
 from sentinel_rag.agent.offline.compositions.web_pages import STEERING
 from sentinel_rag.agent.offline.conversation import AskedCall, ListItem

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
-from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of
+from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, names_it, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words

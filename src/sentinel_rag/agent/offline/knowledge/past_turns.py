@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
-from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Echo
+from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Echo
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.asked_incident import (
     detail_of,

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answer_writer import EMPTY_CELL, AnswerWriter, Fact
+from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.fitting import About, held, sections_of, telling
 from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, shares

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.finishing import finished
 from sentinel_rag.agent.offline.knowledge.fitting import About, by_fit, fits, held, telling, when_to_use

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sentinel_rag.agent.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import say_failures
 from sentinel_rag.agent.offline.compositions.incident_fields import say_ending
 from sentinel_rag.agent.offline.conversation import ListItem
