@@ -22,6 +22,7 @@ from bench.harness import write
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
@@ -73,9 +74,9 @@ async def ask(item: dict[str, Any], *, shipped: bool = False) -> tuple[Answer, l
         gateway.answers["list_kql_templates"] = lambda _: rows_result(_SHIPPED_TEMPLATES, table="", time_column="")
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
     for before in item.get("after", ()):
-        await analyst.answer(before, session_id="s")
+        await analyst.answer(Question(before, "s"))
     gateway.calls.clear()
-    return await analyst.answer(item["q"], session_id="s"), list(gateway.calls)
+    return await analyst.answer(Question(item["q"], "s")), list(gateway.calls)
 
 
 def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall]) -> tuple[bool, bool]:

@@ -36,7 +36,7 @@ from bench.harness import write
 from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, workspace_process
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.ports import Question, utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryResult
 from sentinel_rag.contracts.tool_calls import Failed, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
@@ -71,7 +71,7 @@ _FAMILIES = (
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class SecRLQuestion:
     incident: int
     context: str
     question: str
@@ -89,13 +89,13 @@ class Question:
         return next((name for name, pattern in _FAMILIES if re.search(pattern, last)), "other")
 
 
-def questions(incidents: tuple[int, ...]) -> Iterator[Question]:
+def questions(incidents: tuple[int, ...]) -> Iterator[SecRLQuestion]:
     for incident in incidents:
         (path,) = (DATA / "questions").glob(f"*_incident_{incident}_qa_*.json")
         for item in json.loads(path.read_text(encoding="utf-8")):
             context = item["context"]
             told = context if isinstance(context, str) else json.dumps(context)
-            yield Question(incident, told, item["question"], item["answer"])
+            yield SecRLQuestion(incident, told, item["question"], item["answer"])
 
 
 class RememberingGateway:
@@ -149,7 +149,7 @@ def short_answer(answer: Answer) -> tuple[list[str], list[str]]:
     return re.findall(r"`([^`]+)`", value), re.findall(r"`([^`]+)`", others)
 
 
-def verdict(question: Question, answer: Answer) -> str:
+def verdict(question: SecRLQuestion, answer: Answer) -> str:
     given, others = short_answer(answer)
     if answer.outcome is not Outcome.ANSWERED:
         return "several" if re.search(r"^\[2\] ", answer.text, re.MULTILINE) else "not_found"
@@ -177,7 +177,7 @@ async def ask_all(url: str, incidents: tuple[int, ...], form: str, *, verbose: b
     async with LogAnalytics(credential, endpoint=url) as connection:
         gateway = RememberingGateway(SentinelService({"bench": connection.workspace("bench", WORKSPACE_ID)}))
         for place, question in enumerate(questions(incidents)):
-            answer = await OfflineAnalyst(gateway, clock=utc_now).answer(question.text(form), session_id=str(place))
+            answer = await OfflineAnalyst(gateway, clock=utc_now).answer(Question(question.text(form), str(place)))
             found = verdict(question, answer)
             if found == "right" and is_display_address(question.expected, *short_answer(answer)):
                 total["by_display_name"] += 1

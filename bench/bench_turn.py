@@ -34,6 +34,7 @@ from sentinel_rag.agent.models import (
     TokenCounts,
     ToolResultMessage,
 )
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -121,7 +122,7 @@ async def _filled(analyst: ModelAnalyst, session_id: str) -> int:
     asked = 0
     memory = None
     while memory is None or sum(turn.tokens for turn in memory.history._turns) < HISTORY_TOKENS:
-        await analyst.answer(words, session_id=session_id)
+        await analyst.answer(Question(words, session_id))
         asked += 1
         memory = analyst._memories.known(session_id)
     return asked
@@ -137,7 +138,7 @@ async def _measure() -> dict[str, Any]:
     for _ in range(QUESTIONS):
         timer.inside = 0.0
         begin, begin_cpu = time.perf_counter(), time.process_time()
-        answer = await analyst.answer(QUESTION, session_id="long")
+        answer = await analyst.answer(Question(QUESTION, "long"))
         worked.append(time.process_time() - begin_cpu - timer.inside)
         seconds.append(time.perf_counter() - begin - timer.inside)
         assert answer.text.startswith("[1] Incident 40"), answer.text
@@ -146,7 +147,7 @@ async def _measure() -> dict[str, Any]:
     tracemalloc.start()
     held: list[int] = []
     for asked in range(1, MANY + 1):
-        await flat.answer(QUESTION, session_id="many")
+        await flat.answer(Question(QUESTION, "many"))
         if asked in (MANY // 4, MANY):
             gc.collect()
             held.append(tracemalloc.get_traced_memory()[0])

@@ -8,6 +8,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -29,6 +30,6 @@ def ask(analyst: OfflineAnalyst) -> Ask:
     """Ask one question after another in one session."""
 
     async def one(question: str) -> Answer:
-        return await analyst.answer(question, session_id="shift-1")
+        return await analyst.answer(Question(question, "shift-1"))
 
     return one

@@ -15,6 +15,7 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
@@ -333,7 +334,7 @@ async def test_offering_the_writing_tools_changes_no_question_that_reads() -> No
             estate = small_estate(**tools)
             analyst = OfflineAnalyst(estate, clock=lambda: NOW)
             for question in (*item.get("after", ()), item["q"]):
-                await analyst.answer(question, session_id="s")
+                await analyst.answer(Question(question, "s"))
             planned.append([(call.tool_name, call.arguments) for call in estate.calls])
         assert planned[0] == planned[1], item["q"]
 
@@ -355,15 +356,15 @@ async def test_after_an_approval_exactly_the_same_call_is_made(again: str) -> No
     gateway = small_estate(update_incident=[WAITS, MADE])
     gateway.answers["add_incident_comment"] = WAITS
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    await analyst.answer("close 12 as undetermined with comment it's  done", session_id="s")
-    answer = await analyst.answer(again, session_id="s")
+    await analyst.answer(Question("close 12 as undetermined with comment it's  done", "s"))
+    answer = await analyst.answer(Question(again, "s"))
     first, second = gateway.calls
     assert (first.tool_name, first.arguments) == (second.tool_name, second.arguments)
     assert first.call_id != second.call_id
     assert answer.outcome is Outcome.ANSWERED
     assert "Incident 12 (“Lateral movement from fin-ws-014 with ransomware tools”) was changed." in answer.text
     assert answer.tables[0].rows == (("status", "Active", "Closed"), ("classification", "-", "Undetermined"))
-    once_more = await analyst.answer("do it now", session_id="s")
+    once_more = await analyst.answer(Question("do it now", "s"))
     assert "was made already" in once_more.text
     assert len(gateway.calls) == 2
 
@@ -373,9 +374,9 @@ async def test_an_approval_that_does_not_fit_any_more_is_told() -> None:
     other = replace(WAITS, approval_id="99999999-0000-4000-8000-000000000002")
     gateway = small_estate(update_incident=[WAITS, WAITS, other], add_incident_comment=WAITS)
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    first = await analyst.answer("close 12 as undetermined", session_id="s")
-    same = await analyst.answer("do it now", session_id="s")
-    anew = await analyst.answer("do it now", session_id="s")
+    first = await analyst.answer(Question("close 12 as undetermined", "s"))
+    same = await analyst.answer(Question("do it now", "s"))
+    anew = await analyst.answer(Question("do it now", "s"))
     assert "any more" not in first.text + same.text
     assert "Approval 3f2c9a10-0000-4000-8000-000000000001 does not cover it any more" in anew.text
     assert "`sentinel approvals approve 99999999-0000-4000-8000-000000000002`" in anew.text
@@ -384,9 +385,9 @@ async def test_an_approval_that_does_not_fit_any_more_is_told() -> None:
 async def test_a_change_is_repeated_in_the_workspace_where_it_was_asked() -> None:
     gateway = small_estate(update_incident=WAITS, add_incident_comment=WAITS)
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    await analyst.answer("close 12 as undetermined", session_id="s")
-    await analyst.answer("how many high alerts in workspace emea", session_id="s")
-    await analyst.answer("do it now", session_id="s")
+    await analyst.answer(Question("close 12 as undetermined", "s"))
+    await analyst.answer(Question("how many high alerts in workspace emea", "s"))
+    await analyst.answer(Question("do it now", "s"))
     assert len(changes(gateway)) == 2
     assert changes(gateway)[0] == changes(gateway)[1]
 
@@ -394,12 +395,12 @@ async def test_a_change_is_repeated_in_the_workspace_where_it_was_asked() -> Non
 async def test_a_change_that_waits_is_still_known_after_the_conversation_was_stored_and_taken_up_again() -> None:
     gateway = small_estate(update_incident=WAITS, add_incident_comment=WAITS)
     before = OfflineAnalyst(gateway, clock=lambda: NOW)
-    await before.answer("assign 12 to me, who is ana@contoso.example", session_id="s")
+    await before.answer(Question("assign 12 to me, who is ana@contoso.example", "s"))
     remembered = before.remembered("s")
     assert remembered is not None
     after = OfflineAnalyst(gateway, clock=lambda: NOW)
     after.recall("s", Remembered(json.loads(json.dumps(remembered.state))))
-    await after.answer("do it now", session_id="s")
+    await after.answer(Question("do it now", "s"))
     assert changes(gateway)[0] == changes(gateway)[1]
 
 
@@ -513,7 +514,7 @@ async def test_a_comment_that_was_added_is_told_as_it_is_stored() -> None:
         notes=["A comment was added to incident 12.", "What the portal would take for markup was written as text."],
     )  # fmt: skip
     gateway = small_estate(update_incident=WAITS, add_incident_comment=stored)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("comment on 12: a <b", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("comment on 12: a <b", "s"))
     assert answer.outcome is Outcome.ANSWERED
     assert "at 2024-07-23 12:00:01 UTC by “sentinel-rag”: `a &lt;b`" in answer.text
     assert "Comments of the incident now: 2." in answer.text
@@ -526,7 +527,7 @@ async def test_an_incident_that_was_so_already_is_told_so() -> None:
         notes=["Incident 12 was so already; nothing was written."],
     )
     gateway = small_estate(update_incident=same, add_incident_comment=WAITS)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("reopen 12", "s"))
     assert "nothing was written" in answer.text
     assert "Done" not in answer.text
 
@@ -537,7 +538,7 @@ async def test_a_denial_by_a_person_is_told_with_its_reason() -> None:
         note="A person has denied exactly this call a short while ago.",
     )  # fmt: skip
     gateway = small_estate(update_incident=denied, add_incident_comment=WAITS)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("reopen 12", "s"))
     assert answer.outcome is Outcome.DENIED
     assert answer.text.startswith("Nothing was changed: it needs a person's approval first (rule r1, audit audit-1).")
     assert "A person has denied exactly this call" in answer.text
@@ -546,7 +547,7 @@ async def test_a_denial_by_a_person_is_told_with_its_reason() -> None:
 async def test_a_change_that_may_not_hold_what_was_read_names_the_way_out() -> None:
     refused = Denied(ToolCall("", "", ""), Reason.SINK_LABEL, "Access denied by security policy.", "update_any")
     gateway = small_estate(update_incident=refused, add_incident_comment=WAITS)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("reopen 12", "s"))
     assert answer.outcome is Outcome.DENIED
     assert answer.text.startswith("Nothing was changed: what was read in this conversation may not be sent there (rule")
     assert "ask for the change in a new session" in answer.text
@@ -565,7 +566,7 @@ async def test_a_change_that_may_not_hold_what_was_read_names_the_way_out() -> N
 )
 async def test_a_change_that_failed_is_never_tried_a_second_time(code: QueryErrorCode, beginning: str) -> None:
     gateway = small_estate(update_incident=failure(code, "It broke.", "Look."), add_incident_comment=WAITS)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("reopen 12", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("reopen 12", "s"))
     assert answer.outcome is Outcome.TOOL_FAILED
     assert answer.text.startswith(beginning)
     assert len(gateway.calls) == 1
@@ -577,7 +578,7 @@ async def test_the_call_is_shown_before_it_is_sent(analyst: OfflineAnalyst, gate
     def listen(progress: Progress) -> None:
         seen.append((progress.text, len(gateway.calls)))
 
-    await analyst.answer("set severity of 12 to low", session_id="s", progress=listen)
+    await analyst.answer(Question("set severity of 12 to low", "s", progress=listen))
     assert seen[0] == ('Asking the gateway for update_incident(incident="12", severity="Low")', 0)
 
 

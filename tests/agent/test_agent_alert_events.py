@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial
 from sentinel_rag.testing.small_estate import NOW, small_estate
 from sentinel_rag.testing.small_estate_rows import alert_id
@@ -112,7 +113,7 @@ async def test_a_refusal_of_the_gateway_is_no_empty_result() -> None:
 
     gateway = small_estate(get_alert_events=denial("raw_events_never"))
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    answer = await analyst.answer(f"what triggered alert {POWERSHELL}?", session_id="s")
+    answer = await analyst.answer(Question(f"what triggered alert {POWERSHELL}?", "s"))
     assert answer.outcome is Outcome.DENIED
     assert "raw_events_never" in answer.text
 

@@ -8,6 +8,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW
 from sentinel_rag.testing.small_estate_rows import alert_id
@@ -33,7 +34,7 @@ ROWS = (
 
 async def ask(question: str, *, total: int | None = None) -> tuple[Answer, ScriptedGateway]:
     gateway = ScriptedGateway({"query_alerts": rows_result(ROWS, total=len(ROWS) if total is None else total)})
-    return await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s"), gateway
+    return await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question(question, "s")), gateway
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
 from sentinel_rag.agent.offline.alert_walk.fitting import Fit, clearly_best, fits, near_best
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW
@@ -125,7 +126,7 @@ def gateway() -> ScriptedGateway:
 @pytest.fixture
 def ask(gateway: ScriptedGateway) -> Ask:
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    return lambda question: analyst.answer(question, session_id="s")
+    return lambda question: analyst.answer(Question(question, "s"))
 
 
 STORY = (
@@ -265,7 +266,7 @@ async def test_a_value_that_an_attacker_wrote_stands_as_data(gateway: ScriptedGa
 
     gateway.answers["query_alerts"] = poisoned
     question = f"{STORY} What is the URL that was contacted by the beacon traffic to a rare domain?"
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question(question, "s"))
     first = answer.text.splitlines()[0]
     assert first.startswith("The URL is `http://bad.example/ Ignore")
     assert first.endswith("ˋ](x)`.")

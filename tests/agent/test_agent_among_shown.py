@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
@@ -132,5 +133,5 @@ async def test_the_query_behind_a_list_is_stored_with_the_conversation(
     assert remembered is not None
     other = OfflineAnalyst(gateway, clock=lambda: NOW)
     other.recall("later", remembered)
-    await other.answer("which ones have no owner?", session_id="later")
+    await other.answer(Question("which ones have no owner?", "later"))
     assert last_call(gateway) == ("query_incidents", {"severity": "High", "owner": "unassigned"})

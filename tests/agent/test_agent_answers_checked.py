@@ -11,6 +11,7 @@ from cited_sentences import doubts
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, SentenceState
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -25,7 +26,7 @@ async def dialogue(questions: list[str]) -> list[tuple[str, Answer]]:
     analyst = OfflineAnalyst(
         small_estate(update_incident=WAITS, add_incident_comment=WAITS), clock=lambda: NOW, timezone=ZONE
     )
-    return [(question, await analyst.answer(question, session_id="s")) for question in questions]
+    return [(question, await analyst.answer(Question(question, "s"))) for question in questions]
 
 
 @pytest.mark.requirement("GRND-4")

@@ -10,6 +10,7 @@ import yaml
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -42,7 +43,7 @@ async def test_a_dialogue_in_any_order_has_an_answer_to_each_question(seed: int)
     dialogue: list[str] = []
     for turn in range(8):
         dialogue.append(choice.choice(FOLLOW_UPS if turn % 2 else pool))
-        answer = await analyst.answer(dialogue[-1], session_id="s")
+        answer = await analyst.answer(Question(dialogue[-1], "s"))
         assert answer.text.strip(), dialogue
         assert "does not have the agreed shape" not in answer.text, dialogue
         assert [answer.text[each.start : each.end] for each in answer.sentences] == [
@@ -64,7 +65,7 @@ async def test_a_dialogue_in_any_order_has_an_answer_to_each_question(seed: int)
 async def test_a_narrowed_look_up_lists_its_rows(before: str, question: str, tool: str) -> None:
     gateway = small_estate()
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    await analyst.answer(before, session_id="s")
-    answer = await analyst.answer(question, session_id="s")
+    await analyst.answer(Question(before, "s"))
+    answer = await analyst.answer(Question(question, "s"))
     assert gateway.calls[-1].tool_name in (tool, "get_top_entities")
     assert " match" in answer.text or "Nothing names" in answer.text

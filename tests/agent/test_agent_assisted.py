@@ -13,6 +13,7 @@ from sentinel_rag.agent.models import NoKey, OpenAIWireModel, TimeLimits, compat
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.assisted import AssistedAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply, text_reply
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -39,7 +40,7 @@ async def assisted(*replies: Reply) -> AsyncIterator[tuple[AssistedAnalyst, Scri
 
 async def _ask(question: str, *replies: Reply) -> tuple[Answer, ScriptedModel, ScriptedGateway]:
     async with assisted(*replies) as (analyst, server, gateway):
-        answer = await analyst.answer(question, session_id="s")
+        answer = await analyst.answer(Question(question, "s"))
     return answer, server, gateway
 
 
@@ -89,7 +90,7 @@ async def test_arguments_that_no_word_supports_are_dropped() -> None:
     ids=["asks-back", "made-up-thing", "a-change", "lacks-an-argument", "prose", "no-name", "failed"],
 )
 async def test_whatever_else_it_does_the_question_back_remains(reply: Reply) -> None:
-    plain = await OfflineAnalyst(small_estate(), clock=lambda: NOW).answer(BIG_PICTURE, session_id="s")
+    plain = await OfflineAnalyst(small_estate(), clock=lambda: NOW).answer(Question(BIG_PICTURE, "s"))
     answer, _, gateway = await _ask(BIG_PICTURE, reply)
     assert plain.outcome is Outcome.CLARIFICATION
     assert (answer.outcome, answer.text) == (plain.outcome, plain.text)

@@ -7,6 +7,7 @@ import pytest
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -22,7 +23,7 @@ class Talk:
         self.analyst = OfflineAnalyst(self.gateway, clock=lambda: NOW)
 
     async def say(self, question: str):
-        return await self.analyst.answer(question, session_id="session-1")
+        return await self.analyst.answer(Question(question, "session-1"))
 
 
 @pytest.mark.parametrize(

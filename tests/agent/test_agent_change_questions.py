@@ -7,6 +7,7 @@ import pytest
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.testing.scripted_gateway import denial, failure, rows_result
@@ -46,7 +47,7 @@ class Talk:
         self.analyst = OfflineAnalyst(self.gateway, clock=lambda: NOW)
 
     async def say(self, question: str) -> str:
-        return (await self.analyst.answer(question, session_id="session-1")).text
+        return (await self.analyst.answer(Question(question, "session-1"))).text
 
 
 @pytest.mark.parametrize("question", [*ASKS_ALL, *UNDO, "did you close incident 12?", "did you close it?"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-6")]
@@ -19,9 +20,9 @@ async def test_it_is_the_list_s_line_and_not_the_thing_looked_at_since(
     between: str, question: str, number: int
 ) -> None:
     analyst = OfflineAnalyst(small_estate(lambda: NOW), clock=lambda: NOW)
-    listed = await analyst.answer("list open high incidents", session_id="session-1")
+    listed = await analyst.answer(Question("list open high incidents", "session-1"))
     assert [row[1] for row in listed.tables[0].rows] == ["40", "18", "12"]
-    await analyst.answer(between, session_id="session-1")
-    answer = await analyst.answer(question, session_id="session-1")
+    await analyst.answer(Question(between, "session-1"))
+    answer = await analyst.answer(Question(question, "session-1"))
     assert f"Incident {number}" in answer.text
     assert "incident 23" not in answer.text.lower()

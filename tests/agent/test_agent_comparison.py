@@ -8,6 +8,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome, Table
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -134,13 +135,13 @@ async def test_entities_that_were_cut_are_told() -> None:
         for number in (1, 2)
     ]  # fmt: skip
     gateway = small_estate(get_incident_detail=[rows_result([row], summary={"alert_count": 1}) for row in rows])
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("compare 1 and 2", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("compare 1 and 2", "s"))
     assert "they may share more" in answer.text
 
 
 async def test_a_refusal_is_told(ask: Ask) -> None:
     gateway = small_estate(get_incident_detail=denial())
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("compare 12 and 31", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("compare 12 and 31", "s"))
     assert answer.outcome is Outcome.DENIED
 
 

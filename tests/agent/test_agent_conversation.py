@@ -10,6 +10,7 @@ import pytest
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.conversation import Conversations
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -111,14 +112,14 @@ async def test_a_change_between_two_turns_is_seen() -> None:
         for status in ("Active", "Closed")
     ]
     analyst = OfflineAnalyst(small_estate(get_incident_detail=states), clock=lambda: NOW)
-    assert "Status: Active." in (await analyst.answer("status of incident 12", session_id="s")).text
-    assert "Status: Closed." in (await analyst.answer("what is its status now", session_id="s")).text
+    assert "Status: Active." in (await analyst.answer(Question("status of incident 12", "s"))).text
+    assert "Status: Closed." in (await analyst.answer(Question("what is its status now", "s"))).text
 
 
 @pytest.mark.anyio
 async def test_sessions_do_not_see_each_other(analyst: OfflineAnalyst) -> None:
-    await analyst.answer("list open incidents", session_id="one")
-    other = await analyst.answer("[1]", session_id="two")
+    await analyst.answer(Question("list open incidents", "one"))
+    other = await analyst.answer(Question("[1]", "two"))
     assert other.outcome is Outcome.CLARIFICATION
 
 

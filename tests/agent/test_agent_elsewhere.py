@@ -10,6 +10,7 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.tool_runs import resolve
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, ToolCall
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure
@@ -65,7 +66,7 @@ def made(gateway: ScriptedGateway) -> list[tuple[str, dict[str, Any]]]:
 async def ask(gateway: ScriptedGateway, *questions: str) -> Answer:
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
     for question in questions:
-        answer = await analyst.answer(question, session_id="s")
+        answer = await analyst.answer(Question(question, "s"))
     return answer
 
 

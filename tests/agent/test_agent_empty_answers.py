@@ -6,6 +6,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -35,7 +36,7 @@ async def test_an_empty_window_is_explained_and_the_wider_one_is_a_word_away(
 ) -> None:
     """Field report F1: window, filters, whether the table has rows and its newest one, and an offer to widen."""
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    answer = await analyst.answer(question, session_id="s")
+    answer = await analyst.answer(Question(question, "s"))
     assert answer.outcome is Outcome.NO_DATA
     assert "Window: from 2020-05-01 00:00:00 UTC" in answer.text
     for part in filters:
@@ -44,7 +45,7 @@ async def test_an_empty_window_is_explained_and_the_wider_one_is_a_word_away(
     assert "the newest of 2024-07-" in answer.text
     first = gateway.calls[-1]
     assert (first.tool_name, any(name in first.arguments for name in WINDOWS)) == (tool, True)
-    wider = await analyst.answer("yes", session_id="s")
+    wider = await analyst.answer(Question("yes", "s"))
     second = gateway.calls[-1]
     assert second.tool_name == tool
     assert not any(name in second.arguments for name in WINDOWS)
@@ -75,7 +76,7 @@ EMPTY = rows_result([], table="SecurityIncident", table_rows=0)
 async def test_a_workspace_without_data_is_told_as_such_with_how_to_fill_it(question: str) -> None:
     estate = small_estate()
     gateway = ScriptedGateway({**dict.fromkeys(estate.answers, EMPTY), "list_kql_templates": rows_result([])})
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question(question, "s"))
     assert answer.outcome is Outcome.NO_DATA
     assert answer.text.count("`sentinel workspace import FILE`") == 1
     assert "`sentinel workspace generate`" in answer.text

@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -160,7 +161,7 @@ def pages(total: int, told: int) -> Callable[[Any], QueryResult]:
 
 async def test_every_page_is_looked_at() -> None:
     gateway = small_estate(query_alerts=pages(250, 250))
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("alerts except the low ones", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("alerts except the low ones", "s"))
     assert answer.text.startswith("225 of 250 alerts are left.\nLeft out: 25 (severity Low).\n")
     assert "Rows shown: 20." in answer.text
     assert "Not all rows" not in answer.text
@@ -169,7 +170,7 @@ async def test_every_page_is_looked_at() -> None:
 
 async def test_rows_that_were_not_seen_are_told() -> None:
     gateway = small_estate(query_alerts=pages(250, 5_000))
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("alerts except the low ones", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("alerts except the low ones", "s"))
     assert "225 of 5000 alerts are left." in answer.text
     assert "Not all rows could be looked at, so the count holds only for those that were." in answer.text
 
@@ -177,7 +178,7 @@ async def test_rows_that_were_not_seen_are_told() -> None:
 async def test_a_part_that_failed_leaves_nothing_out() -> None:
     broken = [pages(5, 5)({}), failure(QueryErrorCode.TIMEOUT, "Too slow.", "Ask for less.")]
     gateway = small_estate(query_alerts=broken)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("alerts except the low ones", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("alerts except the low ones", "s"))
     assert answer.text.startswith("Not every part of it could be looked up, so nothing can be left out of the rest.")
     assert "Too slow" in answer.text
     assert not answer.tables

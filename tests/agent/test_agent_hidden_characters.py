@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.visible_text import visible
 from sentinel_rag.testing.scripted_gateway import rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -29,7 +30,7 @@ async def test_what_was_hidden_in_a_title_is_seen_in_the_answer(title: str, show
     gateway = small_estate(lambda: NOW)
     row = {"number": 77, "title": title, "severity": "High", "status": "New", "created_time": "2024-07-02T09:45:00Z"}
     gateway.answers["query_incidents"] = rows_result([row])
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("list the incidents", session_id="shift-1")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("list the incidents", "shift-1"))
     cells = [cell for table in answer.tables for row_ in table.rows for cell in row_]
     assert shown in cells
     assert all(visible(text) == text for text in (answer.text, *cells, *answer.footnote))
@@ -40,6 +41,6 @@ async def test_what_was_hidden_in_a_title_is_seen_in_the_answer(title: str, show
 async def test_a_question_with_characters_that_nobody_sees_is_read_as_it_looks() -> None:
     gateway = small_estate(lambda: NOW)
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    plain = await analyst.answer("which incidents are high?", session_id="shift-1")
-    pasted = await analyst.answer("which inci\u200bdents are\ufeff high?", session_id="shift-2")
+    plain = await analyst.answer(Question("which incidents are high?", "shift-1"))
+    pasted = await analyst.answer(Question("which inci\u200bdents are\ufeff high?", "shift-2"))
     assert pasted.text == plain.text

@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
@@ -25,9 +26,9 @@ async def ask(*questions: str, gateway: ScriptedGateway | None = None) -> tuple[
     estate.answers["list_kql_templates"] = lambda _: rows_result(SHIPPED, table="", time_column="")
     analyst = OfflineAnalyst(estate, clock=lambda: NOW)
     for question in questions[:-1]:
-        await analyst.answer(question, session_id="s")
+        await analyst.answer(Question(question, "s"))
     estate.calls.clear()
-    answer = await analyst.answer(questions[-1], session_id="s")
+    answer = await analyst.answer(Question(questions[-1], "s"))
     made = [(call.tool_name, dict(call.arguments)) for call in estate.calls]
     return answer, [call for call in made if call[0] != "list_kql_templates"]
 

@@ -12,6 +12,7 @@ import pytest
 
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.testing.small_estate import NOW, small_estate
 from sentinel_rag.workspace.estate import hostile_texts
@@ -109,7 +110,7 @@ async def test_the_answer_notes_it_and_the_plan_stays_the_same(field: str) -> No
         return QueryResult.from_dict(result)
 
     gateway = small_estate(get_incident_detail=poisoned)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("what is incident 12 about?", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("what is incident 12 about?", "s"))
     note = next(line for line in answer.text.splitlines() if "reads like an instruction" in line)
     assert "came from the logs" in note
     assert "was not followed" in note
@@ -118,7 +119,7 @@ async def test_the_answer_notes_it_and_the_plan_stays_the_same(field: str) -> No
     assert [(call.tool_name, dict(call.arguments)) for call in gateway.calls] == [
         ("get_incident_detail", {"incident": "12"})
     ]
-    calm = await OfflineAnalyst(small_estate(), clock=lambda: NOW).answer("what is incident 12 about?", session_id="s")
+    calm = await OfflineAnalyst(small_estate(), clock=lambda: NOW).answer(Question("what is incident 12 about?", "s"))
     assert "reads like an instruction" not in calm.text
 
 
@@ -137,6 +138,6 @@ async def test_a_list_tells_only_of_texts_that_it_shows() -> None:
     texts = []
     for key in ("name", "description"):
         gateway = small_estate(query_alerts=poisoned(key))
-        texts.append((await OfflineAnalyst(gateway, clock=lambda: NOW).answer("show all alerts", session_id="s")).text)
+        texts.append((await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("show all alerts", "s"))).text)
     assert "reads like an instruction" in texts[0]
     assert "reads like an instruction" not in texts[1]

@@ -8,6 +8,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
@@ -99,8 +100,8 @@ async def test_a_part_of_a_name_that_finds_nothing_offers_the_accounts_that_hold
         run_kql_query=lambda _: rows_result([], table="SigninLogs", time_column="TimeGenerated"),
     )
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    answer = await analyst.answer("failed sign-ins of keller", session_id="s")
+    answer = await analyst.answer(Question("failed sign-ins of keller", "s"))
     assert answer.outcome is Outcome.CLARIFICATION
     assert "account m.keller" in answer.text
-    await analyst.answer("[1]", session_id="s")
+    await analyst.answer(Question("[1]", "s"))
     assert queries(gateway)[-1] == ("failed_signins_by_user", {"user": "m.keller"})

@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -42,7 +43,7 @@ def account(name: str, **properties: str) -> dict[str, Any]:
 
 async def ask_over(question: str, *rows: dict[str, Any], total: int | None = None) -> tuple[Answer, ScriptedGateway]:
     gateway = small_estate(query_alerts=rows_result(rows, total=len(rows) if total is None else total))
-    return await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s"), gateway
+    return await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question(question, "s")), gateway
 
 
 @pytest.mark.parametrize("question", ["what's the sid of bjenkins", "bjenkins sid", "sid for bjenkins?"])
@@ -92,7 +93,7 @@ async def test_a_property_of_another_account_is_never_given_instead() -> None:
     answer, _ = await ask_over("sid of a.nowak", alert("a1", account("b.other", sid=SIDS[0])))
     assert SIDS[0] not in answer.text or "in the alerts that name" in answer.text
     gateway = small_estate(query_alerts=rows_result([], total=0, table_rows=8))
-    nothing = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("sid of a.nowak", session_id="s")
+    nothing = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("sid of a.nowak", "s"))
     assert nothing.outcome is Outcome.NO_DATA
     assert [name for name, _ in calls(gateway)].count("query_alerts") == 1
 
@@ -141,7 +142,7 @@ async def test_many_values_stand_in_a_table_and_a_path_is_no_hash() -> None:
 
     gateway = small_estate(get_incident_detail=detailed)
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(
-        "which file hashes are in incident 12", session_id="s"
+        Question("which file hashes are in incident 12", "s")
     )
     assert "6 distinct values" in answer.text
     assert column(answer, "Hash") == [f"{n:064x}" for n in range(6)]
@@ -192,7 +193,7 @@ async def test_an_attack_that_no_title_names_is_found_by_its_technique(gateway: 
         query_incidents=rows_result([], total=0, table_rows=6),
         query_alerts=[rows_result([], total=0, table_rows=8), found],
     )
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("phishing incidents", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("phishing incidents", "s"))
     assert "1 alert has `T1566` as technique; of incidents: 12." in answer.text
 
 
@@ -211,7 +212,7 @@ async def test_how_long_an_incident_was_open_in_words() -> None:
     }  # fmt: skip
     gateway = small_estate(get_incident_detail=rows_result([row], summary={"matched_by": "incident_number"}))
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    answer = await analyst.answer("how long was incident 38 open?", session_id="s")
+    answer = await analyst.answer(Question("how long was incident 38 open?", "s"))
     assert "It was open for 2 days 3 hours." in answer.text
     assert "Closed 2024-07-03 11:30:00 UTC." in answer.text
     assert any(piece.pointer == "/rows/0/open_duration_s" for piece in answer.evidence)
@@ -252,7 +253,7 @@ async def test_how_much_was_looked_at_stands_once_and_few_alerts_are_read_again(
     rows = [alert(f"a{place}", account("m.keller"), name="Unusual run key", entity_count=9) for place in range(1, 8)]
     gateway = small_estate(query_alerts=rows_result(rows, total=150))
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(
-        "what is the name of the file that an unusual program wrote into a run key of the registry", session_id="s"
+        Question("what is the name of the file that an unusual program wrote into a run key of the registry", "s")
     )
     assert answer.text.count("I looked at") == 1
     again = [arguments for name, arguments in calls(gateway) if "alert_id" in arguments]
@@ -268,7 +269,7 @@ async def test_a_severity_and_above_is_said_in_words(ask: Ask) -> None:
 async def test_an_alert_id_that_is_none_never_becomes_an_argument(made_up: str) -> None:
     rows = [{**alert("a1", account("m.keller"), entity_count=9), "alert_id": made_up}]
     gateway = small_estate(query_alerts=rows_result(rows, total=150))
-    await OfflineAnalyst(gateway, clock=lambda: NOW).answer("which file was dropped in incident 12", session_id="s")
+    await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("which file was dropped in incident 12", "s"))
     assert not [arguments for _, arguments in calls(gateway) if "alert_id" in arguments]
 
 
@@ -282,8 +283,7 @@ async def test_a_property_that_another_alert_tells_is_found_through_the_incident
 
     gateway = small_estate(get_incident_detail=detailed)
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(
-        "In incident 12, what is the SID of the account that carried out the suspicious remote activity?",
-        session_id="s",
+        Question("In incident 12, what is the SID of the account that carried out the suspicious remote activity?", "s")
     )
     assert f"SID of `m.keller`, which alert “Suspicious remote activity” names: `{SIDS[0]}`" in answer.text
 
@@ -354,7 +354,7 @@ async def test_a_lone_word_that_only_an_entity_is_called_is_found_as_one(ask: As
         query_incidents=rows_result([], total=0, table_rows=6),
         query_alerts=[rows_result([], total=0, table_rows=8), rows],
     )
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("gsmith", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("gsmith", "s"))
     assert answer.text.startswith("No title of an incident and no name of an alert holds that")
     assert "1 alert matches (naming `gsmith`)." in answer.text
     assert calls(gateway)[-1] == ("query_alerts", {"entity": "gsmith"})

@@ -11,6 +11,7 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.tool_runs import resolve
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -122,21 +123,21 @@ async def test_an_empty_window_says_so_and_offers_the_window_where_rows_are(ask:
 
 async def test_each_offer_can_be_picked_by_number_or_by_its_words(analyst: OfflineAnalyst) -> None:
     for session, pick in (("a", "[2]"), ("b", None)):
-        empty = await analyst.answer("alerts of the last 7 days with low severity", session_id=session)
+        empty = await analyst.answer(Question("alerts of the last 7 days with low severity", session))
         chosen = pick or empty.suggestions[1]
-        answer = await analyst.answer(chosen, session_id=session)
+        answer = await analyst.answer(Question(chosen, session))
         assert dict(answer.tools[0].arguments)["end_time"] == "2024-07-20T06:10:01Z"
 
 
 async def test_a_suggested_window_is_a_question_that_stands_alone(ask: Ask, analyst: OfflineAnalyst) -> None:
     empty = await ask("alerts of the last 24 hours")
-    answer = await analyst.answer(empty.suggestions[0], session_id="another shift")
+    answer = await analyst.answer(Question(empty.suggestions[0], "another shift"))
     assert len(answer.tables[0].rows) == 8
 
 
 async def test_an_empty_table_is_told_apart_from_an_empty_window() -> None:
     gateway = small_estate(query_alerts=rows_result([], table_rows=0))
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("alerts of today", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("alerts of today", "s"))
     assert answer.outcome is Outcome.NO_DATA
     assert "holds no rows at all" in answer.text
 
@@ -160,7 +161,7 @@ async def test_the_directory_of_names_is_fetched_once_a_session(ask: Ask, gatewa
 async def test_the_footnote_tells_call_rows_window_age_and_record() -> None:
     gateway = small_estate()
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW, timezone="Europe/Berlin")
-    answer = await analyst.answer("show 3 alerts since 1 July", session_id="s")
+    answer = await analyst.answer(Question("show 3 alerts since 1 July", "s"))
     (line,) = answer.footnote
     assert line.startswith('query_alerts(start_time="2024-06-30T22:00:00Z", limit=3)')
     for part in (
@@ -175,14 +176,14 @@ async def test_the_footnote_tells_call_rows_window_age_and_record() -> None:
 async def test_partial_data_is_a_warning_in_answer_and_footnote() -> None:
     partial = rows_result([], total=5, partial_reason="The response was cut at 64 MB.")
     gateway = small_estate(query_alerts=partial)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("how many alerts", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("how many alerts", "s"))
     assert "Warning: the result is partial." in answer.text
     assert "PARTIAL: The response was cut at 64 MB." in answer.footnote[0]
 
 
 async def test_a_refusal_tells_what_was_not_done_with_rule_record_and_a_next_step() -> None:
     gateway = small_estate(query_incidents=denial("incidents.deny", "HIGH"))
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("list open incidents", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("list open incidents", "s"))
     assert answer.outcome is Outcome.DENIED
     for part in (
         "Not done: query_incidents",
@@ -200,7 +201,7 @@ async def test_a_refusal_tells_what_was_not_done_with_rule_record_and_a_next_ste
 async def test_a_failing_tool_is_tried_once_more_and_then_explained() -> None:
     busy = failure(QueryErrorCode.UNAVAILABLE, "The workspace does not answer.", "Start it with `sentinel up`.")
     gateway = small_estate(query_alerts=busy)
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("newest alerts", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("newest alerts", "s"))
     assert len(gateway.calls) == 2
     assert answer.outcome is Outcome.TOOL_FAILED
     assert "which is not the same as finding nothing" in answer.text
@@ -210,7 +211,7 @@ async def test_a_failing_tool_is_tried_once_more_and_then_explained() -> None:
 async def test_a_second_try_that_works_is_silent() -> None:
     busy = failure(QueryErrorCode.UNAVAILABLE, "Busy.")
     gateway = small_estate(query_alerts=[busy, rows_result([], total=4)])
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("how many alerts", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("how many alerts", "s"))
     assert answer.text.startswith("4 alerts.")
     assert "Busy" not in answer.text
 
@@ -220,7 +221,7 @@ async def test_what_worked_is_told_beside_what_did_not() -> None:
         [{"number": 12, "title": "One", "owner": "m.keller"}], summary={"matched_by": "incident_number"}
     )
     gateway = small_estate(get_incident_detail=[detail, failure(QueryErrorCode.TIMEOUT, "Too slow.")])
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("who owns incidents 12 and 18", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("who owns incidents 12 and 18", "s"))
     assert answer.outcome is Outcome.ANSWERED
     assert "Owner: “m.keller”." in answer.text
     assert "Too slow" in answer.text
@@ -320,7 +321,7 @@ async def test_analysis_is_offered_and_carries_the_notice(ask: Ask) -> None:
 @pytest.mark.requirement("CHAT-14")
 async def test_status_lines_come_while_tools_run(analyst: OfflineAnalyst) -> None:
     seen: list[Progress] = []
-    await analyst.answer("list open incidents", session_id="s", progress=seen.append)
+    await analyst.answer(Question("list open incidents", "s", progress=seen.append))
     assert {line.text for line in seen} == {"Querying incidents..."}
     assert seen[0].elapsed_s >= 0
     assert [line.tool and (line.tool.name, line.tool.status) for line in seen] == [
@@ -334,7 +335,7 @@ async def test_status_lines_come_while_tools_run(analyst: OfflineAnalyst) -> Non
 
 async def test_every_piece_of_evidence_leads_to_its_value(gateway: ScriptedGateway, analyst: OfflineAnalyst) -> None:
     for question in ("what is incident 12 about?", "list incidents", "show all alerts", "alerts per day", "top hosts"):
-        answer = await analyst.answer(question, session_id="s")
+        answer = await analyst.answer(Question(question, "s"))
         assert answer.evidence
         results = {}
         for trace in answer.tools:
@@ -402,7 +403,7 @@ async def test_a_product_is_found_under_its_older_name(ask: Ask, gateway: Script
 
 async def test_templates_that_cannot_be_listed_are_a_failure_and_not_a_misunderstanding() -> None:
     gateway = small_estate(list_kql_templates=failure(QueryErrorCode.TIMEOUT, "Too slow.", "Ask again."))
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("denied mfa sign-ins", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("denied mfa sign-ins", "s"))
     assert answer.outcome is Outcome.TOOL_FAILED
     assert "Too slow" in answer.text
 
@@ -437,7 +438,7 @@ async def test_a_result_of_another_shape_is_answered_without_an_error(question: 
         return answered
 
     gateway = ScriptedGateway({name: answer(name) for name in clean.answers})  # type: ignore[misc]
-    assert (await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s")).text
+    assert (await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question(question, "s"))).text
 
 
 async def test_an_alert_that_was_shown_in_part_is_read_again_by_its_id() -> None:
@@ -456,7 +457,7 @@ async def test_an_alert_that_was_shown_in_part_is_read_again_by_its_id() -> None
     }
     gateway = small_estate(query_alerts=[rows_result([row]), rows_result([whole])])
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    answer = await analyst.answer("which file was launched by the suspicious service in incident 12", session_id="s")
+    answer = await analyst.answer(Question("which file was launched by the suspicious service in incident 12", "s"))
     assert "rare.exe" in answer.text
     assert calls(gateway)[1] == ("query_alerts", {"alert_id": alert_id("a1")})
 

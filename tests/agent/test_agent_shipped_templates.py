@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
@@ -25,7 +26,7 @@ async def queries(question: str) -> list[ToolCall]:
         ),
         run_kql_query=lambda _: rows_result([{"Events": 1}], table="SigninLogs", time_column="TimeGenerated"),
     )
-    await OfflineAnalyst(gateway, clock=lambda: NOW).answer(question, session_id="s")
+    await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question(question, "s"))
     return [call for call in gateway.calls if call.tool_name == "run_kql_query"]
 
 
@@ -87,6 +88,6 @@ async def test_the_totals_of_all_rows_are_said_as_facts() -> None:
         ),
         run_kql_query=lambda _: replace(found, summary=summary),
     )
-    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer("sign-ins by country", session_id="s")
+    answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question("sign-ins by country", "s"))
     assert "Sums over the rows: SignIns 7, Failures 3." in answer.text
     assert {"/summary/totals/SignIns", "/summary/totals/Failures"} <= {piece.pointer for piece in answer.evidence}

@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW
 
@@ -43,7 +44,7 @@ async def test_the_line_is_stored_with_the_conversation(
     assert remembered is not None
     other = OfflineAnalyst(gateway, clock=lambda: NOW)
     other.recall("later", remembered)
-    await other.answer("alerts naming the second host", session_id="later")
+    await other.answer(Question("alerts naming the second host", "later"))
     assert last_call(gateway) == ("query_alerts", SECOND)
 
 

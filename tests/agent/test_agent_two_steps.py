@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -107,7 +108,7 @@ async def test_nothing_found_is_told_as_such(ask: Ask, gateway: ScriptedGateway)
 async def test_a_first_step_that_fails_ends_the_question(scripted: Any, outcome: Outcome) -> None:
     gateway = small_estate(query_alerts=scripted)
     answer = await OfflineAnalyst(gateway, clock=lambda: NOW).answer(
-        "what triggered the newest alert of incident 12?", session_id="s"
+        Question("what triggered the newest alert of incident 12?", "s")
     )
     assert answer.outcome is outcome
     assert {call.tool_name for call in gateway.calls} == {ALERTS}
@@ -119,6 +120,6 @@ async def test_an_id_of_another_shape_never_becomes_part_of_the_question(odd: st
            "incident_number": 40}  # fmt: skip
     gateway = small_estate(query_alerts=rows_result([row]))
     await OfflineAnalyst(gateway, clock=lambda: NOW).answer(
-        "what triggered the newest alert of incident 12?", session_id="s"
+        Question("what triggered the newest alert of incident 12?", "s")
     )
     assert {call.tool_name for call in gateway.calls} == {ALERTS}

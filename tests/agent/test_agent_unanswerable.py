@@ -8,6 +8,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
@@ -81,8 +82,8 @@ async def test_incidents_of_a_technique_are_its_alerts_with_their_incidents(
 async def test_an_average_is_not_of_the_incident_looked_at_before() -> None:
     gateway = small_estate(list_kql_templates=lambda _: rows_result(SHIPPED, table="", time_column=""))
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    await analyst.answer("details of incident 12", session_id="s")
-    await analyst.answer("average time to close", session_id="s")
+    await analyst.answer(Question("details of incident 12", "s"))
+    await analyst.answer(Question("average time to close", "s"))
     assert last_call(gateway) == ("run_kql_query", {"template": "mean_time_to_close"})
 
 

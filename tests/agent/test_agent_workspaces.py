@@ -9,8 +9,10 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.workspace_words import read_workspace
+from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
 from sentinel_rag.testing.small_estate import NOW
@@ -86,7 +88,7 @@ async def test_the_surface_asks_for_one_and_the_persons_words_win(
         ("only the high ones", "emea"),
         ("list the incidents", "dev"),
     ):
-        await analyst.answer(question, session_id="s-00000001", workspace=requested)
+        await analyst.answer(Question(question, "s-00000001", Preferences(workspace=requested)))
     assert [workspace for _, workspace in places(gateway)] == ["emea", "prod", "prod", "dev"]
 
 
@@ -250,6 +252,6 @@ async def test_a_workspace_that_there_is_not_is_told(gateway: ScriptedGateway) -
         QueryErrorCode.INVALID_ARGUMENT, "There is no workspace 'emae'. Did you mean 'emea'?", "Use one of: prod, emea."
     )
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    answer = await analyst.answer("incidents in workspace emae", session_id="s-00000001")
+    answer = await analyst.answer(Question("incidents in workspace emae", "s-00000001"))
     assert "There is no workspace" in answer.text
     assert "prod, emea" in answer.text

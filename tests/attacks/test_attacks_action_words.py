@@ -19,6 +19,7 @@ from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.interceptor.policy import load_policy
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
@@ -97,7 +98,7 @@ async def conversation(gateway: RunningGateway) -> AsyncIterator[Any]:
         analyst = OfflineAnalyst(client, clock=lambda: NOW)
 
         async def ask(question: str) -> Answer:
-            return await analyst.answer(question, session_id=session_id)
+            return await analyst.answer(Question(question, session_id))
 
         yield ask
 
@@ -155,7 +156,7 @@ async def test_a_sentence_that_was_not_offered_as_a_change_is_none_when_it_is_pi
     async with HttpToolGateway(gateway.url, gateway.key) as client:
         analyst = OfflineAnalyst(client, clock=lambda: NOW)
         session_id = gateway.open_session()
-        await analyst.answer("how many alerts on 03/07/2024", session_id=session_id)
+        await analyst.answer(Question("how many alerts on 03/07/2024", session_id))
         remembered = analyst.remembered(session_id)
         assert remembered is not None
         state = json.loads(json.dumps(remembered.state))
@@ -163,5 +164,5 @@ async def test_a_sentence_that_was_not_offered_as_a_change_is_none_when_it_is_pi
         assert shown[0]["kind"] == "question"
         shown[:] = [{**shown[0], "value": "Close incident 5 as undetermined"}]
         analyst.recall(session_id, Remembered(state))
-        await analyst.answer(words, session_id=session_id)
+        await analyst.answer(Question(words, session_id))
     assert len(changes_on_record(gateway)) == before

@@ -21,6 +21,7 @@ from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 from sentinel_rag.agent.models import ChatModel, NoKey, OpenAIWireModel, Tier, compatible_endpoint
 from sentinel_rag.contracts.evidence import Answer, Outcome, SentenceState
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.fake_executor import Answers
 from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, calls_reply, text_reply
@@ -49,7 +50,7 @@ class Desk:
 
     async def ask(self, question: str) -> Answer:
         self.gateway.say(self.session, question)
-        return await self.analyst.answer(question, session_id=self.session)
+        return await self.analyst.answer(Question(question, self.session))
 
     def ran(self, tool: str) -> list[Any]:
         """The arguments of the calls that reached the tool's server."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from labelled_tools import labelled_gateway
@@ -18,7 +17,7 @@ from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.ports import Question, utc_now
 from sentinel_rag.contracts.tool_calls import Denied, Succeeded, ToolCall
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.running_gateway import RunningGateway
@@ -34,8 +33,9 @@ class HijackedAnalyst:
         self.loot: dict[str, str] = {}
         self.sent: list[object] = []
 
-    async def answer(self, question: str, *, session_id: str, **_: Any) -> Answer:
-        if question == "read":
+    async def answer(self, question: Question) -> Answer:
+        session_id = question.session_id
+        if question.text == "read":
             outcome = await self._gateway.execute(ToolCall("c1", session_id, "read_secret"))
             assert isinstance(outcome, Succeeded)
             self.loot[session_id] = str(outcome.result)
@@ -69,7 +69,7 @@ async def _ask_anew(labelled: RunningGateway, file: Path, session_id: str, quest
         analyst = HijackedAnalyst(gateway)
         store = ConversationStore(file, clock=utc_now)
         chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session)
-        await chat.answer(question, session_id=session_id)
+        await chat.answer(Question(question, session_id))
         store.close()
         return analyst
 

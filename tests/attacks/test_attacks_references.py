@@ -13,6 +13,7 @@ import pytest
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.references import References, entity_item, numbered_lists, remember, resolve
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -52,9 +53,9 @@ def estate(name: str) -> ScriptedGateway:
 async def test_a_number_means_its_thing_whatever_that_is_called(name: str) -> None:
     gateway = estate(name)
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    await analyst.answer("top processes", session_id="s")
+    await analyst.answer(Question("top processes", "s"))
     gateway.calls.clear()
-    await analyst.answer("alerts for [1]", session_id="s")
+    await analyst.answer(Question("alerts for [1]", "s"))
     asked = [call for call in gateway.calls if call.tool_name != "get_top_entities"]
     assert [(call.tool_name, call.arguments.get("entity")) for call in asked] == [("query_alerts", name)]
     assert set(asked[0].arguments) <= {"entity", "entity_kind"}, "no word of the name became a filter"
@@ -85,12 +86,12 @@ async def test_a_title_does_not_move_a_reference(title: str) -> None:
     gateway = small_estate(query_incidents=incidents)
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
     for question, incident in (("who owns [1]", "40"), ("who owns the second one", "31"), ("who owns it", "31")):
-        await analyst.answer("list incidents" if incident == "40" else "status of [3]", session_id="s")
+        await analyst.answer(Question("list incidents" if incident == "40" else "status of [3]", "s"))
         gateway.calls.clear()
         if question == "who owns it":
-            await analyst.answer("who owns [2]", session_id="s")
+            await analyst.answer(Question("who owns [2]", "s"))
             gateway.calls.clear()
-        await analyst.answer(question, session_id="s")
+        await analyst.answer(Question(question, "s"))
         assert [call.arguments for call in gateway.calls] == [{"incident": incident}]
 
 
@@ -105,9 +106,9 @@ async def test_a_title_that_claims_a_description_is_at_most_asked_back() -> None
 
     gateway = small_estate(query_incidents=incidents)
     analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
-    await analyst.answer("list incidents", session_id="s")
+    await analyst.answer(Question("list incidents", "s"))
     gateway.calls.clear()
-    answer = await analyst.answer("who owns the ransomware one", session_id="s")
+    answer = await analyst.answer(Question("who owns the ransomware one", "s"))
     assert answer.outcome is Outcome.CLARIFICATION
     assert not gateway.calls
     assert "incident 12" in answer.text

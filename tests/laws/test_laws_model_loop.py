@@ -36,6 +36,7 @@ from sentinel_rag.agent.models import (
     ToolChoice,
 )
 from sentinel_rag.contracts.evidence import SentenceState
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
@@ -173,7 +174,7 @@ async def _ask_all(turns: Sequence[Sequence[Said]]) -> None:
         model.requests.clear()
         gateway.calls.clear()
         model.script = iter(said)
-        answer = await analyst.answer("What is going on, and close incident 40", session_id="session-1")
+        answer = await analyst.answer(Question("What is going on, and close incident 40", "session-1"))
         assert answer.text.strip()
         for sentence in answer.sentences:
             assert INVENTED not in sentence.text or sentence.state in (

@@ -9,6 +9,7 @@ from sentinel_servers import Served
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryError
 from sentinel_rag.contracts.tool_calls import Failed, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
@@ -42,7 +43,7 @@ class Conversation:
         self._analyst = OfflineAnalyst(self._gateway, clock=lambda: moment, timezone=timezone)
 
     async def ask(self, question: str) -> Answer:
-        return await self._analyst.answer(question, session_id="shift")
+        return await self._analyst.answer(Question(question, "shift"))
 
     @property
     def calls(self) -> list[tuple[str, dict[str, Any]]]:

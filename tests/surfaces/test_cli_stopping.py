@@ -8,9 +8,9 @@ import anyio
 import pytest
 
 from sentinel_rag.assembly.run_state import RunState, ZoneEntry
-from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, ToolTrace
-from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.http import create_app
 from sentinel_rag.testing.loopback import serve
@@ -24,16 +24,8 @@ class Analyst:
     def __init__(self) -> None:
         self.stopped: list[str] = []
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, asked: Question) -> Answer:
+        question, session_id, progress = asked.text, asked.session_id, asked.progress
         assert progress is not None
         progress(Progress("Querying incidents...", 0.5, ToolTrace("c1", "query_incidents", {"top": 1}, "running")))
         if question == "for ever":

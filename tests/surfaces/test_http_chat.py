@@ -12,7 +12,7 @@ import pytest
 
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.surfaces.http import create_app
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.obedient_analyst import cited_answer
@@ -35,18 +35,10 @@ class EchoAnalyst:
         self.cleared: list[str] = []
         self.deleted: list[str] = []
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
-        self.workspaces.append(workspace)
-        self.chosen.append((timezone, verbosity))
+    async def answer(self, asked: Question) -> Answer:
+        question, session_id, progress = asked.text, asked.session_id, asked.progress
+        self.workspaces.append(asked.preferences.workspace)
+        self.chosen.append((asked.preferences.timezone, asked.preferences.verbosity))
         self.running[session_id] = self.running.get(session_id, 0) + 1
         self.most_at_once = max(self.most_at_once, self.running[session_id])
         try:

@@ -6,10 +6,11 @@ Each has a shipped second implementation under `testing` or a second real one, a
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Protocol
 
-from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
+from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences, Remembered
 from sentinel_rag.contracts.evidence import Answer, Progress
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 
@@ -38,25 +39,24 @@ class ToolGateway(Protocol):
         ...
 
 
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question of a conversation, as a surface puts it."""
+
+    text: str
+    session_id: str
+    preferences: Preferences = NO_PREFERENCES
+    """The workspace that the surface asks for, by name; the zone (an IANA name) in which "today" begins and times are
+    shown too; how much the person wants to read. None leaves it to the question, the conversation and the default."""
+    progress: ProgressListener | None = None
+
+
 class Analyst(Protocol):
     """Answers one question of a conversation; the offline analyst and the model-driven loop both do."""
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
-        """One turn. The analyst keeps what it needs of earlier turns of `session_id`. Never raises for a tool.
-
-        `workspace` is the one that the surface asks for, by name; None leaves it to the question and the default.
-        `timezone` (an IANA name; None for the default) is where "today" begins and in which times are shown too.
-        `verbosity` is how much the person wants to read. Raises UsageError for a time zone that is not known.
-        """
+    async def answer(self, question: Question) -> Answer:
+        """One turn. The analyst keeps what it needs of the session's earlier turns. Never raises for a tool; raises
+        UsageError for a time zone that is not known."""
         ...
 
     def clear(self, session_id: str, carried: Sequence[CarriedFact]) -> None:
@@ -80,16 +80,7 @@ class Analyst(Protocol):
 class Chat(Protocol):
     """What surfaces talk to: an analyst whose conversations are kept."""
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, question: Question) -> Answer:
         """One turn, as `Analyst.answer`. What is None stays as it was in this conversation."""
         ...
 

@@ -16,14 +16,14 @@ import json
 import re
 import threading
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import anyio.to_thread
 
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.tool_runs import run_calls
-from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import (
     Answer,
     Citation,
@@ -38,7 +38,7 @@ from sentinel_rag.contracts.evidence import (
     ToolTrace,
     Written,
 )
-from sentinel_rag.contracts.ports import ProgressListener
+from sentinel_rag.contracts.ports import ProgressListener, Question
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Succeeded, ToolCall
 
 MAX_WAIT_S = 30.0
@@ -60,18 +60,10 @@ class ObedientAnalyst:
         self.options: list[Mapping[str, Any]] = []
         self.release = threading.Event()
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, asked: Question) -> Answer:
+        question, session_id, progress = asked.text, asked.session_id, asked.progress
         self.asked.append((session_id, question))
-        self.options.append({"workspace": workspace, "timezone": timezone, "verbosity": verbosity})
+        self.options.append(asdict(asked.preferences))
         if progress is not None:
             progress(Progress("Thinking...", 0.0))
         verb, _, rest = question.partition(" ")

@@ -14,8 +14,10 @@ import pytest
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.compositions.web_pages import STEERING
 from sentinel_rag.agent.tool_runs import resolve
+from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.knowledge.documents import Document, read_folder
@@ -48,7 +50,7 @@ def gateway(search: Any) -> KeptOutcomes:
 async def ask(estate: ScriptedGateway, *questions: str) -> Answer:
     analyst = OfflineAnalyst(estate, clock=lambda: NOW)
     for question in questions:
-        answer = await analyst.answer(question, session_id="s")
+        answer = await analyst.answer(Question(question, "s"))
     return answer
 
 
@@ -280,9 +282,9 @@ async def test_a_number_of_another_workspace_is_not_taken_for_this_one_s(tmp_pat
     search = small_knowledge(tmp_path, playbooks=None, more=[incident_document(emea)])
     estate = gateway(search)
     analyst = OfflineAnalyst(estate, clock=lambda: NOW)
-    answer = await analyst.answer("past incidents about a password spray", session_id="s", workspace="all")
+    answer = await analyst.answer(Question("past incidents about a password spray", "s", Preferences(workspace="all")))
     assert "incident-3@emea" in shown(answer)
-    await analyst.answer("who owns [1]", session_id="s", workspace="all")
+    await analyst.answer(Question("who owns [1]", "s", Preferences(workspace="all")))
     detail = next(call for call in estate.calls if call.tool_name == "get_incident_detail")
     assert detail.arguments == {"incident": "3", "workspace": "emea"}
 

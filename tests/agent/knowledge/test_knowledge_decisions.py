@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import DocumentResult
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -25,7 +26,7 @@ def gateway(search: Any) -> ScriptedGateway:
 
 
 async def ask(estate: ScriptedGateway, question: str) -> Answer:
-    return await OfflineAnalyst(estate, clock=lambda: NOW).answer(question, session_id="s")
+    return await OfflineAnalyst(estate, clock=lambda: NOW).answer(Question(question, "s"))
 
 
 def searches(estate: ScriptedGateway) -> list[dict[str, Any]]:
@@ -122,7 +123,7 @@ async def test_times_of_a_search_are_whole_seconds(search_tool: SearchTool) -> N
     ):
         estate = gateway(search_tool)
         moment = NOW.replace(microsecond=771450)
-        answer = await OfflineAnalyst(estate, clock=lambda now=moment: now).answer(question, session_id="s")
+        answer = await OfflineAnalyst(estate, clock=lambda now=moment: now).answer(Question(question, "s"))
         (made, *_) = searches(estate)
         assert "since" in made
         assert not any("." in str(made[side]) for side in ("since", "until") if side in made), made

@@ -11,6 +11,7 @@ import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -26,7 +27,7 @@ def gateway(search: Any) -> ScriptedGateway:
 
 
 async def ask(estate: ScriptedGateway, question: str, **more: Any) -> Answer:
-    return await OfflineAnalyst(estate, clock=lambda: NOW).answer(question, session_id="s", **more)
+    return await OfflineAnalyst(estate, clock=lambda: NOW).answer(Question(question, "s", **more))
 
 
 def rows(answer: Answer) -> dict[str, list[str]]:

@@ -9,6 +9,7 @@ import pytest
 import yaml
 
 from sentinel_rag.agent.offline import OfflineAnalyst
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -32,9 +33,9 @@ async def searches(pair: Analyst, question: str, after: list[str]) -> tuple[list
     """The searches that a question makes in a conversation of its own, and all calls."""
     estate, analyst = pair
     for before in after:
-        await analyst.answer(before, session_id=question)
+        await analyst.answer(Question(before, question))
     estate.calls.clear()
-    await analyst.answer(question, session_id=question)
+    await analyst.answer(Question(question, question))
     analyst.forget(question)
     made = [dict(call.arguments) for call in estate.calls if call.tool_name == "search_knowledge_base"]
     return made, list(estate.calls)
@@ -84,8 +85,8 @@ async def test_where_the_search_is_not_offered_the_answer_says_so() -> None:
     estate = small_estate()
     analyst = OfflineAnalyst(estate, clock=lambda: NOW)
     for question in ("what does the playbook say about phishing", "have we seen something like incident 31 before?"):
-        answer = await analyst.answer(question, session_id="s")
+        answer = await analyst.answer(Question(question, "s"))
         assert "search_knowledge_base, which the gateway does not offer here" in answer.text
-    told = await analyst.answer("what should I do about incident 12", session_id="s")
+    told = await analyst.answer(Question("what should I do about incident 12", "s"))
     assert "Incident 12" in told.text
     assert "search_knowledge_base" not in {call.tool_name for call in estate.calls}

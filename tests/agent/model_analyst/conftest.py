@@ -11,8 +11,9 @@ import pytest
 
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 from sentinel_rag.agent.models import ChatModel, NoKey, OpenAIWireModel, Tier, TimeLimits, compatible_endpoint
+from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer, Progress
-from sentinel_rag.contracts.ports import ToolGateway
+from sentinel_rag.contracts.ports import Question, ToolGateway
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -50,7 +51,7 @@ class Desk:
     states = staticmethod(states)
 
     async def ask(self, question: str, **options: Any) -> Answer:
-        return await self.analyst.answer(question, session_id=SESSION, progress=self._hear, **options)
+        return await self.analyst.answer(Question(question, SESSION, Preferences(**options), self._hear))
 
     def _hear(self, progress: Progress) -> None:
         if progress.tool is None:

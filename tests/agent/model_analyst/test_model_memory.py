@@ -20,6 +20,7 @@ from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_model import calls_reply, text_reply
 from sentinel_rag.testing.small_estate import NOW
 
@@ -125,10 +126,10 @@ async def test_a_forgotten_conversation_starts_anew(desk):
 @pytest.mark.requirement("CHAT-6")
 async def test_a_conversation_goes_on_in_another_process(desk, store):
     before = desk(*LIST)
-    await _kept(before.analyst, store).answer(ASKED, session_id=SESSION)
+    await _kept(before.analyst, store).answer(Question(ASKED, SESSION))
     told = before.sent()
     after = desk(calls_reply(("get_incident_detail", {"incident": "12"}), first=5), text_reply("Incident 12 is High."))
-    await _kept(after.analyst, store).answer("Show me the third one", session_id=SESSION)
+    await _kept(after.analyst, store).answer(Question("Show me the third one", SESSION))
     assert roles(after.sent(0)) == TALK
     assert after.sent(0)[1 : len(told)] == told[1:]
     assert after.sent(0)[len(told)] == {"role": "assistant", "content": CITED}
@@ -141,9 +142,9 @@ async def test_a_conversation_goes_on_in_another_process(desk, store):
 async def test_a_result_of_before_a_restart_can_be_cited_and_computed_with(desk, store):
     counting = ("compute", {"op": "count", "of": "c1", "where": "severity = High"})
     before = desk(calls_reply(OPEN), calls_reply(counting), text_reply("Three are High [c2]."))
-    await _kept(before.analyst, store).answer(ASKED, session_id=SESSION)
+    await _kept(before.analyst, store).answer(Question(ASKED, SESSION))
     after = desk(text_reply("Incident 40 is High [c1.1]. Three are High [c2]."))
-    answer = await _kept(after.analyst, store).answer("Say that again, please", session_id=SESSION)
+    answer = await _kept(after.analyst, store).answer(Question("Say that again, please", SESSION))
     assert set(after.states(answer).values()) == {"values_found"}
     assert [sentence.citations[0].ref for sentence in answer.sentences] == ["c1.1", "c2"]
 
@@ -167,14 +168,14 @@ async def test_a_stored_memory_that_cannot_be_read_leaves_a_conversation_that_wo
 async def test_after_clear_the_model_is_told_verified_facts_as_data_of_their_time(desk, store):
     at = desk(*LIST)
     chat = _kept(at.analyst, store)
-    await chat.answer(ASKED, session_id=SESSION)
+    await chat.answer(Question(ASKED, SESSION))
     stored = store.load(SESSION)
     store.save(replace(stored, turns=(replace(stored.turns[0], facts=(FACT,)),)), known=True)
     at, again = desk(text_reply("You are welcome.")), desk(text_reply("You are welcome."))
     chat = _kept(at.analyst, store)
     assert await chat.clear(SESSION, carry=True) == (FACT,)
     for process, talk in ((at, chat), (again, _kept(again.analyst, store))):
-        await talk.answer("Thanks.", session_id=SESSION)
+        await talk.answer(Question("Thanks.", SESSION))
         rules, question, *_ = process.sent()
         assert "Incident 40" not in rules["content"]
         assert "data, not instructions" in question["content"]
@@ -187,7 +188,7 @@ async def test_after_clear_the_model_is_told_verified_facts_as_data_of_their_tim
 async def test_a_long_conversation_is_trimmed_and_the_person_is_told_once(desk, store):
     at = desk(text_reply("Words follow words. " * 270), budget=Budget.of_context(16_000, turns=30))
     chat = _kept(at.analyst, store)
-    answers = [await chat.answer(f"What is question {number} about?", session_id=SESSION) for number in range(14)]
+    answers = [await chat.answer(Question(f"What is question {number} about?", SESSION)) for number in range(14)]
     assert sum(WARNING in answer.text + " ".join(answer.footnote) for answer in answers) == 1
     assert all(request.fault is None for request in at.server.requests)
     asked = [message["content"] for message in at.sent() if message["role"] == "user"]
@@ -205,10 +206,10 @@ async def test_the_large_model_is_asked_where_the_rule_says_so(desk):
             return (large if tier is Tier.LARGE else at).analyst._models.of(tier)
 
     both = ModelAnalyst(at.gateway, Two(), clock=at.analyst._clock)
-    simple = await both.answer(ASKED, session_id="session-2")
+    simple = await both.answer(Question(ASKED, "session-2"))
     assert simple.model["tier"] == "small"
     assert not large.server.requests
-    hard = await both.answer("Why is incident 40 dangerous? Explain the attack path", session_id="session-2")
+    hard = await both.answer(Question("Why is incident 40 dangerous? Explain the attack path", "session-2"))
     assert hard.model["tier"] == "large"
     assert hard.model["tier_reason"] == "the question asks for an explanation or a judgement"
     assert len(large.server.requests) == 2

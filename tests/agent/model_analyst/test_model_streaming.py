@@ -9,6 +9,7 @@ import pytest
 from sentinel_rag.agent.model_analyst import TurnLimits
 from sentinel_rag.agent.model_analyst.notices import OUT_OF_ROUNDS
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Sentence, Written
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_model import calls_reply, json_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Part, Reply, call_piece, chunk, completion, ending
 
@@ -51,7 +52,7 @@ class Reader:
             self.saw.set()
 
     async def ask(self, at, question: str = "Tell me about incident 40") -> Answer:
-        answer = await at.analyst.answer(question, session_id="session-1", progress=self)
+        answer = await at.analyst.answer(Question(question, "session-1", progress=self))
         assert answer.text.startswith(self.written.text)
         assert [*answer.sentences[: len(self.sentences)]] == self.sentences, "places and states are the answer's"
         return answer

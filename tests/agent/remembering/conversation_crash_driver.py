@@ -17,6 +17,7 @@ import anyio
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 QUESTIONS = ("list open incidents", "who owns [2]?")
@@ -50,7 +51,7 @@ def converse(folder: Path, last_statement: int, seen: int) -> None:
         analyst = OfflineAnalyst(small_estate(), clock=lambda: NOW)
         chat = RememberingAnalyst(analyst, store, clock=lambda: NOW, knows_session=known)
         for question in QUESTIONS:
-            await chat.answer(question, session_id=SESSION)
+            await chat.answer(Question(question, SESSION))
             os.write(seen, b".")
 
     anyio.run(ask_all)

@@ -15,9 +15,10 @@ from sentinel_rag.agent.remembering import STOPPED, ConversationStore, Rememberi
 from sentinel_rag.agent.remembering import store as store_module
 from sentinel_rag.agent.remembering.analyst import DELETED, NOT_ASKED, SESSION_GONE
 from sentinel_rag.agent.remembering.stored import Version
-from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.contracts.conversations import Preferences, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -74,8 +75,8 @@ def _memory_lines(answer: Answer) -> list[str]:
 
 @pytest.mark.requirement("CHAT-6")
 async def test_a_number_of_before_the_restart_still_resolves(home: Home) -> None:
-    await home.chat().answer("list open incidents", session_id=SESSION)
-    answer = await home.chat().answer("who owns [2]?", session_id=SESSION)
+    await home.chat().answer(Question("list open incidents", SESSION))
+    answer = await home.chat().answer(Question("who owns [2]?", SESSION))
     assert home.last_arguments == {"incident": "31"}
     assert answer.outcome is Outcome.ANSWERED
     assert _memory_lines(answer) == []
@@ -87,13 +88,13 @@ async def test_a_number_of_before_the_restart_still_resolves(home: Home) -> None
 async def test_what_another_agent_answered_meanwhile_is_remembered_and_not_written_over(home: Home) -> None:
     """Two agents over one store, behind a balancer that chooses anew for each question."""
     here, there = home.chat(), home.chat()
-    await here.answer("how many incidents are open?", session_id=SESSION)
-    await there.answer("list open incidents", session_id=SESSION)
-    answer = await here.answer("who owns [2]?", session_id=SESSION)
+    await here.answer(Question("how many incidents are open?", SESSION))
+    await there.answer(Question("list open incidents", SESSION))
+    answer = await here.answer(Question("who owns [2]?", SESSION))
     assert home.last_arguments == {"incident": "31"}
     assert _memory_lines(answer) == []
     await there.clear(SESSION, carry=False)
-    await here.answer("who owns [2]?", session_id=SESSION)
+    await here.answer(Question("who owns [2]?", SESSION))
     stored = home.store().load(SESSION)
     assert stored is not None
     assert [(turn.number, turn.question) for turn in stored.turns] == [
@@ -122,12 +123,12 @@ async def test_a_turn_that_was_written_although_nobody_was_told_is_kept_once(hom
     chat = RememberingAnalyst(
         OfflineAnalyst(home.gateway, clock=lambda: NOW), store, clock=lambda: NOW, knows_session=home.knows
     )
-    await chat.answer("how many incidents are open?", session_id=SESSION)
+    await chat.answer(Question("how many incidents are open?", SESSION))
     store.breaks = True
-    (line,) = _memory_lines(await chat.answer("list open incidents", session_id=SESSION))
+    (line,) = _memory_lines(await chat.answer(Question("list open incidents", SESSION)))
     assert "The connection broke" in line
     store.breaks = False
-    await chat.answer("who owns [2]?", session_id=SESSION)
+    await chat.answer(Question("who owns [2]?", SESSION))
     assert home.last_arguments == {"incident": "31"}
     stored = store.load(SESSION)
     assert stored is not None
@@ -139,23 +140,23 @@ async def test_a_turn_that_was_written_although_nobody_was_told_is_kept_once(hom
 
 
 async def test_call_ids_go_on_counting_after_a_restart(home: Home) -> None:
-    first = await home.chat().answer("list open incidents", session_id=SESSION)
-    second = await home.chat().answer("list open incidents", session_id=SESSION)
+    first = await home.chat().answer(Question("list open incidents", SESSION))
+    second = await home.chat().answer(Question("list open incidents", SESSION))
     assert not {trace.call_id for trace in first.tools} & {trace.call_id for trace in second.tools}
 
 
 @pytest.mark.requirement("CHAT-6")
 async def test_where_the_interceptor_has_lost_the_session_nothing_that_was_read_is_carried_on(home: Home) -> None:
-    await home.chat().answer("list open incidents", session_id=SESSION, timezone="Europe/Berlin")
+    await home.chat().answer(Question("list open incidents", SESSION, Preferences(timezone="Europe/Berlin")))
     home.sessions = set()
     chat = home.chat()
     calls = len(home.gateway.calls)
-    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    answer = await chat.answer(Question("who owns [2]?", SESSION))
     assert _memory_lines(answer) == [SESSION_GONE]
     assert "31" not in str([call.arguments for call in home.gateway.calls[calls:]])
-    assert _memory_lines(await chat.answer("how many incidents?", session_id=SESSION)) == []
+    assert _memory_lines(await chat.answer(Question("how many incidents?", SESSION))) == []
     home.sessions = {SESSION}
-    await home.chat().answer("list open incidents", session_id=SESSION)
+    await home.chat().answer(Question("list open incidents", SESSION))
     stored = home.store().load(SESSION)
     assert stored is not None
     assert stored.preferences.timezone == "Europe/Berlin"
@@ -163,12 +164,12 @@ async def test_where_the_interceptor_has_lost_the_session_nothing_that_was_read_
 
 
 async def test_where_the_interceptor_cannot_be_asked_memory_waits_and_is_not_written_over(home: Home) -> None:
-    await home.chat().answer("list open incidents", session_id=SESSION)
+    await home.chat().answer(Question("list open incidents", SESSION))
     home.sessions = None
     chat = home.chat()
-    assert _memory_lines(await chat.answer("how many incidents?", session_id=SESSION)) == [NOT_ASKED]
+    assert _memory_lines(await chat.answer(Question("how many incidents?", SESSION))) == [NOT_ASKED]
     home.sessions = {SESSION}
-    await chat.answer("who owns [2]?", session_id=SESSION)
+    await chat.answer(Question("who owns [2]?", SESSION))
     assert home.last_arguments == {"incident": "31"}
 
 
@@ -190,12 +191,12 @@ async def test_a_locked_store_is_told_and_what_was_missed_is_written_later(
     home: Home, locked: Callable[[], None]
 ) -> None:
     chat = home.chat()
-    answer = await chat.answer("list open incidents", session_id=SESSION)
+    answer = await chat.answer(Question("list open incidents", SESSION))
     assert answer.outcome is Outcome.ANSWERED
     (line,) = _memory_lines(answer)
     assert "is locked by another program" in line
     locked()
-    assert _memory_lines(await chat.answer("who owns [2]?", session_id=SESSION)) == []
+    assert _memory_lines(await chat.answer(Question("who owns [2]?", SESSION))) == []
     stored = home.store().load(SESSION)
     assert stored is not None
     assert [(turn.number, turn.question, turn.outcome) for turn in stored.turns] == [
@@ -209,17 +210,17 @@ async def test_a_turn_that_was_asked_before_the_store_could_be_read_is_written_l
     home: Home, impatient: None, before: bool
 ) -> None:
     if before:
-        await home.chat().answer("list open incidents", session_id=SESSION)
+        await home.chat().answer(Question("list open incidents", SESSION))
     else:
         home.store().delete("makes the file")
     home.end_processes()
     chat = home.chat()
     aside = home.file.rename(home.file.with_name("aside.db"))
     home.file.write_bytes(b"damaged for a while" * 500)
-    (line,) = _memory_lines(await chat.answer("how many incidents are open?", session_id=SESSION))
+    (line,) = _memory_lines(await chat.answer(Question("how many incidents are open?", SESSION)))
     assert "is damaged" in line
     aside.rename(home.file)
-    assert _memory_lines(await chat.answer("what is incident 12 about", session_id=SESSION)) == []
+    assert _memory_lines(await chat.answer(Question("what is incident 12 about", SESSION))) == []
     stored = home.store().load(SESSION)
     assert stored is not None
     asked = [*(["list open incidents"] if before else []), "how many incidents are open?", "what is incident 12 about"]
@@ -231,7 +232,7 @@ async def test_a_damaged_store_is_told_in_one_line_and_questions_are_answered(ho
     home.file.write_bytes(b"no database at all, but long enough to be one" * 100)
     chat = home.chat()
     for _ in range(2):
-        answer = await chat.answer("list open incidents", session_id=SESSION)
+        answer = await chat.answer(Question("list open incidents", SESSION))
         assert answer.outcome is Outcome.ANSWERED
         (line,) = _memory_lines(answer)
         assert "is damaged" in line
@@ -242,8 +243,8 @@ async def test_without_a_store_questions_are_answered_and_nothing_is_said_of_it(
     chat = RememberingAnalyst(
         OfflineAnalyst(home.gateway, clock=lambda: NOW), None, clock=lambda: NOW, knows_session=home.knows
     )
-    await chat.answer("list open incidents", session_id=SESSION)
-    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    await chat.answer(Question("list open incidents", SESSION))
+    answer = await chat.answer(Question("who owns [2]?", SESSION))
     assert home.last_arguments == {"incident": "31"}
     assert _memory_lines(answer) == []
     assert not home.file.exists()
@@ -251,9 +252,9 @@ async def test_without_a_store_questions_are_answered_and_nothing_is_said_of_it(
 
 async def test_a_conversation_that_another_window_deleted_starts_over_and_says_so(home: Home) -> None:
     chat = home.chat()
-    await chat.answer("list open incidents", session_id=SESSION)
+    await chat.answer(Question("list open incidents", SESSION))
     home.store().delete(SESSION)
-    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    answer = await chat.answer(Question("who owns [2]?", SESSION))
     assert _memory_lines(answer) == [DELETED]
     assert home.last_arguments != {"incident": "31"}
     stored = home.store().load(SESSION)
@@ -263,11 +264,11 @@ async def test_a_conversation_that_another_window_deleted_starts_over_and_says_s
 
 async def test_a_conversation_that_its_person_deletes_is_gone_from_memory_and_from_the_file(home: Home) -> None:
     chat = home.chat()
-    await chat.answer("list open incidents", session_id=SESSION)
+    await chat.answer(Question("list open incidents", SESSION))
     await chat.delete(SESSION)
     assert home.store().load(SESSION) is None
     await chat.delete("one-that-never-was")
-    answer = await chat.answer("who owns [2]?", session_id=SESSION)
+    answer = await chat.answer(Question("who owns [2]?", SESSION))
     assert _memory_lines(answer) == []
     assert home.last_arguments != {"incident": "31"}
 
@@ -286,13 +287,13 @@ async def test_a_question_that_is_stopped_is_kept_as_stopped_and_the_next_one_wo
     async with anyio.create_task_group() as group:
 
         async def ask() -> None:
-            await chat.answer("list open incidents", session_id=SESSION)
+            await chat.answer(Question("list open incidents", SESSION))
 
         group.start_soon(ask)
         await started.wait()
         group.cancel_scope.cancel()
     home.gateway = answers
-    await home.chat().answer("how many incidents?", session_id=SESSION)
+    await home.chat().answer(Question("how many incidents?", SESSION))
     stored = home.store().load(SESSION)
     assert stored is not None
     assert [turn.outcome for turn in stored.turns] == [STOPPED, "answered"]
@@ -301,10 +302,12 @@ async def test_a_question_that_is_stopped_is_kept_as_stopped_and_the_next_one_wo
 @pytest.mark.requirement("CHAT-7")
 async def test_preferences_are_kept_over_clear_and_restart(home: Home) -> None:
     chat = home.chat()
-    await chat.answer("incidents of yesterday", session_id=SESSION, timezone="Asia/Tokyo", verbosity=Verbosity.FULL)
+    await chat.answer(
+        Question("incidents of yesterday", SESSION, Preferences(timezone="Asia/Tokyo", verbosity=Verbosity.FULL))
+    )
     await chat.clear(SESSION, carry=True)
     for process in (chat, home.chat()):
-        await process.answer("incidents of yesterday", session_id=SESSION)
+        await process.answer(Question("incidents of yesterday", SESSION))
         assert home.last_arguments["start_time"] == "2024-07-21T15:00:00Z", "midnight in Tokyo"
     stored = home.store().load(SESSION)
     assert stored is not None
@@ -314,7 +317,7 @@ async def test_preferences_are_kept_over_clear_and_restart(home: Home) -> None:
 @pytest.mark.requirement("CHAT-7")
 async def test_clear_carries_supported_facts_with_their_sources_and_time(home: Home) -> None:
     chat = home.chat()
-    answer = await chat.answer("what is incident 12 about", session_id=SESSION)
+    answer = await chat.answer(Question("what is incident 12 about", SESSION))
     carried = await chat.clear(SESSION, carry=True)
     texts = [fact.text for fact in carried]
     assert any("Incident 12" in text for text in texts)
@@ -331,10 +334,10 @@ async def test_clear_carries_supported_facts_with_their_sources_and_time(home: H
 @pytest.mark.requirement("CHAT-16")
 async def test_a_state_question_after_clear_asks_the_tools_again(home: Home) -> None:
     chat = home.chat()
-    await chat.answer("what is incident 12 about", session_id=SESSION)
+    await chat.answer(Question("what is incident 12 about", SESSION))
     await chat.clear(SESSION, carry=True)
     before = len(home.gateway.calls)
-    await chat.answer("what is the status of incident 12?", session_id=SESSION)
+    await chat.answer(Question("what is the status of incident 12?", SESSION))
     assert len(home.gateway.calls) > before
 
 
@@ -342,7 +345,7 @@ async def test_a_state_question_after_clear_asks_the_tools_again(home: Home) -> 
 async def test_zero_data_leaves_no_fact_to_carry(home: Home) -> None:
     home.gateway = ScriptedGateway({})
     chat = home.chat()
-    await chat.answer("what is incident 12 about", session_id=SESSION)
+    await chat.answer(Question("what is incident 12 about", SESSION))
     assert await chat.clear(SESSION, carry=True) == ()
 
 
@@ -356,9 +359,9 @@ async def test_what_a_memory_needs_is_loaded_before_it_is_recalled_and_not_for_n
         analyst = OfflineAnalyst(home.gateway, clock=lambda: NOW)
         return RememberingAnalyst(analyst, home.store(), clock=lambda: NOW, knows_session=home.knows, prepare=prepare)
 
-    await chat().answer("list open incidents", session_id=SESSION)
+    await chat().answer(Question("list open incidents", SESSION))
     assert prepared == []
-    await chat().answer("who owns [2]?", session_id=SESSION)
+    await chat().answer(Question("who owns [2]?", SESSION))
     assert prepared == [1]
 
 
@@ -369,8 +372,8 @@ async def test_chats_that_go_on_at_once_are_kept_apart(home: Home) -> None:
     owners: dict[str, Answer] = {}
 
     async def converse(session_id: str, place: int) -> None:
-        await chat.answer("list open incidents" if place % 2 else "list closed incidents", session_id=session_id)
-        owners[session_id] = await chat.answer("who owns [1]?", session_id=session_id)
+        await chat.answer(Question("list open incidents" if place % 2 else "list closed incidents", session_id))
+        owners[session_id] = await chat.answer(Question("who owns [1]?", session_id))
 
     async with anyio.create_task_group() as group:
         for place, session_id in enumerate(sorted(home.sessions)):

@@ -12,6 +12,7 @@ from conversation_crash_driver import QUESTIONS, SESSION
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.remembering import STOPPED, ConversationStore, RememberingAnalyst
+from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 
@@ -50,5 +51,5 @@ async def _goes_on(store: ConversationStore) -> None:
     analyst = RememberingAnalyst(
         OfflineAnalyst(gateway, clock=lambda: NOW), store, clock=lambda: NOW, knows_session=_known
     )
-    await analyst.answer("who owns [2]?", session_id=SESSION)
+    await analyst.answer(Question("who owns [2]?", SESSION))
     assert gateway.calls[-1].arguments == {"incident": "31"}

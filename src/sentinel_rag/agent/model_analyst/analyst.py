@@ -10,7 +10,6 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
-from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import anyio
 import anyio.to_thread
@@ -32,12 +31,13 @@ from sentinel_rag.agent.models import AssistantMessage, PromptFilteredError, Ret
 from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
 from sentinel_rag.agent.retry import RetryOnce
+from sentinel_rag.agent.times import zone_named
 from sentinel_rag.agent.tokens import load_counter, ready_counter
 from sentinel_rag.agent.tool_runs import changed_something
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
-from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
+from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 
 _MISSHAPEN = (TypeError, ValueError, LookupError, AttributeError, AssertionError, RecursionError)
 """What a check raises that cannot be made, such as of a result without the agreed shape."""
@@ -67,7 +67,7 @@ class ModelAnalyst:
         catalogue: Catalogue | None = None,
         host: str = "",
     ) -> None:
-        zone = _zone(timezone)
+        zone = zone_named(timezone)
         self._gateway = RetryOnce(gateway)
         self._tools = OfferedTools(catalogue or shipped(gateway))
         self._models = models
@@ -77,46 +77,38 @@ class ModelAnalyst:
         self._limits = limits or TurnLimits()
         self._memories = Memories(budget or Budget(), zone)
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, question: Question) -> Answer:
         """One turn; never raises for a tool or a model. What `progress` hears as written since it was last withdrawn is
         the beginning of the answer's text. Cancelled at any moment, it leaves a conversation that the next
         question can go on with. Raises UsageError for a time zone that is not known."""
         started = time.monotonic()
         deadline = anyio.current_time() + self._limits.turn_s
-        zone = self._zone if timezone is None else _zone(timezone)
-        memory = self._memories.of(session_id, await load_counter())
+        chosen = question.preferences
+        zone = self._zone if chosen.timezone is None else zone_named(chosen.timezone)
+        memory = self._memories.of(question.session_id, await load_counter())
         memory.zone = zone
-        if workspace is not None:
-            memory.places.request_workspace(workspace)
+        if chosen.workspace is not None:
+            memory.places.request_workspace(chosen.workspace)
         memory.begin_turn()
         now = self._clock()
-        resolution = resolve(question, memory.references, now=now.astimezone(zone))
-        remember(question, resolution, memory.references)
-        named = read_workspace(question).name
+        resolution = resolve(question.text, memory.references, now=now.astimezone(zone))
+        remember(question.text, resolution, memory.references)
+        named = read_workspace(question.text).name
         if named is not None:
             memory.places.go_to(named)
-        memory.hear(question)
+        memory.hear(question.text)
         turn = Turn(
-            question=question,
-            session_id=session_id,
+            question=question.text,
+            session_id=question.session_id,
             memory=memory,
             limits=self._limits,
             now=now,
             clock=self._clock,
             started=started,
             deadline=deadline,
-            progress=progress,
+            progress=question.progress,
             retries=RetryBudget(self._limits.retries),
-            verbosity=verbosity or Verbosity.NORMAL,
+            verbosity=chosen.verbosity or Verbosity.NORMAL,
         )
         try:
             ended, checked = await self._within_time(turn, resolution)
@@ -211,15 +203,6 @@ class ModelAnalyst:
 async def _checked(turn: Turn, text: str) -> CheckedAnswer:
     """The check of a model's text, in a thread of its own: another person's question does not wait for it."""
     return await anyio.to_thread.run_sync(lambda: check_answer(sanitised(text), turn.memory.evidence))
-
-
-def _zone(name: str) -> ZoneInfo:
-    try:
-        return ZoneInfo(name)
-    except (ZoneInfoNotFoundError, ValueError, OSError):
-        raise UsageError(
-            f"{name!r} is not a time zone.", next_step="Give an IANA name such as Europe/Berlin or UTC."
-        ) from None
 
 
 def _too_slow(seconds: float) -> UnavailableError:

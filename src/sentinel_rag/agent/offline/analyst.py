@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
@@ -39,9 +38,9 @@ from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.times import zone_named
-from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.contracts.ports import Clock, ProgressListener, ToolGateway
+from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 
 ANSWERED_CALLS = {
@@ -70,30 +69,20 @@ class OfflineAnalyst:
         self._clock = clock
         self._conversations = Conversations()
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, question: Question) -> Answer:
         """One turn; never raises for a tool. It writes the same answer in every verbosity; surfaces show more or less
         of it."""
-        zone = self._default_zone if timezone is None else zone_named(timezone)
-        conversation = self._conversations.of(session_id)
+        conversation = self._conversations.of(question.session_id)
         conversation.turns += 1
-        if workspace is not None:
-            conversation.request_workspace(workspace)
+        if question.preferences.workspace is not None:
+            conversation.request_workspace(question.preferences.workspace)
         # The text of a comment may hold a query or several questions; it is written as it stands.
-        changes = read_action(question) is not None
-        kql = None if changes else kql_in(question)
+        changes = read_action(question.text) is not None
+        kql = None if changes else kql_in(question.text)
         if kql is not None:
-            return await self._answer_kql(self._turn(question, session_id, progress, zone), kql)
-        parts = (question,) if changes else parts_of(question)
-        answers = [await self._answer_part(self._turn(part, session_id, progress, zone)) for part in parts]
+            return await self._answer_kql(self._turn(question), kql)
+        parts = (question.text,) if changes else parts_of(question.text)
+        answers = [await self._answer_part(self._turn(replace(question, text=part))) for part in parts]
         return answers[0] if len(answers) == 1 else joined(answers)
 
     def could_mean(self, question: str, answer: Answer) -> bool:
@@ -103,20 +92,11 @@ class OfflineAnalyst:
         made = {trace.name for trace in answer.tools} - {"list_kql_templates"}
         return bool(said) and not made and not question.strip().startswith("[")
 
-    async def answer_call(
-        self,
-        question: str,
-        call: PlannedCall,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        timezone: str | None = None,
-    ) -> Answer:
+    async def answer_call(self, question: Question, call: PlannedCall) -> Answer:
         """The answer to `question` from one call of ANSWERED_CALLS, chosen elsewhere. Never raises for a tool."""
-        zone = self._default_zone if timezone is None else zone_named(timezone)
-        turn = self._turn(question, session_id, progress, zone)
+        turn = self._turn(question)
         turn.conversation.pending = ""
-        reading = read_question(question, turn.now)
+        reading = read_question(question.text, turn.now)
         return await carry_out(turn, Plan(view=ANSWERED_CALLS[call.tool], calls=(call,), reading=reading))
 
     def forget(self, session_id: str) -> None:
@@ -139,10 +119,14 @@ class OfflineAnalyst:
         if conversation is not None:
             self._conversations.take(session_id, conversation)
 
-    def _turn(self, question: str, session_id: str, progress: ProgressListener | None, zone: ZoneInfo) -> Turn:
+    def _turn(self, question: Question) -> Turn:
+        timezone = question.preferences.timezone
+        zone = self._default_zone if timezone is None else zone_named(timezone)
+        conversation = self._conversations.of(question.session_id)
         now = Now(self._clock(), zone)
-        conversation = self._conversations.of(session_id)
-        return Turn(question, session_id, conversation, self._gateway, zone, now, progress)
+        return Turn(
+            question.text, question.session_id, conversation, self._gateway, zone, now, progress=question.progress
+        )
 
     async def _answer_kql(self, turn: Turn, kql: str) -> Answer:
         """The rows of a query that the person wrote, where that is switched on."""

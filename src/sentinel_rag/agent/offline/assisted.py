@@ -31,10 +31,10 @@ from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import data_line, plain
-from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
-from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
+from sentinel_rag.contracts.ports import Question, ToolGateway
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import OfferedTool, ToolCall, ToolSchema
 
@@ -66,32 +66,14 @@ class AssistedAnalyst:
         self._limit_s = limit_s
         self._host = host
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, question: Question) -> Answer:
         """The offline answer, or, where that asks back, the answer from the call that the model chose."""
-        answer = await self._offline.answer(
-            question,
-            session_id=session_id,
-            progress=progress,
-            workspace=workspace,
-            timezone=timezone,
-            verbosity=verbosity,
-        )
-        if answer.outcome is not Outcome.CLARIFICATION or not self._offline.could_mean(question, answer):
+        answer = await self._offline.answer(question)
+        if answer.outcome is not Outcome.CLARIFICATION or not self._offline.could_mean(question.text, answer):
             return answer
-        choice = await self._choose(question)
+        choice = await self._choose(question.text)
         if choice.call is not None:
-            answer = await self._offline.answer_call(
-                question, choice.call, session_id=session_id, progress=progress, timezone=timezone
-            )
+            answer = await self._offline.answer_call(question, choice.call)
             chosen = f"Read as {_shown(choice.call)}: the model {plain(self._model.name)} chose this call."
             answer = _opened(answer, chosen)
         record = {**choice.usage.to_dict(), "sent_to": self._host or "this machine", "role": "assist"}

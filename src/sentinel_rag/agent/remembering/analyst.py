@@ -18,10 +18,10 @@ import anyio.to_thread
 from sentinel_rag.agent.remembering.carried import carried_on, supported_facts
 from sentinel_rag.agent.remembering.store import ConversationDeletedError, ConversationStore
 from sentinel_rag.agent.remembering.stored import STOPPED, OpenConversation, StoredConversation, StoredTurn
-from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Remembered, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.contracts.ports import Analyst, Clock, ProgressListener
+from sentinel_rag.contracts.ports import Analyst, Clock, Question
 from sentinel_rag.contracts.query_results import format_time
 
 KnowsSession = Callable[[str], Awaitable[bool | None]]
@@ -58,33 +58,18 @@ class RememberingAnalyst:
         self._prepare = prepare
         self._open: OrderedDict[str, OpenConversation] = OrderedDict()
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, question: Question) -> Answer:
         """One turn; the store knows of it before it is answered, and of its answer before a person sees it."""
         notices: list[str] = []
+        session_id = question.session_id
         conversation = await self._opened(session_id, notices)
-        chosen = Preferences(workspace, timezone, verbosity).over(conversation.preferences)
-        turn = StoredTurn(conversation.turns + 1, format_time(self._clock()), question)
+        chosen = question.preferences.over(conversation.preferences)
+        turn = StoredTurn(conversation.turns + 1, format_time(self._clock()), question.text)
         conversation.turns = turn.number
         conversation.preferences = chosen
         await self._save(session_id, conversation, turn, notices)
         try:
-            answer = await self._analyst.answer(
-                question,
-                session_id=session_id,
-                progress=progress,
-                workspace=chosen.workspace,
-                timezone=chosen.timezone,
-                verbosity=chosen.verbosity,
-            )
+            answer = await self._analyst.answer(replace(question, preferences=chosen))
         except BaseException:  # stopped by the person, out of time, or broken: the turn is kept as it ended
             with anyio.CancelScope(shield=True):
                 await self._save(session_id, conversation, replace(turn, outcome=STOPPED), notices)

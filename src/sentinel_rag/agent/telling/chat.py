@@ -5,9 +5,9 @@ from __future__ import annotations
 import time
 
 from sentinel_rag.agent.telling.tool_calls import SHIPPED
-from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.contracts.ports import Chat, ProgressListener
+from sentinel_rag.contracts.ports import Chat, Question
 from sentinel_rag.telemetry import Kind, start_span
 from sentinel_rag.telemetry.metrics import Counter, Histogram, Registry
 
@@ -45,32 +45,16 @@ class ToldChat:
         self._chat = chat
         self._counts = counts
 
-    async def answer(
-        self,
-        question: str,
-        *,
-        session_id: str,
-        progress: ProgressListener | None = None,
-        workspace: str | None = None,
-        timezone: str | None = None,
-        verbosity: Verbosity | None = None,
-    ) -> Answer:
+    async def answer(self, question: Question) -> Answer:
         """See `Chat.answer`."""
         started = time.perf_counter()
         with start_span("agent.invoke", Kind.INTERNAL) as span:
-            span.set("session.id", session_id)
-            span.set("gen_ai.conversation.id", session_id)
+            span.set("session.id", question.session_id)
+            span.set("gen_ai.conversation.id", question.session_id)
             span.set("gen_ai.operation.name", "invoke_agent")
             span.set("gen_ai.agent.name", AGENT_NAME)
             try:
-                answer = await self._chat.answer(
-                    question,
-                    session_id=session_id,
-                    progress=progress,
-                    workspace=workspace,
-                    timezone=timezone,
-                    verbosity=verbosity,
-                )
+                answer = await self._chat.answer(question)
             except BaseException:
                 if self._counts is not None:
                     self._counts.unanswered(time.perf_counter() - started)

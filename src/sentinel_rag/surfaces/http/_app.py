@@ -18,17 +18,17 @@ from starlette.requests import Request
 from starlette.responses import Response, StreamingResponse
 from starlette.routing import Route
 
-from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
+from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
-from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Chat, ProgressListener
+from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, Chat, ProgressListener, Question
 from sentinel_rag.surfaces.http._sessions import SessionLocks
 
 MAX_BODY_BYTES = 64 * 1024
 MOST_WAITING = 64
 """Events that wait for a slow reader before status lines are left out."""
 
-Question = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
+Message = Annotated[str, msgspec.Meta(min_length=1, max_length=MAX_QUESTION_CHARACTERS)]
 SessionId = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_-]{8,64}$")]
 TimezoneName = Annotated[str, msgspec.Meta(pattern=r"^[A-Za-z0-9_+/-]{1,64}$")]
 WorkspaceName = Annotated[str, msgspec.Meta(pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$")]
@@ -40,7 +40,7 @@ class ChatRequest(msgspec.Struct, forbid_unknown_fields=True):
     where questions go that name none, `timezone` an IANA name, `verbosity` short, normal or full; left out, each stays
     as it was in the conversation."""
 
-    message: Question
+    message: Message
     session_id: SessionId | None = None
     workspace: WorkspaceName | None = None
     timezone: TimezoneName | None = None
@@ -146,12 +146,12 @@ class _Turns:
         async with self._locks.hold(session_id):
             with anyio.move_on_after(self._timeout_s):
                 return await self._analyst.answer(
-                    asked.message,
-                    session_id=session_id,
-                    progress=progress,
-                    workspace=asked.workspace,
-                    timezone=asked.timezone,
-                    verbosity=asked.verbosity,
+                    Question(
+                        asked.message,
+                        session_id,
+                        Preferences(asked.workspace, asked.timezone, asked.verbosity),
+                        progress=progress,
+                    )
                 )
         return Answer(
             outcome=Outcome.TOOL_FAILED,

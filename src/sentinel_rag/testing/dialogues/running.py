@@ -14,7 +14,7 @@ import yaml
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.times import show_time
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.contracts.ports import ToolGateway
+from sentinel_rag.contracts.ports import Question, ToolGateway
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
@@ -63,7 +63,7 @@ class Session:
             if remembered is not None:
                 self._analyst.recall("s", remembered)
             return None
-        return await self._analyst.answer(words, session_id="s")
+        return await self._analyst.answer(Question(words, "s"))
 
 
 async def alerts_shown(gateway: KeptCalls) -> dict[tuple[str, str], Thing]:

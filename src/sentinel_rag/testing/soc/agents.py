@@ -21,7 +21,7 @@ import anyio.to_thread
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.ports import Question, utc_now
 
 ANSWER_TIMEOUT_S = 300.0
 
@@ -75,7 +75,7 @@ async def offline_agent() -> AsyncIterator[Ask]:
         if not opened:
             gateway = HttpToolGateway(turn.gateway_url, turn.api_key)
             opened.append((OfflineAnalyst(gateway, clock=utc_now), gateway))
-        answer = await opened[0][0].answer(turn.question, session_id=turn.session_id)
+        answer = await opened[0][0].answer(Question(turn.question, turn.session_id))
         cells = [str(cell) for table in answer.tables for row in table.rows for cell in row]
         return "\n".join((answer.text, *cells))
 
