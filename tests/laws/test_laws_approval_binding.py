@@ -18,11 +18,11 @@ from sentinel_rag.audit import Database, Journal
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.approvals import (
+    ApprovalQuestion,
     ApprovalSpent,
     ApprovalStore,
     Binding,
     Decider,
-    Question,
     Raise,
     Verdict,
     Violation,
@@ -46,7 +46,7 @@ parts = {
 }
 bindings = st.builds(Binding, **parts)
 questions = st.builds(
-    Question,
+    ApprovalQuestion,
     effect=texts,
     server=texts,
     description=texts,
@@ -89,9 +89,9 @@ def test_two_bindings_have_one_hash_exactly_if_they_are_equal(one: Binding, othe
 
 
 @given(bindings, questions)
-def test_what_is_stored_is_what_was_asked(binding: Binding, question: Question) -> None:
+def test_what_is_stored_is_what_was_asked(binding: Binding, question: ApprovalQuestion) -> None:
     assert Binding.from_dict(binding.to_dict()) == binding
-    assert Question.from_dict(question.to_dict()) == question
+    assert ApprovalQuestion.from_dict(question.to_dict()) == question
     canonical_json({"binding": binding.to_dict(), "question": question.to_dict()})
 
 

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.approvals import ApprovalSpent, Decider, DecisionRefused, Verdict, Waiting
-from sentinel_rag.interceptor.approvals.binding import Binding, Question
+from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding
 from sentinel_rag.interceptor.flow import Hidden, NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.policy.model import ValueKind
@@ -115,7 +115,7 @@ class Site:
     async def approval(self, state: State, what: str, which: int, label: Label) -> Any:
         binding = self.binding(which, label)
         if what == "ask":
-            question = Question(
+            question = ApprovalQuestion(
                 effect="write", server="s", description="", condition="", taint_level="LOW", why="x", arguments={},
                 violations=(), raised_by=(), approvers=(),
             )  # fmt: skip

@@ -14,7 +14,7 @@ from sentinel_rag.audit import Database, Journal, JournalPlace, JournalReader, S
 from sentinel_rag.audit.postgres import PostgresDatabase
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.approvals import ApprovalStore, Binding, Bounds, Question, Violation, Waiting
+from sentinel_rag.interceptor.approvals import ApprovalQuestion, ApprovalStore, Binding, Bounds, Violation, Waiting
 from sentinel_rag.interceptor.store import new_audit_id
 
 SECRET = Label(Sensitivity.HIGH, Integrity.UNTRUSTED)
@@ -43,7 +43,7 @@ class Desk:
     database: StateDatabase
     clock: Clock
 
-    async def ask(self, binding: Binding, question: Question) -> str | None:
+    async def ask(self, binding: Binding, question: ApprovalQuestion) -> str | None:
         """The id of the approval that waits for a person; None if nobody was asked."""
         answer = await self.store.request(binding, question)
         return answer.approval_id if isinstance(answer, Waiting) else None
@@ -52,7 +52,7 @@ class Desk:
         return [entry.record for entry in JournalReader(self.database.place).read(0, 1_000)]
 
 
-def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Binding, Question]:
+def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Binding, ApprovalQuestion]:
     """A comment that carries more than the tool accepts; `changes` are fields of the binding or of the question."""
     arguments = arguments if arguments is not None else {"incident": "4512", "comment": "disable the account"}
     binding = Binding(
@@ -66,7 +66,7 @@ def the_call(arguments: JsonObject | None = None, **changes: Any) -> tuple[Bindi
         policy_sha256="p" * 64,
         schema_sha256="s" * 64,
     )
-    question = Question(
+    question = ApprovalQuestion(
         effect="write",
         server="sentinel",
         description="Add a comment to an incident.",

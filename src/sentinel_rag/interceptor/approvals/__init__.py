@@ -1,6 +1,6 @@
 """Approvals: a call that a person has to allow waits here, bound to its exact content, and is allowed once.
 
-The gate asks and uses (`ApprovalStore`, `Binding`, `Question`); people decide at the `approval_desk`.
+The gate asks and uses (`ApprovalStore`, `Binding`, `ApprovalQuestion`); people decide at the `approval_desk`.
 """
 
 from sentinel_rag.interceptor.approvals.approval import (
@@ -11,7 +11,7 @@ from sentinel_rag.interceptor.approvals.approval import (
     DecisionRefused,
     Verdict,
 )
-from sentinel_rag.interceptor.approvals.binding import Binding, Question, Raise, Violation
+from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding, Raise, Violation
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway
 from sentinel_rag.interceptor.approvals.questions import question_about
 from sentinel_rag.interceptor.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
@@ -19,6 +19,7 @@ from sentinel_rag.interceptor.approvals.store import DEFAULT_TTL_S, ApprovalStor
 __all__ = [
     "DEFAULT_TTL_S",
     "Approval",
+    "ApprovalQuestion",
     "ApprovalSpent",
     "ApprovalState",
     "ApprovalStore",
@@ -26,7 +27,6 @@ __all__ = [
     "Bounds",
     "Decider",
     "DecisionRefused",
-    "Question",
     "Raise",
     "TurnedAway",
     "Verdict",

@@ -14,7 +14,7 @@ from typing import Any
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.interceptor.approvals.binding import Binding, Question
+from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding
 
 WEBHOOK = "webhook"
 """The id under which the webhook's receiver decides; a policy names it so among its `approvers`."""
@@ -71,7 +71,7 @@ class Approval:
     approval_id: str
     state: ApprovalState
     binding: Binding
-    question: Question
+    question: ApprovalQuestion
     asked_at: datetime
     ends_at: datetime
     ruling: Ruling | None = None

@@ -1,8 +1,8 @@
 """What an approval is for, to the letter, and what the person who decides is shown.
 
 A `Binding` is compared as a whole: an approval fits one call of one key in one session, with the labels, the policy and
-the tool's schema that were in force when it was asked for. A `Question` explains that call; it decides nothing, and the
-store refuses one whose arguments are not those that the binding names.
+the tool's schema that were in force when it was asked for. An `ApprovalQuestion` explains that call; it decides
+nothing, and the store refuses one whose arguments are not those that the binding names.
 """
 
 from __future__ import annotations
@@ -77,7 +77,7 @@ class Raise:
 
 
 @dataclass(frozen=True, slots=True)
-class Question:
+class ApprovalQuestion:
     """What the person sees. `why` says in words why a person is asked (`the rule requires it`, `sink_label`).
 
     `arguments` are the exact canonical arguments of the call. `approvers` are the key ids or names that may decide;
@@ -121,7 +121,7 @@ class Question:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Question:
+    def from_dict(cls, data: Mapping[str, Any]) -> ApprovalQuestion:
         """Inverse of `to_dict`. Raises KeyError for a missing field."""
         violations = tuple(
             Violation(each["parameter"], Label.from_dict(each["label"]), Label.from_dict(each["accepts"]), each["link"])

@@ -11,11 +11,12 @@ from typing import Protocol
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.interceptor.approvals.binding import Question, Raise, Violation
+from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Raise, Violation
 from sentinel_rag.interceptor.policy.model import Rule, ToolPolicy
 
 RULE_REQUIRES = "the rule requires it"
-"""`Question.why` of a rule with `requires_approval`; any other is the reason code of the denial that it replaces."""
+"""`ApprovalQuestion.why` of a rule with `requires_approval`; any other is the reason code of the denial that it
+replaces."""
 
 
 class Violating(Protocol):
@@ -51,10 +52,10 @@ def question_about(
     arguments: JsonObject,
     violations: Iterable[Violating],
     raised_by: Iterable[Raising],
-) -> Question:
+) -> ApprovalQuestion:
     """What a person is asked about a call of `tool` that `rule` lets nobody run alone. `reason` is why it was denied,
     `arguments` are those that would be sent, whole."""
-    return Question(
+    return ApprovalQuestion(
         effect=tool.effect.value,
         server=tool.server,
         description=tool.description,

@@ -40,7 +40,7 @@ from sentinel_rag.interceptor.approvals.approval import (
     Ruling,
     Verdict,
 )
-from sentinel_rag.interceptor.approvals.binding import Binding, Question
+from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway, turned_away
 from sentinel_rag.interceptor.approvals.deciders import check_decider, too_late
 
@@ -106,7 +106,7 @@ class ApprovalStore:
             lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
         )
 
-    async def request(self, binding: Binding, question: Question) -> Waiting | TurnedAway:
+    async def request(self, binding: Binding, question: ApprovalQuestion) -> Waiting | TurnedAway:
         """Ask a person about a call, once: while a question about the same binding is open, that one is meant.
 
         Raises ValueError if the question shows other arguments than the binding names, and UnavailableError if it

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.interceptor.approvals.approval import Approval, ApprovalState, Ruling
-from sentinel_rag.interceptor.approvals.binding import Binding, Question
+from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding
 
 KEPT = timedelta(days=30)
 """How long an ended approval can still be listed; the journal keeps its story."""
@@ -256,7 +256,7 @@ def _decode(row: Sequence[object], now: datetime) -> Approval:
         approval_id=str(approval_id),
         state=_state_at(str(state), ends_at, now),
         binding=Binding.from_dict(stored["binding"]),
-        question=Question.from_dict(stored["question"]),
+        question=ApprovalQuestion.from_dict(stored["question"]),
         asked_at=_moment(asked_at),
         ends_at=_moment(ends_at),
         ruling=ruling,
