@@ -14,7 +14,9 @@ import anyio
 from openai import AsyncOpenAI
 
 from bench.harness import paired, write
-from sentinel_rag.agent.models import ModelRequest, NoKey, OpenAIWireModel, UserMessage, compatible_endpoint, complete
+from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel
+from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
 from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
 
 CHUNKS = 400
@@ -24,7 +26,7 @@ TEXT = "Three incidents are open on WEB-01. " * 40
 
 async def measure() -> dict[str, Any]:
     with ScriptedModel([text_reply(TEXT, pieces=CHUNKS)]).running() as url:
-        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", NoKey()))
+        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", no_key))
         client = AsyncOpenAI(base_url=f"{url}/v1", api_key="none", max_retries=0)
         request = ModelRequest([UserMessage("How many?")])
 

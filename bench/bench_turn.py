@@ -19,9 +19,9 @@ from typing import Any, Self
 import anyio
 
 from bench.harness import write
-from sentinel_rag.agent.history import Budget
+from sentinel_rag.agent.history.fitting import Budget
 from sentinel_rag.agent.model_analyst import ModelAnalyst
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.port import (
     NO_DEADLINE,
     AssistantMessage,
     Finished,
@@ -30,10 +30,10 @@ from sentinel_rag.agent.models import (
     ModelRequest,
     ModelToolCall,
     ModelUsage,
-    Tier,
     TokenCounts,
     ToolResultMessage,
 )
+from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
 from sentinel_rag.testing.small_estate import NOW, small_estate

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.models import AssistantMessage, ModelMessage, SystemMessage, ToolResultMessage
+from sentinel_rag.agent.models.port import AssistantMessage, ModelMessage, SystemMessage, ToolResultMessage
 
 
 def conversation_faults(messages: Sequence[ModelMessage]) -> tuple[str, ...]:

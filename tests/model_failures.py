@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.models import FailureKind, ModelError
+from sentinel_rag.agent.models.failures import FailureKind, ModelError
 
 
 def failing(kind: FailureKind, match: str | None = None) -> pytest.RaisesExc[ModelError]:

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.models import NoKey, OpenAIWireModel, TimeLimits, compatible_endpoint
+from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.assisted import AssistedAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -32,7 +33,7 @@ async def assisted(*replies: Reply) -> AsyncIterator[tuple[AssistedAnalyst, Scri
     server, gateway = ScriptedModel(replies), small_estate()
     with server.running() as url:
         limits = TimeLimits(first_token_s=30, next_token_s=30, whole_answer_s=30)
-        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "tiny", NoKey()), limits=limits)
+        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "tiny", no_key), limits=limits)
         offline = OfflineAnalyst(gateway, clock=lambda: NOW)
         yield AssistedAnalyst(offline, gateway, model, limit_s=30), server, gateway
         await model.aclose()

@@ -11,7 +11,9 @@ from typing import Any
 import pytest
 
 from model_failures import failing
-from sentinel_rag.agent.models import FailureKind, ModelRequest, Tier, UserMessage, complete
+from sentinel_rag.agent.models.failures import FailureKind
+from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
+from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.assembly.model_access import (
     model_configuration,
     model_host,

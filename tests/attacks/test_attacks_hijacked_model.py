@@ -19,7 +19,10 @@ from labelled_tools import ROWS, labelled_gateway
 
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
-from sentinel_rag.agent.models import ChatModel, NoKey, OpenAIWireModel, Tier, compatible_endpoint
+from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel
+from sentinel_rag.agent.models.port import ChatModel
+from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.evidence import Answer, Outcome, SentenceState
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.fake_executor import Answers
@@ -76,7 +79,7 @@ async def hijacked(folder: Path, *replies: Reply) -> AsyncIterator[Desk]:
     server = ScriptedModel(replies)
     with labelled_gateway(folder) as gateway, server.running() as url:
         gateway.executor.on("read_alert", Answers(ROWS))
-        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "hijacked", NoKey()))
+        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "hijacked", no_key))
         async with HttpToolGateway(gateway.url, gateway.key) as client:
             analyst = ModelAnalyst(
                 client,

@@ -15,18 +15,10 @@ import tracemalloc
 
 import pytest
 
-from sentinel_rag.agent.models import (
-    ApiKey,
-    FailureKind,
-    ModelError,
-    ModelRequest,
-    OpenAIWireModel,
-    TimeLimits,
-    UserMessage,
-    azure_endpoint,
-    compatible_endpoint,
-    complete,
-)
+from sentinel_rag.agent.models.endpoints import api_key, azure_endpoint, compatible_endpoint
+from sentinel_rag.agent.models.failures import FailureKind, ModelError
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
+from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
 from sentinel_rag.testing.scripted_model import ScriptedModel, json_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Raw, Repeated, Reply, body_reply, event_bytes
 
@@ -53,7 +45,7 @@ async def test_a_redirect_does_not_carry_the_key_away(status: int, header: str) 
         target = f"{elsewhere}/v1/chat/completions"
         server = ScriptedModel([body_reply(b"", status, "text/plain", Location=target)])
         with server.running() as url:
-            failure = await _failure(OpenAIWireModel(azure_endpoint(url, "gpt-4o", ApiKey(KEY, header=header))))
+            failure = await _failure(OpenAIWireModel(azure_endpoint(url, "gpt-4o", api_key(KEY, header=header))))
     assert failure.kind is FailureKind.NOT_FOUND
     assert thief.requests == []
 
@@ -73,7 +65,7 @@ async def test_an_error_that_quotes_the_key_is_not_repeated(status: int, body: s
     }[body]
     server = ScriptedModel([reply], key=KEY)
     with server.running() as url:
-        failure = await _failure(OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", ApiKey(KEY))))
+        failure = await _failure(OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", api_key(KEY))))
     printed = "".join(traceback.format_exception(failure))
     assert KEY not in printed
     assert "curl" not in printed
@@ -100,7 +92,7 @@ async def test_an_error_that_quotes_the_key_is_not_repeated(status: int, body: s
 async def test_an_answer_without_end_takes_bounded_memory(reply: Reply) -> None:
     server = ScriptedModel([reply])
     with server.running() as url:
-        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", ApiKey(KEY)), limits=LIMITS)
+        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", api_key(KEY)), limits=LIMITS)
         await model.connection.prepare()
         tracemalloc.start()
         try:
@@ -131,11 +123,11 @@ async def test_a_proxy_of_the_environment_sees_no_key_and_no_loopback_request(mo
             monkeypatch.delenv(name, raising=False)
         server = ScriptedModel([text_reply("Hi.")])
         with server.running() as url:
-            here = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", ApiKey(KEY)))
+            here = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", api_key(KEY)))
             assert (await complete(here, HELLO)).message.text == "Hi."
             await here.aclose()
         assert seen == []
-        elsewhere = OpenAIWireModel(compatible_endpoint("https://models.invalid/v1", "m", ApiKey(KEY)), limits=LIMITS)
+        elsewhere = OpenAIWireModel(compatible_endpoint("https://models.invalid/v1", "m", api_key(KEY)), limits=LIMITS)
         failure = await _failure(elsewhere)
         thread.join(5)
     assert seen[0].startswith(b"CONNECT models.invalid:443")

@@ -13,25 +13,21 @@ from dataclasses import replace
 import anyio
 import pytest
 
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
+from sentinel_rag.agent.models.failures import ContextOverflowError, ModelTimedOutError, Overflowing
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
+from sentinel_rag.agent.models.port import (
     AssistantMessage,
-    ContextOverflowError,
     FinishReason,
     ModelRequest,
-    ModelTimedOutError,
     ModelToolCall,
-    NoKey,
-    OpenAIWireModel,
-    Overflowing,
-    RetryingModel,
     SystemMessage,
-    TimeLimits,
     ToolChoice,
     ToolResultMessage,
     UserMessage,
-    compatible_endpoint,
     complete,
 )
+from sentinel_rag.agent.models.retrying import RetryingModel
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.tokens import count_message, count_tool, load_counter
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
@@ -63,7 +59,7 @@ def server() -> Iterator[str]:
 
 @pytest.fixture
 def model(server: str) -> OpenAIWireModel:
-    return OpenAIWireModel(compatible_endpoint(server, "smollm2", NoKey()), limits=LIMITS)
+    return OpenAIWireModel(compatible_endpoint(server, "smollm2", no_key), limits=LIMITS)
 
 
 async def test_asked_while_it_still_loads_it_answers_and_has_read_the_tools(model: OpenAIWireModel) -> None:

@@ -18,23 +18,20 @@ from hypothesis import strategies as st
 
 from conversation_rules import conversation_faults
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.failures import ContextOverflowError, FailureKind, ModelError, PromptFilteredError
+from sentinel_rag.agent.models.port import (
     NO_DEADLINE,
     AssistantMessage,
     CallProblem,
-    ContextOverflowError,
-    FailureKind,
     Finished,
     FinishReason,
-    ModelError,
     ModelEvent,
     ModelRequest,
     ModelToolCall,
     ModelUsage,
-    PromptFilteredError,
-    Tier,
     ToolChoice,
 )
+from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode

@@ -13,7 +13,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings
 
 if TYPE_CHECKING:
-    from sentinel_rag.agent.history import Budget
+    from sentinel_rag.agent.history.fitting import Budget
     from sentinel_rag.agent.remembering import ConversationStore
     from sentinel_rag.records import Records
 
@@ -55,7 +55,7 @@ def open_conversations(configuration: Mapping[str, Any]) -> ConversationStore | 
 
 def model_budget(configuration: Mapping[str, Any]) -> Budget:
     """How much of a conversation a model is told, by a `conversation_configuration`."""
-    from sentinel_rag.agent.history.budget import Budget
+    from sentinel_rag.agent.history.fitting import Budget
 
     total = configuration["context_tokens"]
     turns = configuration["turns"]

@@ -18,7 +18,9 @@ from sentinel_rag.contracts.tool_calls import OfferedTool
 from sentinel_rag.settings import ModelSettings
 
 if TYPE_CHECKING:
-    from sentinel_rag.agent.models import Admission, ChatModel, ModelEndpoint, Tier
+    from sentinel_rag.agent.models.endpoints import Admission, ModelEndpoint
+    from sentinel_rag.agent.models.port import ChatModel
+    from sentinel_rag.agent.models.tiers import Tier
     from sentinel_rag.agent.telling.chat import AgentCounts
 
 Catalogue = Callable[[str], Awaitable[Sequence[OfferedTool]]]
@@ -83,7 +85,8 @@ def model_host(configuration: Mapping[str, Any]) -> str:
 def open_models(configuration: Mapping[str, Any], *, get_token: GetToken | None = None) -> Models:
     """The models of a `model_configuration`. `get_token` is used where there is no key; without one the
     configuration's `identity` is asked. Nothing is connected before the first request."""
-    from sentinel_rag.agent.models import OpenAIWireModel, Price, TimeLimits
+    from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
+    from sentinel_rag.agent.models.port import Price
 
     limits = TimeLimits(
         first_token_s=configuration["timeout_s"],
@@ -120,7 +123,7 @@ def told_models(models: Models, configuration: Mapping[str, Any], counts: AgentC
 
 
 def _endpoint(configuration: Mapping[str, Any], name: str, admission: Admission) -> ModelEndpoint:
-    from sentinel_rag.agent.models import azure_endpoint, compatible_endpoint
+    from sentinel_rag.agent.models.endpoints import azure_endpoint, compatible_endpoint
 
     if configuration["provider"] == "azure":
         return azure_endpoint(configuration["url"], name, admission, api_version=configuration["api_version"])
@@ -128,16 +131,16 @@ def _endpoint(configuration: Mapping[str, Any], name: str, admission: Admission)
 
 
 def _admission(configuration: Mapping[str, Any], get_token: GetToken | None) -> Admission:
-    from sentinel_rag.agent.models import ApiKey, NoKey, TokenAdmission
+    from sentinel_rag.agent.models.endpoints import api_key, entra_token, no_key
 
     azure = configuration["provider"] == "azure"
     if configuration["key"]:
-        return ApiKey(configuration["key"], header="api-key" if azure else "Authorization")
+        return api_key(configuration["key"], header="api-key" if azure else "Authorization")
     if not azure:
-        return NoKey()
+        return no_key
     if get_token is None:
         get_token = _token_from(configuration["identity"], model_resource(configuration["url"]))
-    return TokenAdmission(get_token)
+    return entra_token(get_token)
 
 
 def _token_from(identity: Mapping[str, str], resource: str) -> GetToken:
@@ -153,7 +156,7 @@ def _token_from(identity: Mapping[str, str], resource: str) -> GetToken:
 
 def fitting_catalogue(catalogue: Catalogue, context_tokens: int) -> Catalogue:
     """The offered tools as a model of that context is told of them."""
-    from sentinel_rag.agent.models import SMALL_CONTEXT_TOKENS, small_profile
+    from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS, small_profile
 
     if context_tokens >= SMALL_CONTEXT_TOKENS:
         return catalogue

@@ -21,7 +21,7 @@ from sentinel_rag.contracts.tool_calls import OfferedTool
 from sentinel_rag.settings import ModelSettings
 
 if TYPE_CHECKING:
-    from sentinel_rag.agent.models import ChatModel, Finished, ModelRequest
+    from sentinel_rag.agent.models.port import ChatModel, Finished, ModelRequest
 
 _ASKED_TOOLS = ("list_workspaces", "list_tables")
 """The first that is told to a model is what it is asked to call: both need no argument."""
@@ -88,7 +88,8 @@ async def _check_models(settings: ModelSettings) -> tuple[ModelCheck, ...]:
 
 
 async def _check(tier: str, model: ChatModel, settings: ModelSettings) -> ModelCheck:
-    from sentinel_rag.agent.models import RetryingModel, complete
+    from sentinel_rag.agent.models.port import complete
+    from sentinel_rag.agent.models.retrying import RetryingModel
 
     sent = await _question(settings.context_tokens)
     try:
@@ -137,7 +138,7 @@ class _Sent:
 async def _question(context_tokens: int) -> _Sent:
     """What a question to a model of that context begins with, and for what it asks."""
     from sentinel_rag.agent.model_analyst.offered import fixed_part
-    from sentinel_rag.agent.models import ModelRequest, SystemMessage, UserMessage
+    from sentinel_rag.agent.models.port import ModelRequest, SystemMessage, UserMessage
     from sentinel_rag.agent.tokens import count_message, count_tool, load_counter
 
     async def offered(_: str) -> Sequence[OfferedTool]:

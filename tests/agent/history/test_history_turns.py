@@ -5,11 +5,9 @@ from __future__ import annotations
 import pytest
 
 from conversation_rules import conversation_faults
-from sentinel_rag.agent.history import WARNING, Budget, History
-from sentinel_rag.agent.history.budget import MOST_OF_A_RESULT
-from sentinel_rag.agent.history.fitting import LEFT_OUT
-from sentinel_rag.agent.history.turns import STOPPED_ANSWER, STOPPED_CALL
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.history.fitting import LEFT_OUT, MOST_OF_A_RESULT, STOPPED_ANSWER, STOPPED_CALL, WARNING, Budget
+from sentinel_rag.agent.history.history import History
+from sentinel_rag.agent.models.port import (
     AssistantMessage,
     ModelToolCall,
     SystemMessage,

@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
-from sentinel_rag.agent.models import ChatModel, NoKey, OpenAIWireModel, Tier, TimeLimits, compatible_endpoint
+from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
+from sentinel_rag.agent.models.port import ChatModel
+from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer, Progress
 from sentinel_rag.contracts.ports import Question, ToolGateway
@@ -96,7 +99,7 @@ async def desk() -> AsyncIterator[MakeDesk]:
         ) -> Desk:
             server = ScriptedModel(replies)
             url = stack.enter_context(server.running())
-            endpoint = compatible_endpoint(f"{url}/v1", "scripted", NoKey())
+            endpoint = compatible_endpoint(f"{url}/v1", "scripted", no_key)
             model, patient = OpenAIWireModel(endpoint, limits=times), OpenAIWireModel(endpoint, limits=PATIENT)
             models.extend((model, patient))
             both = OneModel(model, patient)

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.agent.history import WARNING, Budget
+from sentinel_rag.agent.history.fitting import WARNING, Budget
 from sentinel_rag.agent.model_analyst import ModelAnalyst
-from sentinel_rag.agent.models import Tier
+from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity

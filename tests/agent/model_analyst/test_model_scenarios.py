@@ -7,7 +7,8 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.models import FailureKind, TimeLimits
+from sentinel_rag.agent.models.failures import FailureKind
+from sentinel_rag.agent.models.openai_wire import TimeLimits
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.testing.scripted_model import SCENARIOS, Failed, Scenario, text_reply
 from sentinel_rag.testing.scripted_model.replies import Hang

@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator, Callable
 
 import pytest
 
-from sentinel_rag.agent.models import ApiKey, ModelRequest, NoKey, OpenAIWireModel, TimeLimits, compatible_endpoint
-from sentinel_rag.agent.models.messages import SystemMessage, UserMessage
+from sentinel_rag.agent.models.endpoints import api_key, compatible_endpoint, no_key
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
+from sentinel_rag.agent.models.port import ModelRequest, SystemMessage, UserMessage
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 
 PATIENT = TimeLimits(connect_s=30, first_token_s=30, next_token_s=30, whole_answer_s=60, tail_s=10)
@@ -25,7 +26,7 @@ async def connect() -> AsyncIterator[Connect]:
 
     def make(url: str, *, key: str = "", limits: TimeLimits = PATIENT) -> OpenAIWireModel:
         model = OpenAIWireModel(
-            compatible_endpoint(f"{url}/v1", "scripted", ApiKey(key) if key else NoKey()), limits=limits
+            compatible_endpoint(f"{url}/v1", "scripted", api_key(key) if key else no_key), limits=limits
         )
         models.append(model)
         return model

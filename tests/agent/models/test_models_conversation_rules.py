@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from conversation_rules import conversation_faults
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.port import (
     AssistantMessage,
     ModelMessage,
     ModelToolCall,

@@ -8,18 +8,10 @@ import tracemalloc
 import anyio
 import pytest
 
-from sentinel_rag.agent.models import (
-    Finished,
-    ModelError,
-    ModelRequest,
-    NoKey,
-    OpenAIWireModel,
-    TextDelta,
-    TimeLimits,
-    UserMessage,
-    compatible_endpoint,
-    complete,
-)
+from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
+from sentinel_rag.agent.models.failures import ModelError
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
+from sentinel_rag.agent.models.port import Finished, ModelRequest, TextDelta, UserMessage, complete
 from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Cut, chunk, ending
 
@@ -54,7 +46,7 @@ async def test_two_hundred_streams_at_once_end_as_they_should_and_leave_no_conne
         assert "".join(said) in (f"question {number}", "que", "")
 
     with server.running() as url:
-        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", NoKey()), limits=PATIENT)
+        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", no_key), limits=PATIENT)
         with anyio.fail_after(120):
             async with anyio.create_task_group() as group:
                 for number in range(STREAMS):
@@ -71,7 +63,7 @@ async def test_memory_does_not_grow_with_the_number_of_answers():
     server = ScriptedModel([text_reply("Three incidents are open. " * 20, pieces=20)])
     request = ModelRequest([UserMessage("How many?")])
     with server.running() as url:
-        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", NoKey()), limits=PATIENT)
+        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", no_key), limits=PATIENT)
 
         async def answers(count: int) -> int:
             for _ in range(count):

@@ -6,20 +6,10 @@ import anyio
 import pytest
 
 from model_failures import failing
-from sentinel_rag.agent.models import (
-    FailureKind,
-    Finished,
-    ModelError,
-    ModelEvent,
-    ModelRequest,
-    RetryBudget,
-    RetryingModel,
-    RetryPolicy,
-    RetryScheduled,
-    TextDelta,
-    TimeLimits,
-    complete,
-)
+from sentinel_rag.agent.models.failures import FailureKind, ModelError
+from sentinel_rag.agent.models.openai_wire import TimeLimits
+from sentinel_rag.agent.models.port import Finished, ModelEvent, ModelRequest, RetryScheduled, TextDelta, complete
+from sentinel_rag.agent.models.retrying import RetryBudget, RetryingModel, RetryPolicy
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Pause, chunk, ending
 

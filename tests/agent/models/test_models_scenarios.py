@@ -10,11 +10,10 @@ import anyio
 import pytest
 
 from conversation_rules import conversation_faults
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.failures import FailureKind, ModelError
+from sentinel_rag.agent.models.port import (
     AssistantMessage,
-    FailureKind,
     Finished,
-    ModelError,
     ModelEvent,
     ModelRequest,
     TextDelta,

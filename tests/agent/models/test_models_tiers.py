@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.tiers import (
     QuestionFeatures,
     Tier,
     TierChoice,

@@ -9,16 +9,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.models import ModelUsage, Price, TokenCounts
-from sentinel_rag.agent.models.usage import usage_of_request
+from sentinel_rag.agent.models.port import ModelUsage, Price, TokenCounts
 
 pytestmark = pytest.mark.requirement("OPS-3")
 GPT = Price(Decimal("2.50"), Decimal("10.00"))
 
 
 def test_a_turn_adds_up():
-    first = usage_of_request("large", TokenCounts(1_000, 200, 500, 50), GPT, 1.5)
-    second = usage_of_request("small", TokenCounts(400, 100), Price(Decimal("0.15"), Decimal("0.60")), 0.5)
+    first = ModelUsage.of_request("large", TokenCounts(1_000, 200, 500, 50), GPT, 1.5)
+    second = ModelUsage.of_request("small", TokenCounts(400, 100), Price(Decimal("0.15"), Decimal("0.60")), 0.5)
     assert (first + second).to_dict() == {
         "requests": 2,
         "input_tokens": 1_400,
@@ -34,16 +33,16 @@ def test_a_turn_adds_up():
 
 
 def test_what_has_no_count_or_no_price_is_said():
-    counted = usage_of_request("m", TokenCounts(1_000_000, 0), GPT, 1.0)
-    uncounted = usage_of_request("m", None, GPT, 1.0)
+    counted = ModelUsage.of_request("m", TokenCounts(1_000_000, 0), GPT, 1.0)
+    uncounted = ModelUsage.of_request("m", None, GPT, 1.0)
     both = counted + uncounted
-    assert (both.uncounted, both.unpriced, both.cost, both.cost_is_whole) == (1, 1, Decimal("2.50"), False)
-    assert usage_of_request("m", TokenCounts(5, 5), None, 1.0).to_dict()["cost_usd"] is None
+    assert (both.uncounted, both.unpriced, both.cost) == (1, 1, Decimal("2.50"))
+    assert ModelUsage.of_request("m", TokenCounts(5, 5), None, 1.0).to_dict()["cost_usd"] is None
     assert ModelUsage().to_dict()["cost_usd"] is None
 
 
 def test_a_thousand_small_costs_lose_nothing():
-    total = sum((usage_of_request("m", TokenCounts(1, 1), GPT, 0.0) for _ in range(1_000)), ModelUsage())
+    total = sum((ModelUsage.of_request("m", TokenCounts(1, 1), GPT, 0.0) for _ in range(1_000)), ModelUsage())
     assert total.cost == Decimal("0.0125")
     assert json.loads(json.dumps(total.to_dict()))["cost_usd"] == "0.0125"
 

@@ -19,32 +19,29 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
 from model_failures import failing
-from sentinel_rag.agent.models import (
-    ApiKey,
-    AssistantMessage,
-    CallProblem,
+from sentinel_rag.agent.models.endpoints import api_key, azure_endpoint, compatible_endpoint, entra_token, no_key
+from sentinel_rag.agent.models.failures import (
     ContextOverflowError,
     FailureKind,
-    Finished,
     ModelError,
-    ModelRequest,
     ModelTimedOutError,
-    ModelToolCall,
-    NoKey,
-    OpenAIWireModel,
     Overflowing,
+)
+from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
+from sentinel_rag.agent.models.port import (
+    AssistantMessage,
+    CallProblem,
+    Finished,
+    ModelRequest,
+    ModelToolCall,
     SystemMessage,
     TextDelta,
-    TimeLimits,
-    TokenAdmission,
     ToolChoice,
     ToolResultMessage,
     UserMessage,
-    azure_endpoint,
-    compatible_endpoint,
     complete,
 )
-from sentinel_rag.agent.models.wire_failures import Asked, failure_of_response
+from sentinel_rag.agent.models.refusals import Asked, failure_of_response
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, json_reply, stream_reply, text_reply
@@ -70,7 +67,7 @@ async def test_azure_is_asked_at_its_documented_paths_with_the_key_in_its_header
     server = ScriptedModel([text_reply("Hi.")], key="azure-key", models=frozenset({"gpt 4o/eu"}))
     with server.running() as url:
         endpoint = azure_endpoint(
-            address.format(url=url), "gpt 4o/eu", ApiKey("azure-key", header="api-key"), api_version=api_version
+            address.format(url=url), "gpt 4o/eu", api_key("azure-key", header="api-key"), api_version=api_version
         )
         assert (await _ask(endpoint)).message.text == "Hi."
     [request] = server.requests
@@ -91,7 +88,7 @@ async def test_azure_takes_a_fresh_token_of_entra_id_for_each_request():
 
     server = ScriptedModel([text_reply("Hi.")])
     with server.running() as url:
-        model = OpenAIWireModel(azure_endpoint(url, "gpt-4o", TokenAdmission(next_token)))
+        model = OpenAIWireModel(azure_endpoint(url, "gpt-4o", entra_token(next_token)))
         await complete(model, HELLO)
         await complete(model, HELLO)
         await model.aclose()
@@ -103,14 +100,14 @@ async def test_a_credential_that_fails_is_an_access_error_without_its_words():
         raise RuntimeError("tenant 1234 secret-of-the-library")
 
     with failing(FailureKind.ACCESS) as caught:
-        await _ask(azure_endpoint("https://example.openai.azure.com", "gpt-4o", TokenAdmission(fail)))
+        await _ask(azure_endpoint("https://example.openai.azure.com", "gpt-4o", entra_token(fail)))
     assert "secret" not in str(caught.value) + caught.value.next_step
 
 
 async def test_a_server_without_a_key_gets_no_authorization():
     server = ScriptedModel([text_reply("Hi.")])
     with server.running() as url:
-        await _ask(compatible_endpoint(f"{url}/v1/", "llama", NoKey()))
+        await _ask(compatible_endpoint(f"{url}/v1/", "llama", no_key))
     assert "authorization" not in server.requests[0].headers
     assert server.requests[0].path == "/v1/chat/completions"
 
@@ -130,7 +127,7 @@ async def test_the_environment_of_another_product_changes_nothing(monkeypatch):
         monkeypatch.setenv(name, value)
     server = ScriptedModel([text_reply("Hi.")])
     with server.running() as url:
-        await _ask(compatible_endpoint(f"{url}/v1", "llama", ApiKey("ours-alone")))
+        await _ask(compatible_endpoint(f"{url}/v1", "llama", api_key("ours-alone")))
     sent = json.dumps(dict(server.requests[0].headers))
     assert "other" not in sent
     assert server.requests[0].headers["authorization"] == "Bearer ours-alone"
@@ -142,7 +139,7 @@ async def test_every_tool_of_the_product_is_accepted_and_nothing_that_we_never_s
     tools = list(TOOLS_BY_NAME.values())
     with server.running() as url:
         for choice in ToolChoice:
-            await _ask(compatible_endpoint(f"{url}/v1", "llama", NoKey()), ModelRequest(HELLO.messages, tools, choice))
+            await _ask(compatible_endpoint(f"{url}/v1", "llama", no_key), ModelRequest(HELLO.messages, tools, choice))
     for request in server.requests:
         text = json.dumps(request.body)
         assert '"strict"' not in text
@@ -164,7 +161,7 @@ async def test_every_tool_of_the_product_is_accepted_and_nothing_that_we_never_s
 async def test_reasoning_models_of_openai_get_no_temperature(model, expected):
     server = ScriptedModel([text_reply("Hi.")])
     with server.running() as url:
-        await _ask(azure_endpoint(url, model, NoKey()))
+        await _ask(azure_endpoint(url, model, no_key))
     body = server.requests[0].body
     assert {key: body[key] for key in ("max_tokens", "max_completion_tokens", "temperature") if key in body} == expected
 
@@ -173,7 +170,7 @@ async def test_what_a_server_refused_once_is_not_sent_again():
     refusal = json_reply({"error": {"message": "Unrecognized request argument supplied: store"}}, 400)
     server = ScriptedModel([refusal, text_reply("Hi.")])
     with server.running() as url:
-        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "llama", NoKey()))
+        model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "llama", no_key))
         await complete(model, HELLO)
         await complete(model, HELLO)
         await model.aclose()
@@ -194,7 +191,7 @@ async def test_a_conversation_with_every_kind_of_call_is_accepted_when_it_is_rep
     ]
     server = ScriptedModel([text_reply("Yes.")])
     with server.running() as url:
-        await _ask(compatible_endpoint(f"{url}/v1", "llama", NoKey()), ModelRequest(messages))
+        await _ask(compatible_endpoint(f"{url}/v1", "llama", no_key), ModelRequest(messages))
     [request] = server.requests
     assert request.fault is None
     first, second = request.body["messages"][2]["tool_calls"]
@@ -207,10 +204,10 @@ async def test_ids_differ_from_every_id_of_the_conversation_before(question):
     reply = calls_reply(("query_alerts", {}))
     server = ScriptedModel([reply])
     with server.running() as url:
-        first = await _ask(compatible_endpoint(f"{url}/v1", "llama", NoKey()), question)
+        first = await _ask(compatible_endpoint(f"{url}/v1", "llama", no_key), question)
         [call] = first.message.tool_calls
         messages = [*question.messages, first.message, ToolResultMessage(call.call_id, "[]")]
-        second = await _ask(compatible_endpoint(f"{url}/v1", "llama", NoKey()), ModelRequest(messages, question.tools))
+        second = await _ask(compatible_endpoint(f"{url}/v1", "llama", no_key), ModelRequest(messages, question.tools))
     assert call.call_id == "call_a1"
     assert second.message.tool_calls[0].call_id not in ("", "call_a1")
 
@@ -220,7 +217,7 @@ async def test_ids_differ_from_every_id_of_the_conversation_before(question):
 )
 def test_an_address_that_would_show_keys_or_is_none_is_refused(address):
     with pytest.raises(ConfigurationError) as caught:
-        compatible_endpoint(address, "llama", ApiKey("the-secret-key"))
+        compatible_endpoint(address, "llama", api_key("the-secret-key"))
     assert caught.value.next_step
     assert "pw" not in str(caught.value)
 
@@ -228,19 +225,19 @@ def test_an_address_that_would_show_keys_or_is_none_is_refused(address):
 @pytest.mark.parametrize("key", ["", "  ", "schlüssel-key", "two\nlines"])
 def test_what_can_be_no_key_is_refused_without_being_shown(key):
     with pytest.raises(ConfigurationError) as caught:
-        ApiKey(key)
+        api_key(key)
     assert not key.strip() or key not in str(caught.value)
 
 
 def test_no_repr_shows_a_key():
-    endpoint = compatible_endpoint("https://host/v1", "llama", ApiKey("the-secret-key"))
+    endpoint = compatible_endpoint("https://host/v1", "llama", api_key("the-secret-key"))
     model = OpenAIWireModel(endpoint)
     assert "secret" not in f"{endpoint!r}{endpoint.admission!r}{model!r}{model.connection!r}"
 
 
 async def test_nothing_listens_there():
     with failing(FailureKind.UNREACHABLE) as caught:
-        await _ask(compatible_endpoint("http://127.0.0.1:9/v1", "llama", NoKey()))
+        await _ask(compatible_endpoint("http://127.0.0.1:9/v1", "llama", no_key))
     assert "127.0.0.1:9" in str(caught.value)
     assert caught.value.retry_possible
 
@@ -341,7 +338,7 @@ _TOO_LONG = {"code": 400, "message": "context size", "type": "exceed_context_siz
 async def test_a_context_that_is_too_small_is_told_with_what_helps_against_it(messages, overflowing, said, helps):
     server = ScriptedModel([json_reply({"error": {**_TOO_LONG, "n_ctx": 4_096}}, 400)])
     with server.running() as url, pytest.raises(ContextOverflowError, match=said) as caught:
-        await _ask(compatible_endpoint(f"{url}/v1", "m", NoKey()), ModelRequest(messages))
+        await _ask(compatible_endpoint(f"{url}/v1", "m", no_key), ModelRequest(messages))
     failure = caught.value
     assert (failure.overflowing, failure.limit_tokens, failure.used_tokens) == (overflowing, 4_096, 7_483)
     assert "4096" in str(failure)
@@ -353,7 +350,7 @@ async def test_a_context_that_is_too_small_is_told_with_what_helps_against_it(me
 async def test_a_server_on_this_machine_has_no_status_page():
     busy = json_reply({"error": {"message": "Busy"}}, 503)
     with ScriptedModel([busy]).running() as url, failing(FailureKind.PROVIDER) as caught:
-        await _ask(compatible_endpoint(f"{url}/v1", "m", NoKey()))
+        await _ask(compatible_endpoint(f"{url}/v1", "m", no_key))
     assert "on this machine" in str(caught.value)
     assert "status page" not in caught.value.next_step
     elsewhere = failure_of_response(503, {}, b'{"error": {"message": "Busy"}}', asked=Asked("m"))
@@ -405,9 +402,9 @@ async def test_a_server_whose_certificate_nobody_trusts_is_told_from_one_without
     async with server:
         port = server.sockets[0].getsockname()[1]
         with failing(FailureKind.UNREACHABLE, match="no certificate that this machine trusts"):
-            await _ask(compatible_endpoint(f"https://127.0.0.1:{port}/v1", "llama", NoKey()))
+            await _ask(compatible_endpoint(f"https://127.0.0.1:{port}/v1", "llama", no_key))
     with ScriptedModel().running() as url, failing(FailureKind.UNREACHABLE, match="does not speak https"):
-        endpoint = compatible_endpoint(f"{url.replace('http:', 'https:')}/v1", "llama", NoKey())
+        endpoint = compatible_endpoint(f"{url.replace('http:', 'https:')}/v1", "llama", no_key)
         await _ask(endpoint, limits=TimeLimits(connect_s=1))
 
 
@@ -436,8 +433,8 @@ def _own_certificate(folder: Path) -> Path:
 @pytest.mark.requirement("OPS-1")
 def test_nothing_heavy_is_imported_before_the_first_request():
     script = (
-        "import sys, sentinel_rag.agent.models as m;"
-        "m.OpenAIWireModel(m.compatible_endpoint('https://h/v1', 'm', m.ApiKey('k')));"
+        "import sys; from sentinel_rag.agent.models import endpoints, openai_wire;"
+        "openai_wire.OpenAIWireModel(endpoints.compatible_endpoint('https://h/v1', 'm', endpoints.no_key));"
         "print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
@@ -448,11 +445,11 @@ def test_nothing_heavy_is_imported_before_the_first_request():
 async def test_without_the_library_the_extra_is_named():
     script = (
         "import sys, anyio; sys.modules['openai'] = None\n"
-        "import sentinel_rag.agent.models as m\n"
-        "model = m.OpenAIWireModel(m.compatible_endpoint('https://h/v1', 'm', m.ApiKey('k')))\n"
+        "from sentinel_rag.agent.models import endpoints, failures, openai_wire, port\n"
+        "model = openai_wire.OpenAIWireModel(endpoints.compatible_endpoint('https://h/v1', 'm', endpoints.no_key))\n"
         "async def ask():\n"
-        "    try: await m.complete(model, m.ModelRequest([m.UserMessage('Hi')]))\n"
-        "    except m.ModelError as error: print(error.code, error.next_step)\n"
+        "    try: await port.complete(model, port.ModelRequest([port.UserMessage('Hi')]))\n"
+        "    except failures.ModelError as error: print(error.code, error.next_step)\n"
         "anyio.run(ask)"
     )
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)

@@ -8,7 +8,7 @@ import socket
 
 import pytest
 
-from sentinel_rag.agent.models import AssistantMessage, ModelToolCall, UserMessage
+from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall, UserMessage
 from sentinel_rag.agent.tokens import (
     EstimatingCounter,
     ExactCounter,

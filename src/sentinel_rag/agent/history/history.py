@@ -7,19 +7,24 @@ What comes out is a conversation that a provider accepts, after any order of the
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
-from sentinel_rag.agent.history.budget import WARNING, Budget
-from sentinel_rag.agent.history.fitting import MOST_CHARACTERS, Fitted, cut_lines, fit_turns
-from sentinel_rag.agent.history.turns import Counted, Turn, message_from_dict, message_to_dict, with_text
-from sentinel_rag.agent.models import (
-    AssistantMessage,
-    ModelMessage,
-    SystemMessage,
-    ToolResultMessage,
-    UserMessage,
+import msgspec
+from msgspec.structs import replace
+
+from sentinel_rag.agent.history.fitting import (
+    MOST_CHARACTERS,
+    WARNING,
+    Budget,
+    Counted,
+    Fitted,
+    Turn,
+    cut_lines,
+    fit_turns,
 )
+from sentinel_rag.agent.models.port import AssistantMessage, ModelMessage, SystemMessage, ToolResultMessage, UserMessage
 from sentinel_rag.agent.tokens import TokenCounter, count_message, count_tool
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonObject
@@ -129,7 +134,7 @@ class History:
         messages = [each.message for turn in fit.turns for each in turn]
         opening = "\n\n".join(part for part in (carried, _DROPPED.format(dropped) if dropped else "") if part)
         if opening and messages:
-            messages[0] = with_text(messages[0], f"{opening}\n\n{messages[0].text}")
+            messages[0] = replace(messages[0], text=f"{opening}\n\n{messages[0].text}")
         return Fitted((system, *messages), dropped, self._warning(used, fit.dropped), used)
 
     def last_turn(self) -> JsonObject | None:
@@ -137,25 +142,20 @@ class History:
         if not self._turns:
             return None
         turn = self._turns[-1]
-        said = [each.message for each in turn.messages]
-        return {"messages": [message_to_dict(message) for message in (*said, *(turn.closing() if self._open else ()))]}
+        said = [*(each.message for each in turn.messages), *(turn.closing() if self._open else ())]
+        return {"messages": msgspec.to_builtins(said)}
 
     def recall(self, turns: Sequence[Mapping[str, Any]], carried: Iterable[str] = ()) -> None:
         """Take over stored turns, oldest first; those that cannot be read, or would not be valid, are left out."""
         self.clear(carried)
         for stored in turns[-self.budget.turns :]:
-            messages = [message_from_dict(message) for message in stored.get("messages", ())]
-            if messages and isinstance(messages[0], UserMessage) and None not in messages:
-                self._recall_turn([message for message in messages if message is not None])
-
-    def _recall_turn(self, messages: Sequence[ModelMessage]) -> None:
-        self.begin(messages[0].text)
-        try:
-            for message in messages[1:]:
-                self.add(message)
-        except ValueError:
-            pass
-        self.end()
+            with suppress(ValueError, msgspec.ValidationError):  # unreadable, or nothing that a provider takes
+                question, *messages = msgspec.convert(stored.get("messages", ()), tuple[ModelMessage, ...])
+                if isinstance(question, UserMessage):
+                    self.begin(question.text)
+                    for message in messages:
+                        self.add(message)
+            self.end()
 
     def _counted_once(self, name: str, counted: object, count: Callable[[], int]) -> int:
         """The tokens of the rules, or of the tool `name`, as they were counted when they were sent last."""

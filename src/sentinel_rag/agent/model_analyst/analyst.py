@@ -17,7 +17,7 @@ import anyio.to_thread
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.footnote import footnote
-from sentinel_rag.agent.history import Budget
+from sentinel_rag.agent.history.fitting import Budget
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_opening, sanitised, uncheckable
 from sentinel_rag.agent.model_analyst.context import question_text
 from sentinel_rag.agent.model_analyst.draft import Draft
@@ -27,7 +27,9 @@ from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, fi
 from sentinel_rag.agent.model_analyst.requests import TieredModels
 from sentinel_rag.agent.model_analyst.turn import Turn, TurnLimits
 from sentinel_rag.agent.model_analyst.usage_line import usage_line, usage_record
-from sentinel_rag.agent.models import AssistantMessage, PromptFilteredError, RetryBudget
+from sentinel_rag.agent.models.failures import PromptFilteredError
+from sentinel_rag.agent.models.port import AssistantMessage
+from sentinel_rag.agent.models.retrying import RetryBudget
 from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
 from sentinel_rag.agent.retry import RetryOnce

@@ -18,7 +18,7 @@ from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
 from sentinel_rag.agent.model_analyst.arguments import fitted
 from sentinel_rag.agent.model_analyst.offered import OWN_TOOLS
 from sentinel_rag.agent.model_analyst.turn import Turn
-from sentinel_rag.agent.models import ModelToolCall, ToolResultMessage
+from sentinel_rag.agent.models.port import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.offline.change_repeats import means_again
 from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.turn import MISSHAPEN

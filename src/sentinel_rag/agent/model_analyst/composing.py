@@ -34,7 +34,7 @@ from sentinel_rag.agent.model_analyst.plain_facts import (
     unsuccessful,
 )
 from sentinel_rag.agent.model_analyst.turn import Turn
-from sentinel_rag.agent.models import PromptFilteredError
+from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
 from sentinel_rag.agent.tool_runs import ToolRun, changed_something

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from dataclasses import replace
+
+from msgspec.structs import replace
 
 from sentinel_rag.agent.instruction_text import reads_like_instruction
-from sentinel_rag.agent.models import ModelMessage, ToolResultMessage
+from sentinel_rag.agent.models.port import ModelMessage, ToolResultMessage
 
 LONGEST_KEPT = 80
 """Characters of a text with spaces that are kept: titles and names are shorter, command lines and scripts longer."""

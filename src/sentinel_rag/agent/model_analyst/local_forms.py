@@ -10,10 +10,11 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Collection
-from dataclasses import replace
 from typing import Any
 
-from sentinel_rag.agent.models import AssistantMessage, ModelToolCall
+from msgspec.structs import replace
+
+from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall
 
 MOST_CALLS = 16
 _REASONING = re.compile(r"<(think|thinking|reasoning)>.*?(?:</\1>|\Z)", re.DOTALL | re.IGNORECASE)

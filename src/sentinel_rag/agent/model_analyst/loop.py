@@ -14,6 +14,7 @@ from functools import partial
 
 import anyio
 import anyio.to_thread
+from msgspec import structs
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, repair_request, repaired
 from sentinel_rag.agent.model_analyst.answer_text import shown
@@ -22,11 +23,11 @@ from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
 from sentinel_rag.agent.model_analyst.turn import Turn
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.failures import ModelError
+from sentinel_rag.agent.models.port import (
     AssistantMessage,
     Finished,
     FinishReason,
-    ModelError,
     ModelMessage,
     ToolChoice,
     ToolResultMessage,
@@ -107,7 +108,7 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, check:
         extra = [UserMessage(prompt("last_round").text)] if out else urged
         finished = await ask(models, turn, tool_choice=ToolChoice.NONE if out else ToolChoice.AUTO, extra=extra)
         message = finished.message
-        message = with_calls(replace(message, text=without_reasoning(message.text)), turn.reading)
+        message = with_calls(structs.replace(message, text=without_reasoning(message.text)), turn.reading)
         finished = replace(finished, message=message)
         if not message.tool_calls:
             if not out and not urged and await _states_unasked(turn, message.text, check):
@@ -189,7 +190,7 @@ def _with_rounds_left(answers: Sequence[ToolResultMessage], left: int) -> list[T
         return list(answers)
     last = answers[-1]
     told = f"{last.text}\n(Rounds of tool calls left for this question: {max(0, left)}.)"
-    return [*answers[:-1], replace(last, text=told)]
+    return [*answers[:-1], structs.replace(last, text=told)]
 
 
 def _with_fresh_ids(message: AssistantMessage, turn: Turn, extra: Sequence[ModelMessage] = ()) -> AssistantMessage:
@@ -205,5 +206,5 @@ def _with_fresh_ids(message: AssistantMessage, turn: Turn, extra: Sequence[Model
             call_id = f"call_{number}"
             number += 1
         known.add(call_id)
-        calls.append(call if call_id == call.call_id else replace(call, call_id=call_id))
-    return replace(message, tool_calls=tuple(calls))
+        calls.append(call if call_id == call.call_id else structs.replace(call, call_id=call_id))
+    return structs.replace(message, tool_calls=tuple(calls))

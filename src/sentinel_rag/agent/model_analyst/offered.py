@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable, Sequence
 
 from sentinel_rag.agent.answers.compute import COMPUTE
 from sentinel_rag.agent.answers.view import READ_ROWS
-from sentinel_rag.agent.models import SMALL_CONTEXT_TOKENS
+from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
 from sentinel_rag.agent.prompts import Prompt, prompt
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.contracts.errors import UnavailableError

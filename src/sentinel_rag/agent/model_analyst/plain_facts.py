@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.agent.models import ModelToolCall
+from sentinel_rag.agent.models.port import ModelToolCall
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empty, say_partial, say_window

@@ -9,30 +9,26 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Protocol
 
-from sentinel_rag.agent.history import Budget
+from sentinel_rag.agent.history.fitting import Budget
 from sentinel_rag.agent.model_analyst.defanging import defanged_messages
 from sentinel_rag.agent.model_analyst.turn import Turn
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.failures import ContextOverflowError, ModelError, PromptFilteredError
+from sentinel_rag.agent.models.port import (
     ChatModel,
-    ContextOverflowError,
     Finished,
     FinishReason,
-    ModelError,
     ModelEvent,
     ModelMessage,
     ModelRequest,
     ModelUsage,
-    PromptFilteredError,
-    RetryingModel,
     SystemMessage,
-    Tier,
-    TierHistory,
     ToolChoice,
     ToolResultMessage,
     UserMessage,
-    choose_tier,
     complete,
 )
+from sentinel_rag.agent.models.retrying import RetryingModel
+from sentinel_rag.agent.models.tiers import Tier, TierHistory, choose_tier
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.tokens import count_message, count_tool
 from sentinel_rag.contracts.errors import ConfigurationError

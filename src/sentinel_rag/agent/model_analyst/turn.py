@@ -16,18 +16,16 @@ import anyio
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.memory import Memory
-from sentinel_rag.agent.models import (
+from sentinel_rag.agent.models.port import (
     ModelEvent,
     ModelToolCall,
     ModelUsage,
-    QuestionFeatures,
-    RetryBudget,
     RetryScheduled,
     TextDelta,
-    TierChoice,
     ToolCallStarted,
-    features_of,
 )
+from sentinel_rag.agent.models.retrying import RetryBudget
+from sentinel_rag.agent.models.tiers import QuestionFeatures, TierChoice, features_of
 from sentinel_rag.agent.prompts import Prompt, prompt
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.tool_runs import ToolRun

@@ -17,7 +17,7 @@ def usage_line(turn: Turn, host: str) -> str:
     where = f" at {plain(host)}" if host else ""
     parts = [f"model {plain(', '.join(usage.models))}{where} ({turn.tier.reason.value})", requests, _tokens(turn)]
     if usage.unpriced < usage.requests:
-        more = "" if usage.cost_is_whole else " and more"
+        more = " and more" if usage.unpriced else ""
         parts.append(f"cost {usage.cost:.4f} USD{more}")
     parts += [f"{usage.seconds:.1f} s", f"prompt {turn.rules.label}"]
     return " · ".join(parts)

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from enum import StrEnum
 
-from sentinel_rag.agent.models.usage import ModelUsage
+from sentinel_rag.agent.models.port import ModelUsage
 from sentinel_rag.contracts.errors import Actor, SentinelError
 
 

@@ -1,6 +1,6 @@
 """`ChatModel` over the OpenAI wire: Azure OpenAI, OpenAI, OpenRouter, Ollama, vLLM, llama.cpp.
 
-Sends one request a stream and bounds each wait of it; parts of an answer go through `event_stream` and `answer_parts`.
+Sends one request a stream and bounds each wait of it; what comes goes through `answer_parts`.
 Asks again by itself only where the server says how: without a field that it does not take.
 """
 
@@ -15,22 +15,26 @@ from dataclasses import dataclass, replace
 
 import anyio
 
-from sentinel_rag.agent.models.answer_parts import AnswerParts
-from sentinel_rag.agent.models.endpoints import ModelEndpoint
-from sentinel_rag.agent.models.event_stream import MAX_STREAM_BYTES, EventDecoder, ServerEvent, StreamTooLargeError
-from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError, RequestRefusedError
-from sentinel_rag.agent.models.messages import call_ids
-from sentinel_rag.agent.models.port import NO_DEADLINE, ModelEvent, ModelRequest, ModelStream, TextDelta
-from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
-from sentinel_rag.agent.models.usage import ModelUsage, Price, usage_of_request
-from sentinel_rag.agent.models.wire_failures import (
-    Asked,
-    bad_answer,
-    failure_of_error,
-    failure_of_response,
-    longest_part,
+from sentinel_rag.agent.models.answer_parts import (
+    MAX_STREAM_BYTES,
+    AnswerParts,
+    EventDecoder,
+    ServerEvent,
+    StreamTooLargeError,
 )
-from sentinel_rag.agent.models.wire_requests import request_body
+from sentinel_rag.agent.models.endpoints import ModelEndpoint, request_body
+from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError, RequestRefusedError
+from sentinel_rag.agent.models.port import (
+    NO_DEADLINE,
+    ModelEvent,
+    ModelRequest,
+    ModelStream,
+    ModelUsage,
+    Price,
+    TextDelta,
+)
+from sentinel_rag.agent.models.refusals import Asked, bad_answer, failure_of_error, failure_of_response, longest_part
+from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
 
 _DONE = "[DONE]"
 _MARGIN_S = 1.0
@@ -98,7 +102,7 @@ class _WireAnswer:
         self._parts = AnswerParts(
             self._asked,
             offered=[name for tool in request.tools for name in (tool.name, *tool.aliases)],
-            taken_ids=call_ids(request.messages),
+            taken_ids=request.call_ids(),
         )
         self._decoder = EventDecoder()
         self._pending: deque[ModelEvent] = deque()
@@ -138,7 +142,7 @@ class _WireAnswer:
     async def _ask(self) -> ByteAnswer:
         """Send the request; again as long as the server names a field that can be left out."""
         with self._bounded(self._limits.first_token_s, "first_token"):
-            headers = await self._model.endpoint.admission.headers()
+            headers = await self._model.endpoint.admission()
         while True:
             dialect = self._model.dialect
             body = request_body(self._request, self._model.name, dialect)
@@ -239,8 +243,7 @@ class _WireAnswer:
                 raise self._endless()
         document = _parsed(bytes(body).decode("utf-8", "replace").removeprefix("\ufeff"))
         if document is not None:
-            self._pending += self._parts.add(document)
-            self._parts.require_choices(document)
+            self._pending += self._parts.add(document, whole=True)
             self._end(in_order=True)
             return
         start = bytes(body[:200]).lstrip(b"\xef\xbb\xbf \r\n")
@@ -260,7 +263,7 @@ class _WireAnswer:
 
     def _usage(self) -> ModelUsage:
         seconds = anyio.current_time() - self._started
-        return usage_of_request(self._model.name, self._parts.tokens, self._model.price, seconds)
+        return ModelUsage.of_request(self._model.name, self._parts.tokens, self._model.price, seconds)
 
     def _unreadable(self, data: str) -> ModelError:
         if data.lstrip()[:1] != "<":

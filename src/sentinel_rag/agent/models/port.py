@@ -1,7 +1,8 @@
-"""The model port: one request, one stream of events, one way to end.
+"""The model port: what is said to a model, one stream of events back, one way to end, and what it cost.
 
-A stream gives any number of events and then either one `Finished`, always the last, or raises a `ModelError`. Adapters
-(`openai_wire`) implement `ChatModel`; wrappers (`retrying`) take one and are one; the loop above sees only this.
+A conversation is a sequence of frozen messages without a wire: `endpoints` writes them for a provider. A stream gives
+any number of events and then either one `Finished`, always the last, or raises a `ModelError`. Adapters (`openai_wire`)
+implement `ChatModel`; wrappers (`retrying`) take one and are one; the loop above sees only this.
 """
 
 from __future__ import annotations
@@ -9,18 +10,74 @@ from __future__ import annotations
 import math
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from enum import StrEnum
-from typing import Protocol
+from typing import Any, Protocol
 
-from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage
-from sentinel_rag.agent.models.usage import ModelUsage
+from msgspec import Struct
+
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.tool_calls import ToolSchema
 
 NO_DEADLINE = math.inf
 RESPONSE_TOKENS = 4_096
 """The part of the context that is kept free for an answer (CHAT-5)."""
+MAX_ARGUMENTS_CHARACTERS = 100_000
+"""The longest arguments text of one call that is read; a longer one is a broken answer."""
+
+
+class CallProblem(StrEnum):
+    """Why a call that a model made must not run. Each is answered to the model, never repaired by guessing."""
+
+    NO_ARGUMENTS_OBJECT = "no_arguments_object"
+    CUT_OFF = "cut_off"
+    UNKNOWN_TOOL = "unknown_tool"
+
+
+# Messages are structs, so that msgspec reads and writes their stored form; the names in it are older than these.
+class ModelToolCall(Struct, frozen=True, rename={"call_id": "id", "arguments_text": "text"}):
+    """One tool call of a model, safe to be replayed: `call_id` is unique in the conversation and `name` is legal on
+    the wire, whatever the provider sent."""
+
+    call_id: str
+    name: str
+    arguments: Mapping[str, Any] | None
+    """The parsed object; None exactly if `problem` says why."""
+    arguments_text: str
+    """What the model wrote, at most MAX_ARGUMENTS_CHARACTERS long."""
+    problem: CallProblem | None = None
+    explanation: str = ""
+    """The tool result of a call with a `problem`, which is not run."""
+
+
+class SystemMessage(Struct, frozen=True, tag_field="role", tag="system"):
+    """The rules of the conversation; the first message, and the only one of its kind."""
+
+    text: str
+
+
+class UserMessage(Struct, frozen=True, tag_field="role", tag="user"):
+    """What a person asked."""
+
+    text: str
+
+
+class AssistantMessage(Struct, frozen=True, tag_field="role", tag="assistant", rename={"tool_calls": "calls"}):
+    """What the model said: text, tool calls, or both."""
+
+    text: str = ""
+    tool_calls: tuple[ModelToolCall, ...] = ()
+
+
+class ToolResultMessage(Struct, frozen=True, tag_field="role", tag="tool"):
+    """The answer to one tool call of the assistant message before it."""
+
+    call_id: str
+    text: str
+
+
+ModelMessage = SystemMessage | UserMessage | AssistantMessage | ToolResultMessage
 
 
 class ToolChoice(StrEnum):
@@ -32,14 +89,99 @@ class ToolChoice(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class ModelRequest:
-    """What is asked of a model. `response_schema` is a JSON schema that the text should fit; a server that does not
-    take one is asked without."""
+    """What is asked of a model."""
 
     messages: Sequence[ModelMessage]
     tools: Sequence[ToolSchema] = ()
     tool_choice: ToolChoice = ToolChoice.AUTO
     max_output_tokens: int = RESPONSE_TOKENS
     response_schema: JsonObject | None = None
+    """A JSON schema that the text should fit; a server that does not take one is asked without."""
+
+    def call_ids(self) -> frozenset[str]:
+        """Every call id of the conversation, so that new ones differ."""
+        said = [message for message in self.messages if isinstance(message, AssistantMessage)]
+        return frozenset(call.call_id for message in said for call in message.tool_calls)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenCounts:
+    """Tokens of one request as the provider billed them. `cached_input` is part of `input`, `reasoning` of `output`."""
+
+    input: int = 0
+    output: int = 0
+    cached_input: int = 0
+    reasoning: int = 0
+
+    def __add__(self, other: TokenCounts) -> TokenCounts:
+        return TokenCounts(
+            self.input + other.input,
+            self.output + other.output,
+            self.cached_input + other.cached_input,
+            self.reasoning + other.reasoning,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Price:
+    """US dollars for a million tokens. Cached input counts in full, so a cost is never too low."""
+
+    input_per_million: Decimal
+    output_per_million: Decimal
+
+    def cost(self, tokens: TokenCounts) -> Decimal:
+        """US dollars, exact."""
+        return (tokens.input * self.input_per_million + tokens.output * self.output_per_million) / 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class ModelUsage:
+    """What one request, or a sum of requests, took. Adding is associative, and `ModelUsage()` adds nothing."""
+
+    requests: int = 0
+    tokens: TokenCounts = TokenCounts()
+    cost: Decimal = Decimal(0)
+    seconds: float = 0.0
+    """Time spent waiting for models, retries included."""
+    uncounted: int = 0
+    """Requests that came without token counts: `tokens` leaves them out."""
+    unpriced: int = 0
+    """Requests without a price: `cost` leaves them out."""
+    models: tuple[str, ...] = ()
+    """In order of first use."""
+
+    @classmethod
+    def of_request(cls, model: str, tokens: TokenCounts | None, price: Price | None, seconds: float) -> ModelUsage:
+        """The usage of one request, whatever the provider left out."""
+        usage = cls(1, tokens or TokenCounts(), seconds=seconds, uncounted=int(tokens is None), models=(model,))
+        cost = None if tokens is None or price is None else price.cost(tokens)
+        return replace(usage, unpriced=1) if cost is None else replace(usage, cost=cost)
+
+    def __add__(self, other: ModelUsage) -> ModelUsage:
+        return ModelUsage(
+            requests=self.requests + other.requests,
+            tokens=self.tokens + other.tokens,
+            cost=self.cost + other.cost,
+            seconds=self.seconds + other.seconds,
+            uncounted=self.uncounted + other.uncounted,
+            unpriced=self.unpriced + other.unpriced,
+            models=tuple(dict.fromkeys(self.models + other.models)),
+        )
+
+    def to_dict(self) -> JsonObject:
+        """The form for `--json` and logs; the cost as decimal text, None where no request was priced."""
+        return {
+            "requests": self.requests,
+            "input_tokens": self.tokens.input,
+            "output_tokens": self.tokens.output,
+            "cached_input_tokens": self.tokens.cached_input,
+            "reasoning_tokens": self.tokens.reasoning,
+            "uncounted_requests": self.uncounted,
+            "cost_usd": None if self.unpriced == self.requests else format(self.cost.normalize(), "f"),
+            "cost_is_whole": self.unpriced == 0,
+            "seconds": round(self.seconds, 3),
+            "models": list(self.models),
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,17 +220,16 @@ class FinishReason(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Finished:
     """The last event. `message` is what to append to the conversation, unless it is empty: an answer that was cut or
-    filtered before its first word says nothing. Its calls are known only here: of a stream that breaks none is run.
-
-    `filtered` are the categories of a filter that cut the answer. `stated` is False where the provider closed the
-    stream in order but gave no reason, so a careful caller can decline calls with side effects.
-    """
+    filtered before its first word says nothing. Its calls are known only here: of a stream that breaks none is run."""
 
     reason: FinishReason
     message: AssistantMessage
     usage: ModelUsage = field(default_factory=ModelUsage)
     filtered: Mapping[str, str] = field(default_factory=dict)
+    """The categories of a filter that cut the answer."""
     stated: bool = True
+    """False where the provider closed the stream in order but gave no reason, so that a careful caller can decline
+    calls with side effects."""
 
 
 ModelEvent = TextDelta | ToolCallStarted | RetryScheduled | Finished
@@ -124,15 +265,13 @@ async def complete(
     request: ModelRequest,
     *,
     deadline: float = NO_DEADLINE,
-    listen: Callable[[ModelEvent], None] | None = None,
+    listen: Callable[[ModelEvent], None] = lambda _: None,
 ) -> Finished:
     """The whole answer at once; `listen` hears each event on the way. Raises ModelError."""
-    finished: Finished | None = None
+    finished = None
     async with model.stream(request, deadline=deadline) as events:
         async for event in events:
-            if listen is not None:
-                listen(event)
-            if isinstance(event, Finished):
-                finished = event
+            listen(event)
+            finished = event if isinstance(event, Finished) else finished
     assert finished is not None, "a stream ends with Finished or raises"
     return finished

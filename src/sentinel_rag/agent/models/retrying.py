@@ -23,9 +23,9 @@ from sentinel_rag.agent.models.port import (
     ModelEvent,
     ModelRequest,
     ModelStream,
+    ModelUsage,
     RetryScheduled,
 )
-from sentinel_rag.agent.models.usage import ModelUsage
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,7 +29,7 @@ _ENDING_SECONDS = 0.2
 _LOGGERS = ("openai", "httpx", "httpcore", "httpx2", "httpcore2")
 
 
-class RefusedResponse(Exception):  # not a failure yet: `wire_failures` says what it means
+class RefusedResponse(Exception):  # not a failure yet: `refusals` says what it means
     """An answer with a status other than 200: what it holds, at most MAX_REFUSAL_BYTES of it."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:

@@ -15,17 +15,10 @@ from typing import Any
 import anyio
 
 from sentinel_rag.agent.answers.scope import names_it, unsupported
-from sentinel_rag.agent.models import (
-    ChatModel,
-    ModelError,
-    ModelRequest,
-    ModelUsage,
-    RetryingModel,
-    SystemMessage,
-    UserMessage,
-    complete,
-    small_profile,
-)
+from sentinel_rag.agent.models.failures import ModelError
+from sentinel_rag.agent.models.port import ChatModel, ModelRequest, ModelUsage, SystemMessage, UserMessage, complete
+from sentinel_rag.agent.models.retrying import RetryingModel
+from sentinel_rag.agent.models.small_profile import small_profile
 from sentinel_rag.agent.offline import ANSWERED_CALLS, OfflineAnalyst
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.prompts import prompt

@@ -6,8 +6,8 @@ import time
 from collections.abc import AsyncGenerator
 from contextlib import aclosing
 
-from sentinel_rag.agent.models import ChatModel, Finished, ModelError, ModelEvent, ModelRequest, ModelStream
-from sentinel_rag.agent.models.port import NO_DEADLINE
+from sentinel_rag.agent.models.failures import ModelError
+from sentinel_rag.agent.models.port import NO_DEADLINE, ChatModel, Finished, ModelEvent, ModelRequest, ModelStream
 from sentinel_rag.agent.telling.chat import AgentCounts
 from sentinel_rag.telemetry import AnySpan, Kind, start_span
 

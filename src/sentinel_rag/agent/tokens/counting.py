@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sentinel_rag.agent.models import AssistantMessage, ModelMessage
+from sentinel_rag.agent.models.port import AssistantMessage, ModelMessage
 from sentinel_rag.contracts.tool_calls import ToolSchema
 
 if TYPE_CHECKING:

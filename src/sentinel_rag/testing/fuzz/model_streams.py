@@ -7,10 +7,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
-from sentinel_rag.agent.models.answer_parts import AnswerParts
-from sentinel_rag.agent.models.event_stream import EventDecoder, ServerEvent, StreamTooLargeError
+from sentinel_rag.agent.models.answer_parts import AnswerParts, EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import ModelError
-from sentinel_rag.agent.models.wire_failures import Asked
+from sentinel_rag.agent.models.refusals import Asked
 from sentinel_rag.testing.fuzz.target import Check, Target, expect
 
 _MOST = 30_000
@@ -36,14 +35,14 @@ def _check(content: bytes) -> None:
 
 def _events(body: bytes, step: int) -> list[ServerEvent] | None:
     """Every event of a stream that comes in pieces of `step` bytes; None for one that is too large."""
-    decoder = EventDecoder(max_event=_MOST, max_stream=2 * _MOST)
+    decoder = EventDecoder(max_stream=_MOST)
     found: list[ServerEvent] = []
     try:
         for place in range(0, len(body), step):
             found += decoder.feed(body[place : place + step])
+        return found + decoder.finish()
     except StreamTooLargeError:
         return None
-    return found + decoder.finish()
 
 
 def _answer(events: Sequence[ServerEvent], *, in_order: bool) -> None:

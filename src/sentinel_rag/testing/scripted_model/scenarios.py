@@ -11,7 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.agent.models import CallProblem, FailureKind, FinishReason
+from sentinel_rag.agent.models.failures import FailureKind
+from sentinel_rag.agent.models.port import CallProblem, FinishReason
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.testing.scripted_model.replies import Reply, reply_from_dict

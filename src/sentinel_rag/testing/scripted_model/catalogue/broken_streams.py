@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gzip
 
-from sentinel_rag.agent.models import FailureKind
+from sentinel_rag.agent.models.failures import FailureKind
 from sentinel_rag.testing.scripted_model.replies import (
     DONE,
     Cut,

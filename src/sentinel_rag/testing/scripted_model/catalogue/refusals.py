@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.models import FailureKind, Overflowing
+from sentinel_rag.agent.models.failures import FailureKind, Overflowing
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.testing.scripted_model.replies import Raw, Repeated, Reply, body_reply, json_reply
 from sentinel_rag.testing.scripted_model.scenarios import Failed, Scenario

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.models import CallProblem, FailureKind, FinishReason
+from sentinel_rag.agent.models.failures import FailureKind
+from sentinel_rag.agent.models.port import CallProblem, FinishReason
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.testing.scripted_model.replies import (
     DONE,

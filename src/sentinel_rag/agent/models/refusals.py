@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -23,18 +23,16 @@ from sentinel_rag.agent.models.failures import (
     PromptFilteredError,
     RequestRefusedError,
 )
-from sentinel_rag.agent.models.messages import AssistantMessage, ModelMessage, ToolResultMessage, UserMessage
+from sentinel_rag.agent.models.port import AssistantMessage, ModelMessage, ToolResultMessage, UserMessage
 
 MAX_RETRY_AFTER_S = 86_400.0
 DEFAULT_LOADING_S = 30.0
-_TRIED_AGAIN = frozenset({408, 409, 425})
-"""Statuses of a fault in the request that are gone on the next try."""
-
 _SEARCHED = 20_000
 """Characters of a provider's sentences that are looked at."""
 
 _OVERFLOW = re.compile(
-    r"(?i)context.{0,10}(?:length|window|size)|maximum.{0,20}tokens|too many tokens|(?:prompt|input) is too long"
+    r"(?i)context.{0,10}(?:length|window|size)|exceed_context|maximum.{0,20}tokens|too many tokens"
+    r"|(?:prompt|input) is too long"
 )
 _LIMIT = re.compile(r"(?i)(?:maximum|max|limit|context (?:length|window|size))\D{0,40}?(\d{3,9})")
 _USED = re.compile(r"(?i)(?:resulted in|requested(?: about)?|has|contains|prompt\D{0,20}?)\D{0,12}?(\d{3,9})")
@@ -47,7 +45,7 @@ _LOADING = re.compile(r"(?is)loading (?:the )?model|model\b.{0,80}\b(?:is|still|
 _NO_CREDIT = re.compile(r"(?i)insufficient.{0,3}(?:quota|credit|balance|funds)|exceeded your current quota|billing")
 _NO_MODEL = re.compile(
     r"(?is)model.{0,80}(?:not found|does not exist|not a valid|not available|not exist)"
-    r"|(?:not found|no such|invalid|unknown) model|not a valid model"
+    r"|(?:not found|no such|invalid|unknown) model|not a valid model|model_not_found"
 )
 _FILTER = re.compile(r"(?i)content.{0,3}(?:filter|management policy|policy)|responsible.?ai|moderation|flagged")
 _NAMES = """
@@ -118,67 +116,35 @@ def failure_of_error(document: Any, *, asked: Asked) -> ModelError:
 
 
 def _failure(status: int, refusal: Refusal, retry_after: float | None, asked: Asked) -> ModelError:
-    match status:
-        case 400 | 403 | 422 if refusal.is_filtered():
-            return PromptFilteredError(refusal.categories())
-        case 413 | 400 | 422 | 500 if status == 413 or refusal.is_overflow():
-            limit, used = refusal.tokens() if refusal.is_overflow() else (None, None)
-            return ContextOverflowError(
-                limit_tokens=limit, used_tokens=used, overflowing=asked.longest, local=asked.local
-            )
-        case 503 if refusal.is_loading():
-            return ModelError(
-                FailureKind.LOADING,
-                "The model server is still loading its model.",
-                next_step="Ask again in a moment; SENTINEL_MODEL_TIMEOUT_S and SENTINEL_QUESTION_TIMEOUT_S bound the "
-                "wait.",
-                patience_s=asked.loading_s,
-            )
-        case 401 | 403 | 407:
-            return ModelError(
-                FailureKind.ACCESS,
-                f"The model endpoint refused the key or identity (HTTP {status}).",
-                next_step="Check the key and that it may use this model; `sentinel doctor --model` tries it.",
-            )
-        case 402 | 429 if status == 402 or refusal.is_about_credit():
-            return ModelError(
-                FailureKind.CREDIT,
-                "The account at the model's provider has no credit or quota left.",
-                next_step="Add credit at the provider, or choose another model (SENTINEL_MODEL).",
-            )
-        case 429:
-            wait = retry_after if retry_after is not None else refusal.wait_s()
-            said = "" if wait is None else f" It asks to wait {wait:g} seconds."
-            return ModelError(
-                FailureKind.RATE_LIMITED,
-                f"The model is asked too often.{said}",
-                next_step="Wait a moment and ask again; a higher quota is set at the provider.",
-                retry_after_s=wait,
-            )
-        case 404 | 400 if status == 404 or refusal.names_no_model():
-            return ModelError(
-                FailureKind.NOT_FOUND,
-                f"The endpoint has no model or deployment named {asked.model!r}.",
-                next_step="Check the name and the address (`sentinel doctor --model`); a new deployment takes some "
-                "minutes.",
-            )
-        case _ if 400 <= status < 500 and status not in _TRIED_AGAIN:
-            parameter = refusal.parameter()
-            named = f": it does not take {parameter!r}" if parameter else ""
-            return RequestRefusedError(
-                f"The model endpoint refused the request (HTTP {status}){named}.",
-                next_step="Check that the model's address and name fit SENTINEL_MODEL; see docs/models.md.",
-                parameter=parameter,
-            )
-        case _:
-            who = "model server on this machine" if asked.local else "model's provider"
-            look = "what the server printed" if asked.local else "the provider's status page"
-            return ModelError(
-                FailureKind.PROVIDER,
-                f"The {who} failed (HTTP {status}).",
-                next_step=f"Ask again in a moment; if it stays, look at {look}.",
-                retry_after_s=retry_after,
-            )
+    if status in (400, 403, 422) and refusal.is_filtered():
+        return PromptFilteredError(refusal.categories())
+    fitting = (kind for kind, statuses, sign in _KINDS if status in statuses and (sign is None or refusal.says(sign)))
+    kind = next(fitting, FailureKind.PROVIDER)
+    if kind is FailureKind.CONTEXT_OVERFLOW:
+        limit, used = refusal.tokens() if refusal.says(_OVERFLOW) else (None, None)
+        return ContextOverflowError(limit_tokens=limit, used_tokens=used, overflowing=asked.longest, local=asked.local)
+    wait = retry_after
+    if wait is None and kind is FailureKind.RATE_LIMITED:
+        wait = refusal.wait_s()
+    parameter = refusal.parameter()
+    said, next_step = _SENTENCES[kind]
+    said = said.format(
+        status=status,
+        model=asked.model,
+        field=f": it does not take {parameter!r}" if parameter else "",
+        wait="" if wait is None else f" It asks to wait {wait:g} seconds.",
+        who="model server on this machine" if asked.local else "model's provider",
+    )
+    next_step = next_step.format(look="what the server printed" if asked.local else "the provider's status page")
+    if kind is FailureKind.REQUEST_REFUSED:
+        return RequestRefusedError(said, next_step=next_step, parameter=parameter)
+    return ModelError(
+        kind,
+        said,
+        next_step=next_step,
+        retry_after_s=wait if kind in (FailureKind.RATE_LIMITED, FailureKind.PROVIDER) else None,
+        patience_s=asked.loading_s if kind is FailureKind.LOADING else None,
+    )
 
 
 def bad_answer(model: str, what: str, *, narrower: bool = False) -> ModelError:
@@ -241,30 +207,13 @@ class Refusal:
     def is_filtered(self) -> bool:
         """True if a content filter stopped the prompt."""
         named = "content_filter" in self._code or "ResponsibleAI" in str(self._inner.get("code"))
-        return named or bool(self.categories()) or (not self.parameter() and _FILTER.search(self._text) is not None)
-
-    def is_overflow(self) -> bool:
-        """True if the conversation is longer than the model reads."""
-        named = "context_length" in self._said or "exceed_context" in self._said
-        return named or _OVERFLOW.search(self._text) is not None
+        return named or bool(self.categories()) or (not self.parameter() and self.says(_FILTER))
 
     def tokens(self) -> tuple[int | None, int | None]:
         """How many tokens the model reads, and how many there were; None for what is not said."""
         limit, used = self._number("n_ctx", _LIMIT), self._number("n_prompt_tokens", _USED)
         # Two numbers of one sentence can be mistaken for each other; then only the limit is kept.
         return limit, None if limit is not None and used is not None and used < limit else used
-
-    def names_no_model(self) -> bool:
-        """True if what is missing is the model, whatever the status."""
-        return self._code == "model_not_found" or _NO_MODEL.search(self._text) is not None
-
-    def is_loading(self) -> bool:
-        """True if the server says that its model is not loaded yet."""
-        return _LOADING.search(self._text) is not None
-
-    def is_about_credit(self) -> bool:
-        """True if a limit is one that waiting does not lift."""
-        return _NO_CREDIT.search(self._text) is not None
 
     def wait_s(self) -> float | None:
         """Seconds to wait, where a sentence says so."""
@@ -277,12 +226,14 @@ class Refusal:
     def parameter(self) -> str:
         """The field of our requests that is not accepted, if one is named."""
         match = _PARAMETER.search(self._text)
-        named = ""
-        if match:
-            named = str(match[1] or match[2])
-        elif self._code.startswith(("unsupported", "unknown", "unrecognized")):
+        named = str(match[1] or match[2]) if match else ""
+        if not match and self._code.startswith(("unsupported", "unknown", "unrecognized")):
             named = self._word("param")
         return named if named in _FIELDS.split() else ""
+
+    def says(self, pattern: re.Pattern[str]) -> bool:
+        """True if its sentences or codes hold the pattern."""
+        return pattern.search(self._text) is not None
 
     def _word(self, key: str) -> str:
         value = self._error.get(key)
@@ -294,6 +245,54 @@ class Refusal:
             return value
         match = pattern.search(self._text)
         return int(match[1]) if match else None
+
+
+_KINDS: tuple[tuple[FailureKind, Container[int], re.Pattern[str] | None], ...] = (
+    (FailureKind.CONTEXT_OVERFLOW, (413,), None),
+    (FailureKind.CONTEXT_OVERFLOW, (400, 422, 500), _OVERFLOW),
+    (FailureKind.LOADING, (503,), _LOADING),
+    (FailureKind.ACCESS, (401, 403, 407), None),
+    (FailureKind.CREDIT, (402,), None),
+    (FailureKind.CREDIT, (429,), _NO_CREDIT),
+    (FailureKind.RATE_LIMITED, (429,), None),
+    (FailureKind.NOT_FOUND, (404,), None),
+    (FailureKind.NOT_FOUND, (400,), _NO_MODEL),
+    # 408, 409 and 425 are faults in the request that are gone on the next try.
+    (FailureKind.REQUEST_REFUSED, frozenset(range(400, 500)) - {408, 409, 425}, None),
+)
+"""What a status means, with words that must stand in the body; the first row that fits counts, and what fits none is
+the provider's fault."""
+_SENTENCES = {
+    FailureKind.LOADING: (
+        "The model server is still loading its model.",
+        "Ask again in a moment; SENTINEL_MODEL_TIMEOUT_S and SENTINEL_QUESTION_TIMEOUT_S bound the wait.",
+    ),
+    FailureKind.ACCESS: (
+        "The model endpoint refused the key or identity (HTTP {status}).",
+        "Check the key and that it may use this model; `sentinel doctor --model` tries it.",
+    ),
+    FailureKind.CREDIT: (
+        "The account at the model's provider has no credit or quota left.",
+        "Add credit at the provider, or choose another model (SENTINEL_MODEL).",
+    ),
+    FailureKind.RATE_LIMITED: (
+        "The model is asked too often.{wait}",
+        "Wait a moment and ask again; a higher quota is set at the provider.",
+    ),
+    FailureKind.NOT_FOUND: (
+        "The endpoint has no model or deployment named {model!r}.",
+        "Check the name and the address (`sentinel doctor --model`); a new deployment takes some minutes.",
+    ),
+    FailureKind.REQUEST_REFUSED: (
+        "The model endpoint refused the request (HTTP {status}){field}.",
+        "Check that the model's address and name fit SENTINEL_MODEL; see docs/models.md.",
+    ),
+    FailureKind.PROVIDER: (
+        "The {who} failed (HTTP {status}).",
+        "Ask again in a moment; if it stays, look at {look}.",
+    ),
+}
+"""What is said of a failure, and what a person can do."""
 
 
 def filter_categories(results: Any) -> dict[str, str]:
