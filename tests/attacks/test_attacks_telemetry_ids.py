@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.agent.telling.tool_calls import tell_response, tool_span
+from sentinel_rag.agent.tracing import tool_span, trace_response
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.interceptor.policy import Policy
@@ -116,7 +116,7 @@ def test_a_name_that_a_model_made_up_is_told_after_no_denial_that_did_not_look_a
     try:
         call = ToolCall("call-1", "s", ROW)
         with tool_span(call) as span:
-            tell_response(span, call, 403, Denied(call, reason, "No."))
+            trace_response(span, call, 403, Denied(call, reason, "No."))
     finally:
         set_tracer(None)
     of_a_tool = {"no_rule_matched", "rule_denies", "approval_required", "condition_undecided", "sink_label"}

@@ -14,7 +14,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any, Self
 from urllib.parse import quote
 
-from sentinel_rag.agent.telling.tool_calls import tell_response, tool_span
+from sentinel_rag.agent.tracing import tool_span, trace_response
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.handles import as_handles, as_text, quoted_in
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
@@ -87,7 +87,7 @@ class HttpToolGateway:
             )
         with tool_span(call) as span:
             status, outcome = await self._post(call, data)
-            tell_response(span, call, status, outcome)
+            trace_response(span, call, status, outcome)
         return outcome
 
     async def _post(self, call: ToolCall, data: bytes) -> tuple[int | None, ToolOutcome]:

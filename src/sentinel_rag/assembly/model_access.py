@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from sentinel_rag.agent.models.endpoints import Admission, ModelEndpoint
     from sentinel_rag.agent.models.port import ChatModel
     from sentinel_rag.agent.models.tiers import Tier
-    from sentinel_rag.agent.telling.chat import AgentCounts
+    from sentinel_rag.agent.tracing import AgentCounts
 
 Catalogue = Callable[[str], Awaitable[Sequence[OfferedTool]]]
 GetToken = Callable[[], Awaitable[str]]
@@ -108,15 +108,15 @@ def open_models(configuration: Mapping[str, Any], *, get_token: GetToken | None 
     return Models(large, large if small_name is None else model(small_name, "small"))
 
 
-def told_models(models: Models, configuration: Mapping[str, Any], counts: AgentCounts | None) -> Models:
+def traced_models(models: Models, configuration: Mapping[str, Any], counts: AgentCounts | None) -> Models:
     """The same models, with each request told as a span and counted. `provider` is what OpenTelemetry calls it."""
-    from sentinel_rag.agent.telling.model import ToldModel
+    from sentinel_rag.agent.tracing import TracedModel
 
     provider = "azure.ai.openai" if configuration["provider"] == "azure" else "openai"
     host = urlsplit(configuration["url"]).hostname or ""
 
     def told(model: ChatModel) -> ChatModel:
-        return ToldModel(model, counts, provider=provider, host=host)
+        return TracedModel(model, counts, provider=provider, host=host)
 
     large = told(models.large)
     return Models(large, large if models.small is models.large else told(models.small))

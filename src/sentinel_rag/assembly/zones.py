@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
     from sentinel_rag.agent.gateway_client import HttpToolGateway
-    from sentinel_rag.agent.telling.chat import AgentCounts
+    from sentinel_rag.agent.tracing import AgentCounts
     from sentinel_rag.audit import Journal, JournalReader
     from sentinel_rag.contracts.ports import Analyst, Chat
     from sentinel_rag.interceptor.store import KeyStore
@@ -195,9 +195,9 @@ def build_agent(
         prepare = load_counter  # a second or two of one core, in a thread
     chat: Chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
     if counts is not None or tracing():
-        from sentinel_rag.agent.telling.chat import ToldChat
+        from sentinel_rag.agent.tracing import TracedChat
 
-        chat = ToldChat(chat, counts)
+        chat = TracedChat(chat, counts)
 
     async def close() -> None:
         await close_models()
@@ -223,12 +223,12 @@ def _analyst(
 
     if model is None:
         return OfflineAnalyst(gateway, clock=utc_now, timezone=timezone), _nothing
-    from sentinel_rag.assembly.model_access import fitting_catalogue, model_host, open_models, told_models
+    from sentinel_rag.assembly.model_access import fitting_catalogue, model_host, open_models, traced_models
     from sentinel_rag.telemetry import tracing
 
     models = open_models(model)
     if counts is not None or tracing():
-        models = told_models(models, model, counts)
+        models = traced_models(models, model, counts)
     if model["role"] == "assist":
         from sentinel_rag.agent.offline.assisted import AssistedAnalyst
 
@@ -260,7 +260,7 @@ def _agent_counts() -> AgentCounts | None:
     registry = metrics_registry()
     if registry is None:
         return None
-    from sentinel_rag.agent.telling.chat import AgentCounts
+    from sentinel_rag.agent.tracing import AgentCounts
 
     return AgentCounts(registry)
 

@@ -8,6 +8,7 @@ import socket
 
 import pytest
 
+from sentinel_rag.agent import tokens
 from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall, UserMessage
 from sentinel_rag.agent.tokens import (
     EstimatingCounter,
@@ -15,7 +16,6 @@ from sentinel_rag.agent.tokens import (
     count_message,
     count_tool,
     ready_counter,
-    vocabulary,
 )
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 
@@ -53,20 +53,20 @@ def test_the_vocabulary_is_read_without_a_network(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("counting tokens opened a connection")
 
     monkeypatch.setattr(socket.socket, "connect", refuse)
-    monkeypatch.setattr(vocabulary, "_loaded", vocabulary._loaded.__wrapped__)
+    monkeypatch.setattr(tokens, "_loaded", tokens._loaded.__wrapped__)
     assert ready_counter().count("hello world") == 2
 
 
 def test_another_vocabulary_is_refused_and_a_broken_one_too() -> None:
-    with pytest.raises(vocabulary.VocabularyError, match="SHA-256"):
-        vocabulary.read_vocabulary(gzip.compress(b"aGVsbG8= 0\n"))
-    with pytest.raises(vocabulary.VocabularyError, match="unpacked"):
-        vocabulary.read_vocabulary(b"no gzip")
+    with pytest.raises(tokens.VocabularyError, match="SHA-256"):
+        tokens.read_vocabulary(gzip.compress(b"aGVsbG8= 0\n"))
+    with pytest.raises(tokens.VocabularyError, match="unpacked"):
+        tokens.read_vocabulary(b"no gzip")
 
 
 def test_without_the_extra_tokens_are_estimated_and_the_counter_says_so(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(vocabulary, "_CARRIER", "no-such-package")
-    counter = vocabulary._loaded.__wrapped__()
+    monkeypatch.setattr(tokens, "_CARRIER", "no-such-package")
+    counter = tokens._loaded.__wrapped__()
     assert not counter.exact
     assert counter.count("hello world") == 5
 
