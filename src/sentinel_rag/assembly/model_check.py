@@ -137,7 +137,7 @@ class _Sent:
 
 async def _question(context_tokens: int) -> _Sent:
     """What a question to a model of that context begins with, and for what it asks."""
-    from sentinel_rag.agent.model_analyst.offered import fixed_part
+    from sentinel_rag.agent.model_analyst.tools import fixed_part
     from sentinel_rag.agent.models.port import ModelRequest, SystemMessage, UserMessage
     from sentinel_rag.agent.tokens import count_message, count_tool, load_counter
 

@@ -5,8 +5,14 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.model_analyst.composing import NOTHING_WRITTEN
-from sentinel_rag.agent.model_analyst.notices import ASKED_NOTHING, FEW_SOURCES, OFFER, READ_EARLIER, VERIFY
+from sentinel_rag.agent.model_analyst.composing import (
+    ASKED_NOTHING,
+    FEW_SOURCES,
+    NOTHING_WRITTEN,
+    OFFER,
+    READ_EARLIER,
+    VERIFY,
+)
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import Verbosity

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.answers.results import Results, numbered
-from sentinel_rag.agent.model_analyst.arguments import fitted
+from sentinel_rag.agent.model_analyst.tools import fitted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall

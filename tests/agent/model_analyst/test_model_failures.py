@@ -10,8 +10,7 @@ import pytest
 
 from sentinel_rag.agent.history.fitting import Budget
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.composing import FILTERED_ROWS
-from sentinel_rag.agent.model_analyst.notices import CUT, DEFANGED
+from sentinel_rag.agent.model_analyst.composing import CUT, DEFANGED, FILTERED_ROWS
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome

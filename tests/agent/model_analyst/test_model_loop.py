@@ -8,8 +8,7 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.model_analyst import MAX_TOOL_ROUNDS, TurnLimits
-from sentinel_rag.agent.model_analyst.composing import NOTHING_WRITTEN
-from sentinel_rag.agent.model_analyst.notices import OUT_OF_ROUNDS
+from sentinel_rag.agent.model_analyst.composing import NOTHING_WRITTEN, OUT_OF_ROUNDS
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem

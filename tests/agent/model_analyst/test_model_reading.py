@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.agent.model_analyst.notices import SUSPECT
+from sentinel_rag.agent.model_analyst.composing import SUSPECT
 from sentinel_rag.agent.tokens import load_counter
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.testing.scripted_gateway import rows_result

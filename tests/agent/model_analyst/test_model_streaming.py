@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.notices import OUT_OF_ROUNDS
+from sentinel_rag.agent.model_analyst.composing import OUT_OF_ROUNDS
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Sentence, Written
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_model import calls_reply, json_reply, stream_reply, text_reply

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from itertools import product
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -14,7 +15,6 @@ from sentinel_rag.agent.models.tiers import (
     QuestionFeatures,
     Tier,
     TierChoice,
-    TierHistory,
     TierReason,
     choose_tier,
     features_of,
@@ -61,20 +61,20 @@ def test_hard_questions_go_to_the_large_model_for_a_reason(question: str) -> Non
 @pytest.mark.parametrize(
     ("question", "history", "choice"),
     [
-        ("No, that is wrong", TierHistory(last_tier=Tier.SMALL), TierReason.CONTESTED),
-        ("are you sure", TierHistory(last_tier=Tier.SMALL), TierReason.CONTESTED),
-        ("How many alerts?", TierHistory(last_tier=Tier.SMALL, last_failed=True), TierReason.LAST_FAILED),
-        ("How many alerts?", TierHistory(rounds=3), TierReason.MANY_ROUNDS),
-        ("How many alerts?", TierHistory(context_tokens=32_001), TierReason.LONG_CONTEXT),
-        ("Show its alerts", TierHistory(last_tier=Tier.LARGE), TierReason.FOLLOW_UP),
-        ("[2]", TierHistory(last_tier=Tier.LARGE), TierReason.FOLLOW_UP),
-        ("Show its alerts", TierHistory(last_tier=Tier.SMALL), TierReason.SIMPLE),
-        ("How many alerts?", TierHistory(last_tier=Tier.LARGE), TierReason.SIMPLE),
-        ("How many alerts?", TierHistory(rounds=2, context_tokens=32_000), TierReason.SIMPLE),
+        ("No, that is wrong", {"last_tier": Tier.SMALL}, TierReason.CONTESTED),
+        ("are you sure", {"last_tier": Tier.SMALL}, TierReason.CONTESTED),
+        ("How many alerts?", {"last_tier": Tier.SMALL, "last_failed": True}, TierReason.LAST_FAILED),
+        ("How many alerts?", {"rounds": 3}, TierReason.MANY_ROUNDS),
+        ("How many alerts?", {"context_tokens": 32_001}, TierReason.LONG_CONTEXT),
+        ("Show its alerts", {"last_tier": Tier.LARGE}, TierReason.FOLLOW_UP),
+        ("[2]", {"last_tier": Tier.LARGE}, TierReason.FOLLOW_UP),
+        ("Show its alerts", {"last_tier": Tier.SMALL}, TierReason.SIMPLE),
+        ("How many alerts?", {"last_tier": Tier.LARGE}, TierReason.SIMPLE),
+        ("How many alerts?", {"rounds": 2, "context_tokens": 32_000}, TierReason.SIMPLE),
     ],
 )
-def test_the_conversation_counts_too(question: str, history: TierHistory, choice: TierReason) -> None:
-    assert choose_tier(features_of(question), history).reason is choice
+def test_the_conversation_counts_too(question: str, history: dict[str, Any], choice: TierReason) -> None:
+    assert choose_tier(features_of(question), **history).reason is choice
 
 
 def test_a_further_reason_never_leads_back_to_the_small_model() -> None:
@@ -83,8 +83,7 @@ def test_a_further_reason_never_leads_back_to_the_small_model() -> None:
         (5, 80), (1, 3), *[flags] * 4, (0, 5), flags
     ):
         question = QuestionFeatures(words, parts, reasons, acts, contests, back)
-        history = TierHistory(Tier.SMALL, failed, rounds)
-        large = choose_tier(question, history).tier is Tier.LARGE
+        large = choose_tier(question, last_tier=Tier.SMALL, last_failed=failed, rounds=rounds).tier is Tier.LARGE
         assert large is (words > 60 or parts > 1 or reasons or acts or contests or failed or rounds >= 3)
 
 

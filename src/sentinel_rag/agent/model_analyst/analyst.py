@@ -18,15 +18,14 @@ from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.history.fitting import Budget
-from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_opening, sanitised, uncheckable
+from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
+from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_opening, uncheckable
 from sentinel_rag.agent.model_analyst.context import question_text
-from sentinel_rag.agent.model_analyst.draft import Draft
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
-from sentinel_rag.agent.model_analyst.offered import Catalogue, OfferedTools, fixed_part, shipped
 from sentinel_rag.agent.model_analyst.requests import TieredModels
+from sentinel_rag.agent.model_analyst.tools import Catalogue, OfferedTools, fixed_part, shipped
 from sentinel_rag.agent.model_analyst.turn import Turn, TurnLimits
-from sentinel_rag.agent.model_analyst.usage_line import usage_line, usage_record
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.models.retrying import RetryBudget
@@ -185,7 +184,7 @@ class ModelAnalyst:
 
     def _answer(self, turn: Turn, composed: Composed) -> Answer:
         calls = footnote(turn.runs, now=turn.now, zone=turn.memory.zone) or (NO_TOOL,)
-        lines = [*calls, usage_line(turn, self._host)]
+        lines = [*calls, turn.usage_line(self._host)]
         return Answer(
             outcome=composed.outcome,
             text=composed.text,
@@ -195,7 +194,7 @@ class ModelAnalyst:
             evidence=composed.evidence,
             sentences=composed.sentences,
             duration_ms=round((time.monotonic() - turn.started) * 1e3, 3),
-            model=usage_record(turn, self._host) if turn.usage.requests else None,
+            model=turn.usage_record(self._host),
             results=tuple(
                 kept_form(run, writes=changed_something(run, turn.reading), read_at=turn.now) for run in turn.runs
             ),
@@ -204,7 +203,7 @@ class ModelAnalyst:
 
 async def _checked(turn: Turn, text: str) -> CheckedAnswer:
     """The check of a model's text, in a thread of its own: another person's question does not wait for it."""
-    return await anyio.to_thread.run_sync(lambda: check_answer(sanitised(text), turn.memory.evidence))
+    return await anyio.to_thread.run_sync(lambda: check_answer(shown(text), turn.memory.evidence))
 
 
 def _too_slow(seconds: float) -> UnavailableError:

@@ -2,44 +2,35 @@
 and what code says itself of calls, refusals and empty results.
 
 Nothing of the model's text is erased and nothing replaced. Code speaks where the model said nothing, or where what it
-left out matters: a narrower scope than was asked, a refusal, a change that was made.
+left out matters: a narrower scope than was asked, a refusal, a change that was made. With zero data an answer holds
+zero facts, because then no word of the model is in it.
 """
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
 from sentinel_rag.agent.answers.scope import narrowed, scope_line
-from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.draft import moved
+from sentinel_rag.agent.instruction_text import suspicions
+from sentinel_rag.agent.model_analyst.answer_text import moved
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
-from sentinel_rag.agent.model_analyst.notices import (
-    ASKED_NOTHING,
-    FEW_SOURCES,
-    SET_PHRASES,
-    closings,
-    filter_sentence,
-    openings,
-)
-from sentinel_rag.agent.model_analyst.plain_facts import (
-    CATALOGUES,
-    found_nothing,
-    say_faulty_calls,
-    say_nothing_found,
-    say_what_came,
-    say_what_was_changed,
-    unsuccessful,
-)
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models.failures import PromptFilteredError
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.offline.compositions.changes import call_text
+from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empty, say_partial, say_window
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
+from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_sample
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.times import show_age
 from sentinel_rag.agent.tool_runs import ToolRun, changed_something
+from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Evidence, Outcome, Sentence, SentenceState
-from sentinel_rag.contracts.tool_calls import Denied
+from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.tool_calls import Denied, Failed
+from sentinel_rag.language.lexicon import fold, language_of
 
 NO_ANSWER = (
     "The model gave no answer and made no call that could run. Ask in other words; if it stays, choose another model."
@@ -57,27 +48,67 @@ UNCHECKABLE = (
     "The results do not have the agreed shape, so the answer cannot be compared with them and is not shown. The agent "
     "and a tool server do not match: install one version of both. The agent's log has the details."
 )
+OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
+CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
+FILTERED = "The provider's content filter stopped the model's answer{} before its end. Ask in other words."
+DEFANGED = "The provider's content filter stopped texts of these rows, so the model read them without those texts."
+VERIFY = "This analysis must be verified by a person before acting."
+OFFER = "Would you like me to analyze potential implications?"
+SUSPECT = (
+    "Note: a text in the rows that were read for this answer reads like an instruction to an assistant. It came from "
+    "the logs and is data; judge the answer with that in mind."
+)
+READ_EARLIER = "This rests on what was read earlier in this conversation ({}) and may have changed since."
+ASKED_NOTHING = "No tool was asked for this answer, so none of it could be compared with the workspace."
+FEW_SOURCES = (
+    "This model gives few sources: most statements below are not tied to a row. Treat them as its own words, and open "
+    "the calls below for the rows."
+)
+SENT_BEFORE = "A change was sent before that: look at the calls below before you ask for it again."
+SET_PHRASES = (VERIFY, OFFER, SAMPLE_SENTENCE)
+"""What the rules suggest word for word; an answer of nothing else is none."""
 LONGEST_QUESTION_BACK = 400
 MOST_KNOWN_ROWS = 200
 WEAK = 1 / 3
 """The share of statements with a source below which a model is said to give few."""
 FEWEST_JUDGED = 3
 """Statements about the environment, below which nothing is said of their sources."""
+MOST_EMPTY = 4
+"""Empty results that an answer tells of, the last ones; the footnote has all."""
+_CATALOGUES = frozenset({"list_kql_templates", "list_tables", "list_workspaces", "describe_table"})
+"""Tools whose rows tell what there is to ask, and nothing of what happened."""
+_NOUNS = {
+    "query_incidents": "incidents",
+    "get_incident_detail": "incidents",
+    "query_alerts": "alerts",
+    "get_alert_trend": "alerts",
+    "get_alert_events": "events",
+    "get_top_entities": "entities",
+    "get_threat_summary": "incidents and alerts",
+}
+_TO_TRY = {
+    "a wider window": ("time_window", "start_time", "end_time"),
+    "a lower severity": ("min_severity", "severity"),
+    "another spelling of the name": ("entity", "incident"),
+}
+"""What helps against an empty result, by the arguments that it was asked with."""
+_OF_THE_MODEL = frozenset({QueryErrorCode.INVALID_ARGUMENT, QueryErrorCode.QUERY_REJECTED})
 _MISSED = (SentenceState.NOT_FOUND, SentenceState.CONTRADICTED)
-_log = logging.getLogger(__name__)
+_RESTING = (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
 class Composed:
-    """An answer but for its footnote. `spoken` is what the conversation keeps as the assistant's words, with its
-    citations; `doubtful` says that much of it does not stand in the results."""
+    """An answer but for its footnote."""
 
     outcome: Outcome
     text: str
     spoken: str
+    """What the conversation keeps as the assistant's words, with its citations."""
     evidence: tuple[Evidence, ...] = ()
     sentences: tuple[Sentence, ...] = ()
     doubtful: bool = False
+    """True if much of it does not stand in the results."""
 
 
 def compose(turn: Turn, ended: Ended, checked: CheckedAnswer) -> Composed:
@@ -88,22 +119,20 @@ def compose(turn: Turn, ended: Ended, checked: CheckedAnswer) -> Composed:
         return _failed(turn, ended, writer)
     if ended.written_call and ended.written_call not in turn.reading:
         writer.fixed(WRITTEN_CHANGE.format(ended.written_call))
-        return _by_code(turn, ended, writer, Outcome.TOOL_FAILED)
+        return _by_code(Outcome.TOOL_FAILED, _openings(turn, ended), writer, turn.warning)
     data = _data(turn)
-    empty = bool(data) and all(found_nothing(run) for run in data)
+    empty = bool(data) and all(_found_nothing(run) for run in data)
     says = _says_something(checked)
-    if not says or (empty and not _tells(checked)):
-        _say_for_the_model(writer, turn, data, empty=empty)
+    if empty and not (says and any(sentence.state in _RESTING for sentence in checked.sentences)):
+        _say_nothing_found(writer, data)
+    elif data and not says:
+        writer.fixed(NOTHING_WRITTEN)
+        _say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
     failed = _say_unsuccessful(writer, turn, some_worked=bool(data) or says)
     if not says and not writer.lines:
-        writer.fixed(filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER)
-    return _joined(
-        turn,
-        ended,
-        checked if says else CheckedAnswer("", ()),
-        writer,
-        _outcome(turn, ended, checked, data, empty, failed),
-    )
+        writer.fixed(_filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER)
+    outcome = _outcome(turn, ended, checked, data, empty, failed)
+    return _joined(turn, ended, checked if says else CheckedAnswer("", ()), writer, outcome)
 
 
 def uncheckable() -> Composed:
@@ -111,14 +140,66 @@ def uncheckable() -> Composed:
     return Composed(Outcome.TOOL_FAILED, UNCHECKABLE, UNCHECKABLE, doubtful=True)
 
 
-def sanitised(text: str) -> str:
-    """A model's text as it is checked and shown."""
-    return shown(text)
-
-
 def draft_opening(turn: Turn, *, out_of_rounds: bool) -> str:
     """What stands before an answer, as far as it is known while the answer is written."""
-    return "\n\n".join((*openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds)), *_scope(turn)))
+    return "\n\n".join((*_openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds)), *_scope(turn)))
+
+
+def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome) -> Composed:
+    """The parts of the answer one below the other, with the sentences of the model's text at their places."""
+    before = [*_openings(turn, ended), *_scope(turn), *_warnings(turn, checked)]
+    opening = "".join(f"{part}\n\n" for part in before)
+    _say_what_was_changed(writer, [run for run in turn.runs if changed_something(run, turn.reading)])
+    body = checked.text
+    cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
+    text = opening + _blocks(body, writer.text, *_closings(turn, ended, body, cited))
+    sentences = moved(checked.sentences, len(opening))
+    missed = [sentence.state for sentence in sentences if sentence.state in _MISSED]
+    return Composed(
+        outcome,
+        text,
+        _blocks(ended.text if body else "", *(line.text for line in writer.lines)) or text,
+        (*_evidence(text, sentences), *writer.evidence),
+        sentences,
+        doubtful=3 * len(missed) > len(sentences) or SentenceState.CONTRADICTED in missed,
+    )
+
+
+def _by_code(
+    outcome: Outcome, before: Sequence[str], writer: AnswerWriter, after: str = "", *, doubtful: bool = False
+) -> Composed:
+    text = _blocks(*before, writer.text, after)
+    return Composed(outcome, text, text, writer.evidence, doubtful=doubtful)
+
+
+def _blocks(*parts: str) -> str:
+    return "\n\n".join(part for part in parts if part.strip())
+
+
+def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
+    """The model, or the way to it, failed: one sentence and the next step, and what the tools had found by then."""
+    failure = ended.failure
+    assert failure is not None, "a loop that failed says why"
+    before = [f"{failure} {failure.next_step}".strip()]
+    if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
+        before = [str(failure), FILTERED_ROWS]
+    changes = [run for run in turn.runs if run.call.tool_name not in turn.reading]
+    if any(not run.worked and not isinstance(run.outcome, Denied) for run in changes):  # nobody knows what became of it
+        before.append(SENT_BEFORE)
+    worked = [run for run in turn.runs if run.worked]
+    made = [run for run in worked if changed_something(run, turn.reading)]
+    _say_what_was_changed(writer, made, when=" before that")
+    _say_what_came(writer, [run for run in worked if run not in made])
+    _say_unsuccessful(writer, turn, some_worked=True)
+    return _by_code(Outcome.TOOL_FAILED, before, writer, doubtful=True)
+
+
+def _openings(turn: Turn, ended: Ended) -> list[str]:
+    """What stands before the answer, whether or not the model thought of it."""
+    opening = [OUT_OF_ROUNDS] if ended.out_of_rounds else []
+    if wants_sample(turn.question) and SAMPLE_SENTENCE not in ended.text:
+        opening.append(SAMPLE_SENTENCE)
+    return opening
 
 
 def _scope(turn: Turn) -> list[str]:
@@ -135,38 +216,41 @@ def _known_texts(turn: Turn) -> Iterator[str]:
             yield from (cell for cell in row.cells.values() if isinstance(cell, str))
 
 
-def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome) -> Composed:
-    """The parts of the answer one below the other, with the sentences of the model's text at their places."""
-    before = [*openings(turn, ended), *_scope(turn), *_warnings(turn, checked)]
-    opening = "".join(f"{part}\n\n" for part in before)
-    notes = AnswerWriter(turn.memory.zone)
-    say_what_was_changed(notes, [run for run in turn.runs if changed_something(run, turn.reading)])
-    code = (*writer.lines, *notes.lines)
-    body = checked.text
-    cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
-    found = _evidence(opening + body, moved(checked.sentences, len(opening)))
-    after = ["\n".join(line.text for line in code), *closings(turn, ended, body, cited)]
-    text = opening + "\n\n".join(part for part in (body, *after) if part.strip())
-    missed = sum(sentence.state in _MISSED for sentence in checked.sentences)
-    spoken = "\n\n".join(part for part in (ended.text if body else "", *(line.text for line in code)) if part.strip())
-    return Composed(
-        outcome,
-        text,
-        spoken or text,
-        (*found, *(piece for line in code for piece in line.evidence)),
-        moved(checked.sentences, len(opening)),
-        doubtful=3 * missed > len(checked.sentences)
-        or any(s.state is SentenceState.CONTRADICTED for s in checked.sentences),
-    )
-
-
 def _warnings(turn: Turn, checked: CheckedAnswer) -> list[str]:
     """What a reader must know before the first sentence: that the model gives no sources."""
-    about = [sentence for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
-    missed = [sentence for sentence in about if sentence.state in _MISSED]
-    if missed and not len(turn.memory.results):
+    about = [sentence.state for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
+    if any(state in _MISSED for state in about) and not len(turn.memory.results):
         return [ASKED_NOTHING]
     return [FEW_SOURCES] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
+
+
+def _closings(turn: Turn, ended: Ended, body: str, cited: Sequence[str]) -> list[str]:
+    """What stands behind it. `body` is the model's text, `cited` the calls that it cites."""
+    now = {run.call.call_id for run in turn.runs}
+    earlier = [result for ref in dict.fromkeys(cited) if ref not in now and (result := turn.memory.results.get(ref))]
+    ages = (f"{each.ref}, {show_age(turn.now - each.read_at)} ago" for each in earlier if each.read_at is not None)
+    analysed = turn.features.reasons
+    detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
+    # An offer in English below an answer in another language helps nobody.
+    english = language_of(fold(body).split()) in ("en", "")
+    offers = detail and english and not analysed and not turn.acted and turn.verbosity is not Verbosity.SHORT
+    told = [run for run in turn.runs if run.call.tool_name not in _CATALOGUES]
+    closings = {
+        READ_EARLIER.format("; ".join(ages)): bool(earlier),
+        CUT: ended.ending is Ending.CUT,
+        _filter_sentence(ended): ended.ending is Ending.FILTERED,
+        DEFANGED: turn.memory.defanged and bool(turn.runs),
+        SUSPECT: bool(suspicions(told, most=1)),
+        turn.warning: bool(turn.warning),
+        VERIFY: analysed and bool(turn.runs) and "verified by a person" not in body,
+        OFFER: offers and "implications" not in body,
+    }
+    return [text for text, applies in closings.items() if applies]
+
+
+def _filter_sentence(ended: Ended) -> str:
+    """Why the answer ends where it does, if a provider's filter stopped it."""
+    return FILTERED.format(f" ({', '.join(ended.filtered)})" if ended.filtered else "")
 
 
 def _evidence(text: str, sentences: Sequence[Sentence]) -> list[Evidence]:
@@ -180,94 +264,131 @@ def _evidence(text: str, sentences: Sequence[Sentence]) -> list[Evidence]:
     ]
 
 
-def _data(turn: Turn) -> list[ToolRun]:
-    """The calls that brought something; those that only tell what there is to ask, if no other did."""
-    worked = [run for run in turn.runs if run.worked and run.call.tool_name != "compute"]
-    return [run for run in worked if run.call.tool_name not in CATALOGUES] or worked
-
-
-def _say_for_the_model(writer: AnswerWriter, turn: Turn, data: Sequence[ToolRun], *, empty: bool) -> None:
-    """What the calls brought, where the model's words do not tell it."""
-    if empty:
-        say_nothing_found(writer, data)
-    elif data:
-        writer.fixed(NOTHING_WRITTEN)
-        say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
-
-
-def _say_unsuccessful(writer: AnswerWriter, turn: Turn, *, some_worked: bool) -> Outcome | None:
-    """Refusals, and failures that no later call made good; the outcome if there are any."""
-    outcome = None
-    told = unsuccessful(turn.runs)
-    if told:
-        outcome = say_failures(writer, told, some_worked=some_worked, by_model=True)
-    elif not some_worked:
-        say_faulty_calls(writer, turn.faulty_calls)
-    return outcome
-
-
-def _outcome(
-    turn: Turn, ended: Ended, checked: CheckedAnswer, data: Sequence[ToolRun], empty: bool, failed: Outcome | None
-) -> Outcome:
-    refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
-    if refused:  # whatever was read, what was asked for was not done
-        return Outcome.DENIED
-    cited = {citation.call_id for sentence in checked.sentences for citation in sentence.citations}
-    if empty and not cited - {run.call.call_id for run in data}:
-        return Outcome.NO_DATA
-    if data or cited:
-        return Outcome.ANSWERED
-    if failed is not None:
-        return failed
-    if not _says_something(checked):
-        return Outcome.TOOL_FAILED
-    if len(checked.text) <= LONGEST_QUESTION_BACK and checked.text.rstrip(" *_`").endswith("?"):
-        return Outcome.CLARIFICATION
-    if ended.ending is Ending.REFUSED:
-        return Outcome.OUT_OF_SCOPE
-    return Outcome.ANSWERED
-
-
-def _by_code(turn: Turn, ended: Ended, writer: AnswerWriter, outcome: Outcome) -> Composed:
-    text = "\n".join(line.text for line in writer.lines)
-    answer = "\n\n".join(part for part in (*openings(turn, ended), text, turn.warning) if part.strip())
-    return Composed(outcome, answer, answer, tuple(piece for line in writer.lines for piece in line.evidence))
-
-
-def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
-    """The model, or the way to it, failed: one sentence and the next step, and what the tools had found by then."""
-    failure = ended.failure
-    assert failure is not None, "a loop that failed says why"
-    worked = [run for run in turn.runs if run.worked]
-    parts = [f"{failure} {failure.next_step}".strip()]
-    if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
-        parts = [str(failure), FILTERED_ROWS]
-    if any(_is_open(turn, run) for run in turn.runs):
-        parts.append("A change was sent before that: look at the calls below before you ask for it again.")
-    made = [run for run in worked if changed_something(run, turn.reading)]
-    say_what_was_changed(writer, made, when=" before that")
-    say_what_came(writer, [run for run in worked if run not in made])
-    _say_unsuccessful(writer, turn, some_worked=True)
-    answer = "\n\n".join(part for part in (*parts, "\n".join(line.text for line in writer.lines)) if part.strip())
-    evidence = tuple(piece for line in writer.lines for piece in line.evidence)
-    return Composed(Outcome.TOOL_FAILED, answer, answer, evidence, doubtful=True)
-
-
-def _is_open(turn: Turn, run: ToolRun) -> bool:
-    """True for a change of which nobody knows whether it was made: neither done nor refused."""
-    return run.call.tool_name not in turn.reading and not run.worked and not isinstance(run.outcome, Denied)
-
-
-def _tells(checked: CheckedAnswer) -> bool:
-    """True if a sentence rests on a result: the model told what came itself."""
-    return any(
-        sentence.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN) for sentence in checked.sentences
-    )
-
-
 def _says_something(checked: CheckedAnswer) -> bool:
     """True if more is written than phrases that the rules suggest."""
     left = " ".join(checked.text.split())
     for phrase in SET_PHRASES:
         left = left.replace(phrase, "")
     return any(character.isalnum() for character in left)
+
+
+def _data(turn: Turn) -> list[ToolRun]:
+    """The calls that brought something; those that only tell what there is to ask, if no other did."""
+    worked = [run for run in turn.runs if run.worked and run.call.tool_name != "compute"]
+    return [run for run in worked if run.call.tool_name not in _CATALOGUES] or worked
+
+
+def _outcome(
+    turn: Turn, ended: Ended, checked: CheckedAnswer, data: Sequence[ToolRun], empty: bool, failed: Outcome | None
+) -> Outcome:
+    refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
+    cited = {citation.call_id for sentence in checked.sentences for citation in sentence.citations}
+    asks = len(checked.text) <= LONGEST_QUESTION_BACK and checked.text.rstrip(" *_`").endswith("?")
+    rules = (
+        (refused, Outcome.DENIED),  # whatever was read, what was asked for was not done
+        (empty and not cited - {run.call.call_id for run in data}, Outcome.NO_DATA),
+        (bool(data or cited), Outcome.ANSWERED),
+        (failed is not None, failed),
+        (not _says_something(checked), Outcome.TOOL_FAILED),
+        (asks, Outcome.CLARIFICATION),
+        (ended.ending is Ending.REFUSED, Outcome.OUT_OF_SCOPE),
+    )
+    return next((outcome for holds, outcome in rules if holds and outcome is not None), Outcome.ANSWERED)
+
+
+def _found_nothing(run: ToolRun) -> bool:
+    """True for a call that worked and came back without anything of what was asked."""
+    if run.result is None:
+        return False
+    match run.call.tool_name:
+        case "get_alert_trend":
+            return run.at("/summary/total") == 0
+        case "get_threat_summary":
+            return not run.at("/summary/incidents/total") and not run.at("/summary/alerts/total")
+        case "get_alert_events" if run.at("/summary/alert_id"):
+            return False
+        case _:
+            return is_empty(run)
+
+
+def _say_nothing_found(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+    """Each empty result: what was asked, in which window, whether the table holds rows at all, and what to try."""
+    distinct = {(run.call.tool_name, str(dict(run.call.arguments))): run for run in runs}
+    for run in list(distinct.values())[-MOST_EMPTY:]:
+        arguments = run.call.arguments
+        template, parts = filters_shown(run)
+        about = arguments.get("template") or arguments.get("incident")
+        if about and not template:
+            template, parts = "{}", [Echo(str(about))]
+        noun = _NOUNS.get(run.call.tool_name, "rows")
+        writer.say(f"No {noun} match" + (f" ({template})." if template else "."), *parts)
+        say_window(writer, run)
+        say_partial(writer, run)
+        tables = writer.joined(run, "/coverage/tables", writer.number)
+        if run.at("/coverage/table_rows") == 0:
+            writer.say("The table behind it ({}) holds no rows at all: nothing was collected or imported yet.", tables)
+            continue
+        if run.at("/coverage/table_newest"):
+            newest = writer.time(run, "/coverage/table_newest")
+            writer.say("The table ({}) does hold rows, the newest of {}.", tables, newest)
+        tries = [tried for tried, names in _TO_TRY.items() if any(arguments.get(name) for name in names)]
+        if tries:
+            writer.fixed(f"Try {' or '.join(tries)}.")
+
+
+def _say_what_came(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
+    """How many rows the calls found, for a turn whose model gave no usable words about them. Calls of one tool that
+    found as many are told once; the footnote has each."""
+    told: set[tuple[str, str, str]] = set()
+    for run in runs:
+        if run.result is None:
+            continue
+        known = run.at("/coverage/rows_total") is not None
+        verb, pointer = ("found", "/coverage/rows_total") if known else ("returned", "/coverage/rows_returned")
+        said = (run.call.tool_name, verb, str(run.at(pointer)))
+        if said not in told:
+            told.add(said)
+            writer.say(f"Rows that {run.call.tool_name} {verb}: {{}}.", writer.number(run, pointer))
+
+
+def _say_what_was_changed(writer: AnswerWriter, runs: Sequence[ToolRun], *, when: str = "") -> None:
+    """What each call that changed something says of it, whatever the model says. A tool that tells no fields is told
+    by its call."""
+    for run in runs:
+        made = run.at("/rows/0/changes")
+        count = len(made) if isinstance(made, list | tuple) else 0
+        if not count or run.at("/rows/0/number") is None:
+            writer.fixed(f"This change was made: {call_text(run.call.tool_name, run.call.arguments)}.")
+            continue
+        writer.say(f"Incident {{}} was changed{when}:", writer.number(run, "/rows/0/number"))
+        for place in range(count):
+            fields = (writer.cell(run, f"/rows/0/changes/{place}/{key}") for key in ("field", "before", "after"))
+            writer.say("- {}: {} → {}", *fields)
+
+
+def _say_unsuccessful(writer: AnswerWriter, turn: Turn, *, some_worked: bool) -> Outcome | None:
+    """Refusals, and failures that no later call made good; the outcome if there are any."""
+    told = _unsuccessful(turn.runs)
+    if told:
+        return say_failures(writer, told, some_worked=some_worked, by_model=True)
+    if not some_worked:  # calls of the model that could not be read, each reason once
+        for name, why in dict.fromkeys((call.name, call.explanation) for call in turn.faulty_calls):
+            writer.fixed(f"The model's call of {plain(name)} did not run: {plain(why)}")
+    return None
+
+
+def _unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
+    """The calls to tell of: every refusal once, and each failure that no later call made good. What a model got wrong
+    in an argument or a query and found another way for is no failure."""
+    told: dict[tuple[str, str], ToolRun] = {}
+    for place, run in enumerate(runs):
+        name = run.call.tool_name
+        match run.outcome:
+            case Denied(rule_id=rule_id, approval_id=approval_id):
+                told.setdefault((name, approval_id or rule_id or ""), run)
+            case Failed(error=error):
+                own_fault = error.code in _OF_THE_MODEL
+                later = (each for each in runs[place + 1 :] if each.worked)
+                if not any(own_fault or each.call.tool_name == name for each in later):
+                    told.setdefault((name, error.code.value), run)
+    return list(told.values())

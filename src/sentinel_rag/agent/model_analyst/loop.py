@@ -17,11 +17,10 @@ import anyio.to_thread
 from msgspec import structs
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, repair_request, repaired
-from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.calling import answer_calls, only_own, unanswered
-from sentinel_rag.agent.model_analyst.draft import Draft
+from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
+from sentinel_rag.agent.model_analyst.tools import answer_calls, only_own, unanswered
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.port import (

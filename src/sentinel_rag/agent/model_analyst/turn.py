@@ -14,7 +14,7 @@ from datetime import datetime
 import anyio
 
 from sentinel_rag.agent.answers.results import Result
-from sentinel_rag.agent.model_analyst.draft import Draft
+from sentinel_rag.agent.model_analyst.answer_text import Draft
 from sentinel_rag.agent.model_analyst.memory import Memory
 from sentinel_rag.agent.models.port import (
     ModelEvent,
@@ -28,9 +28,11 @@ from sentinel_rag.agent.models.retrying import RetryBudget
 from sentinel_rag.agent.models.tiers import QuestionFeatures, TierChoice, features_of
 from sentinel_rag.agent.prompts import Prompt, prompt
 from sentinel_rag.agent.retry import READING_TOOLS
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Progress, Sentence, Written
+from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.ports import Clock, ProgressListener
 from sentinel_rag.contracts.tool_calls import OfferedTool, ToolSchema
 
@@ -86,7 +88,6 @@ class Turn:
     calls: int = 0
     acted: bool = False
     """True once a call that may have changed something was sent: from then on nothing is tried again."""
-    defanged: bool = False
     shortened: bool = False
     uncounted_tokens: int = 0
     """Tokens that were counted here, of requests that came without a count."""
@@ -98,7 +99,11 @@ class Turn:
     """What a person has been shown of the answer."""
     refused_tools: dict[str, str] = field(default_factory=dict)
     """Tools that the state of the session forbids, with the reason."""
-    _features: QuestionFeatures | None = None
+    features: QuestionFeatures = field(init=False)
+    """What the rule of tiers, and the notices of an answer, read of the question."""
+
+    def __post_init__(self) -> None:
+        self.features = features_of(self.question)
 
     def say(self, text: str) -> None:
         """A status line for the person."""
@@ -125,27 +130,27 @@ class Turn:
                     self.draft = None
                     return
                 if written or sentences:
-                    self._tell(Progress(WRITING, written=written, sentences=sentences))
+                    self._show(Progress(WRITING, written=written, sentences=sentences))
             case ToolCallStarted():
                 self.draft = None
                 self.withdraw()
 
-    def withdraw(self, *, unless: str | None = None) -> None:
-        """Take back what was shown of an answer; not if it is the beginning of the answer `unless`."""
-        if self.written.text and (unless is None or self.written.rest_of(unless) is None):
-            self._tell(Progress(ASKS_ON, withdrawn=True))
+    def withdraw(self) -> None:
+        """Take back what was shown of an answer."""
+        if self.written.text:
+            self._show(Progress(ASKS_ON, withdrawn=True))
 
     def rewrite(self, text: str, sentences: tuple[Sentence, ...]) -> None:
         """Put the answer in the place of what was shown of it, if it is not the end of that."""
         if self.written.text and self.written.rest_of(text) is None:
-            self._tell(Progress(WRITING, written=text, withdrawn=True, sentences=sentences))
+            self._show(Progress(WRITING, written=text, withdrawn=True, sentences=sentences))
 
     @property
     def time_left_share(self) -> float:
         """The part of the question's time that is left, from 0 to 1."""
         return max(0.0, self.deadline - anyio.current_time()) / self.limits.turn_s
 
-    def _tell(self, progress: Progress) -> None:
+    def _show(self, progress: Progress) -> None:
         self.written.hear(progress)
         if self.progress is not None:
             self.progress(replace(progress, elapsed_s=round(time.monotonic() - self.started, 3)))
@@ -169,9 +174,38 @@ class Turn:
         self.acted = True
         self.retries.left = 0
 
-    @property
-    def features(self) -> QuestionFeatures:
-        """What the rule of tiers, and the notices of an answer, read of the question; read once."""
-        if self._features is None:
-            self._features = features_of(self.question)
-        return self._features
+    def usage_line(self, host: str) -> str:
+        """The footnote's line about the model: which one and why, tokens, cost, time, and the version of its rules;
+        empty if no model was asked. `host` is where question and rows were sent; empty for this machine."""
+        usage = self.usage
+        if not usage.requests or self.tier is None:
+            return ""
+        requests = f"{usage.requests} request{'' if usage.requests == 1 else 's'}"
+        where = f" at {plain(host)}" if host else ""
+        parts = [f"model {plain(', '.join(usage.models))}{where} ({self.tier.reason.value})", requests, self._tokens()]
+        if usage.unpriced < usage.requests:
+            parts.append(f"cost {usage.cost:.4f} USD{' and more' if usage.unpriced else ''}")
+        return " · ".join([*parts, f"{usage.seconds:.1f} s", f"prompt {self.rules.label}"])
+
+    def usage_record(self, host: str) -> JsonObject | None:
+        """The same for `--json`, with every figure."""
+        if not self.usage.requests:
+            return None
+        return {
+            **self.usage.to_dict(),
+            "sent_to": host or "this machine",
+            "tier": None if self.tier is None else self.tier.tier.value,
+            "tier_reason": None if self.tier is None else self.tier.reason.value,
+            "estimated_tokens": self.uncounted_tokens,
+            "tool_rounds": self.rounds,
+            "prompt": self.rules.label,
+            "rows_defanged": self.memory.defanged,
+        }
+
+    def _tokens(self) -> str:
+        tokens = self.usage.tokens
+        counted = f"{tokens.input} + {tokens.output} tokens"
+        if not self.uncounted_tokens:
+            return counted if tokens.input or tokens.output else "no tokens counted"
+        estimate = f"about {self.uncounted_tokens} tokens, counted here"
+        return estimate if self.usage.uncounted == self.usage.requests else f"{counted} and {estimate}"

@@ -47,17 +47,6 @@ class QuestionFeatures:
 
 
 @dataclass(frozen=True, slots=True)
-class TierHistory:
-    """What the rule reads of the conversation. `rounds` counts tool rounds of this turn so far; `context_tokens` is
-    what would be sent."""
-
-    last_tier: Tier | None = None
-    last_failed: bool = False
-    rounds: int = 0
-    context_tokens: int = 0
-
-
-@dataclass(frozen=True, slots=True)
 class TierChoice:
     """The decision and its one reason."""
 
@@ -106,21 +95,27 @@ def features_of(question: str) -> QuestionFeatures:
     )
 
 
-def choose_tier(question: QuestionFeatures, history: TierHistory | None = None) -> TierChoice:
-    """The tier for the next request. Total and monotonic: a further reason never leads back to the small model."""
-    history = history or TierHistory()
-    reasons = (
-        (TierReason.CONTESTED, question.contests and history.last_tier is not None),
-        (TierReason.LAST_FAILED, history.last_failed),
-        (TierReason.MANY_ROUNDS, history.rounds >= MANY_ROUNDS),
-        (TierReason.LONG_CONTEXT, history.context_tokens > LONG_CONTEXT_TOKENS),
-        (TierReason.ACTION, question.acts),
-        (TierReason.REASONING, question.reasons),
-        (TierReason.SEVERAL_PARTS, question.parts > 1),
-        (TierReason.LONG_QUESTION, question.words > LONG_QUESTION_WORDS),
-        (TierReason.FOLLOW_UP, question.refers_back and history.last_tier is Tier.LARGE),
-    )
-    for reason, holds in reasons:
-        if holds:
-            return TierChoice(Tier.LARGE, reason)
-    return TierChoice(Tier.SMALL, TierReason.SIMPLE)
+def choose_tier(
+    question: QuestionFeatures,
+    *,
+    last_tier: Tier | None = None,
+    last_failed: bool = False,
+    rounds: int = 0,
+    context_tokens: int = 0,
+) -> TierChoice:
+    """The tier for the next request, by the question and what the conversation knows of itself: `rounds` of tool calls
+    of this turn so far, `context_tokens` that would be sent. Total and monotonic: a further reason never leads back to
+    the small model."""
+    reasons = {
+        TierReason.CONTESTED: question.contests and last_tier is not None,
+        TierReason.LAST_FAILED: last_failed,
+        TierReason.MANY_ROUNDS: rounds >= MANY_ROUNDS,
+        TierReason.LONG_CONTEXT: context_tokens > LONG_CONTEXT_TOKENS,
+        TierReason.ACTION: question.acts,
+        TierReason.REASONING: question.reasons,
+        TierReason.SEVERAL_PARTS: question.parts > 1,
+        TierReason.LONG_QUESTION: question.words > LONG_QUESTION_WORDS,
+        TierReason.FOLLOW_UP: question.refers_back and last_tier is Tier.LARGE,
+    }
+    reason = next((reason for reason, holds in reasons.items() if holds), None)
+    return TierChoice(Tier.SMALL, TierReason.SIMPLE) if reason is None else TierChoice(Tier.LARGE, reason)
