@@ -168,7 +168,8 @@ def _vocabulary(language: _Language) -> frozenset[str]:
             for part in value.values():
                 collect(part)
 
-    collect(language.data)
+    # Words of scope are a question's, which no sentence of an answer is read with
+    collect({name: table for name, table in language.data.items() if name != "scope"})
     return frozenset(found)
 
 
@@ -249,3 +250,27 @@ def date_words(table: str) -> tuple[str, ...]:
 def abbreviations() -> frozenset[str]:
     """Words whose full stop ends no sentence, folded, without it."""
     return frozenset(word for name in LANGUAGES for word in words_in(language_data(name)["abbreviations"]))
+
+
+class Words:
+    """Words and beginnings of words (`geschlossen*`)."""
+
+    def __init__(self, text: str = "") -> None:
+        words = text.split()
+        self._whole = frozenset(word for word in words if word[-1] != "*")
+        self._beginnings = tuple(word[:-1] for word in words if word[-1] == "*")
+
+    def __contains__(self, word: str) -> bool:
+        return word in self._whole or word.startswith(self._beginnings)
+
+
+@cache
+def scope_words() -> Mapping[str, Mapping[str, Words]]:
+    """By language the tables of `scope`, those inside others by both names (`units.day`)."""
+    found: dict[str, dict[str, Words]] = {}
+    for language in LANGUAGES:
+        found[language] = tables = {}
+        for name, words in language_data(language)["scope"].items():
+            inner = {f"{name}.{part}": each for part, each in words.items()} if isinstance(words, Mapping) else {}
+            tables.update({part: Words(each) for part, each in (inner or {name: words}).items()})
+    return found

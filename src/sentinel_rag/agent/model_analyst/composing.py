@@ -12,7 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
-from sentinel_rag.agent.answers.scope import narrowed, scope_line
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.answer_text import moved
 from sentinel_rag.agent.model_analyst.loop import Ended, Ending
@@ -24,6 +23,7 @@ from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empt
 from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE, wants_sample
 from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.scope import narrowed, scope_line
 from sentinel_rag.agent.times import show_age
 from sentinel_rag.agent.tool_runs import ToolRun, changed_something
 from sentinel_rag.contracts.conversations import Verbosity

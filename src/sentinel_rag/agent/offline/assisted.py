@@ -14,7 +14,6 @@ from typing import Any
 
 import anyio
 
-from sentinel_rag.agent.answers.scope import names_it, unsupported
 from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.port import ChatModel, ModelRequest, ModelUsage, SystemMessage, UserMessage, complete
 from sentinel_rag.agent.models.retrying import RetryingModel
@@ -24,6 +23,7 @@ from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import data_line, plain
+from sentinel_rag.agent.scope import names_it, unsupported
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue

@@ -1,21 +1,17 @@
 """What a reading call left out that nobody asked to leave out: narrowing arguments without a word of the question.
 
 Small models fill in every optional argument ("last 7 days", "Open"), and the rows that come back make a true-sounding
-false answer. `unsupported` finds such arguments, `scope_line` says them before the answer. Words are data
-(`scope_words.toml`); only the languages that a question is written in are read, and English, whose terms all use. Pure.
+false answer. `unsupported` finds such arguments, `scope_line` says them before the answer. Only the languages that a
+question is written in are read, and English, whose terms all use. Pure.
 """
 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from functools import cache
-from importlib.resources import files
-from typing import Any
 
 from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import data_line, quoted
@@ -23,7 +19,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolCall
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
-from sentinel_rag.language.lexicon import fold
+from sentinel_rag.language.lexicon import Words, everything, fold, scope_words
 
 _JUDGED = {tool.name: tool.required() for tool in (*SENTINEL_TOOLS, *KNOWLEDGE_TOOLS) if tool.name in READING_TOOLS}
 _UNITS = ("hour", "day", "week", "month", "year")
@@ -180,7 +176,7 @@ class _Said:
         self._words = [word for question in questions for word in (*_tokens(question), "")]
         self._dated = any(_DATE.search(question) for question in questions)
         self._known = known
-        every = _languages()
+        every = scope_words()
         written = [name for name, each in every.items() if any(word in each["marks"] for word in self._words)]
         self._languages = [every[name] for name in dict.fromkeys((*written, "en"))] if written else [*every.values()]
 
@@ -200,7 +196,8 @@ class _Said:
             case NarrowingCode.OWNER:
                 supported = self._says("owner.person", "owner.nobody") or self.holds(text)
             case NarrowingCode.LIMIT:
-                supported = text in self._words or self._says("first", "numbers")
+                supported = text in self._words or self._says("first")
+                supported = supported or any(map(everything().numbers.get, self._words))
             case _:
                 supported = self.holds(text)
         return None if supported else code
@@ -210,7 +207,7 @@ class _Said:
         return any(self._is(word, *tables) for word in self._words)
 
     def _is(self, word: str, *tables: str) -> bool:
-        return any(word in language.get(table, _NONE) for language in self._languages for table in tables)
+        return any(word in language.get(table, Words()) for language in self._languages for table in tables)
 
     def _lacks_time(self, value: str, arguments: Mapping[str, JsonValue]) -> NarrowingCode | None:
         lengths = list(self._lengths())
@@ -236,8 +233,7 @@ class _Said:
     def _number(self, word: str) -> int | None:
         if word.isascii() and word.isdigit():
             return min(int(word[:6]), 10_000)
-        orders = (language["numbers"].order for language in self._languages)
-        return next((order.index(word) + 1 for order in orders if word in order), None)
+        return 1 if everything().has("one", word) else everything().numbers.get(word)
 
     def _names_severity(self, value: str, *, threshold: bool) -> bool:
         if value == SEVERITIES[0] and threshold:
@@ -274,21 +270,6 @@ def _window_hours(arguments: Mapping[str, JsonValue]) -> float | None:
         return None
 
 
-class _Words:
-    """Words and beginnings of words. `order` keeps them as they were written."""
-
-    def __init__(self, text: str) -> None:
-        self.order = text.split()
-        self._whole = frozenset(word for word in self.order if word[-1] != "*")
-        self._beginnings = tuple(word[:-1] for word in self.order if word[-1] == "*")
-
-    def __contains__(self, word: str) -> bool:
-        return word in self._whole or word.startswith(self._beginnings)
-
-
-_NONE = _Words("")
-
-
 def _tokens(text: str) -> list[str]:
     return _TOKEN.findall(fold(text))
 
@@ -296,18 +277,3 @@ def _tokens(text: str) -> list[str]:
 def _spaced(value: str) -> str:
     """`LateralMovement` as two words."""
     return "".join(f" {sign}" if sign.isupper() else sign for sign in value) if value.isalpha() else value
-
-
-@cache
-def _languages() -> Mapping[str, Mapping[str, _Words]]:
-    """The tables of each language (`units.day`), as `scope_words.toml` explains them."""
-    text = files(__package__).joinpath("scope_words.toml").read_text(encoding="utf-8")
-    return {name: dict(_tables(table)) for name, table in tomllib.loads(text).items()}
-
-
-def _tables(table: Mapping[str, Any], name: str = "") -> Iterator[tuple[str, _Words]]:
-    for key, value in table.items():
-        if isinstance(value, Mapping):
-            yield from _tables(value, f"{name}{key}.")
-        else:
-            yield f"{name}{key}", _Words(value)

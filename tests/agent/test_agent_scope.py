@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.agent.answers.scope import NarrowingCode, narrowed, scope_line, unsupported
+from sentinel_rag.agent.scope import NarrowingCode, narrowed, scope_line, unsupported
 from sentinel_rag.contracts.tool_calls import ToolCall
 
 
