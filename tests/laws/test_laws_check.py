@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 from law_examples import examples
 
 from answer_rows import INCIDENTS, results
-from sentinel_rag.agent.answers.check import GrowingAnswer, check_answer, repaired
+from sentinel_rag.agent.answers.check import GrowingAnswer, check_answer
 from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.repair import repaired
 from sentinel_rag.contracts.evidence import SentenceState
 
 pytestmark = pytest.mark.requirement("GRND-1", "GRND-6")

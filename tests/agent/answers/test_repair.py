@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.answers.check import check_answer, repair_request, repaired
+from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.repair import repair_request, repaired
 
 RAW = """# Incidents
 124 is Medium [c1.1]. It has 8 alerts [c1.1]. I would start there.

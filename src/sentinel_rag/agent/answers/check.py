@@ -8,22 +8,151 @@ a worker thread.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
-from sentinel_rag.agent.answers.checked import MOST_SHOWN_REFS, CheckedAnswer, Found, checked_sentence, cited_share
-from sentinel_rag.agent.answers.citing import against, automatic, own_words
-from sentinel_rag.agent.answers.comparing import Verdict
-from sentinel_rag.agent.answers.evidence import Evidence
-from sentinel_rag.agent.answers.facts import ADDRESSES
-from sentinel_rag.agent.answers.markup import Markup, Unit, UnitKind
-from sentinel_rag.agent.answers.repair import repair_request, repaired
-from sentinel_rag.agent.answers.sentence import Sentence
-from sentinel_rag.contracts.evidence import CitedBy, SentenceState
+from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
+from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence, Facts, Source, plain_value
+from sentinel_rag.agent.answers.markup import CellAt, Markup, Unit, UnitKind
+from sentinel_rag.agent.answers.results import Result
+from sentinel_rag.agent.answers.rules import RULES
+from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
+from sentinel_rag.contracts.evidence import Citation, CitedBy, Mark, SentenceState
 from sentinel_rag.contracts.evidence import Sentence as CheckedSentence
 from sentinel_rag.language.lexicon import CANONICAL, plain_words
 from sentinel_rag.language.literals import Kind, Literal, key
 
-__all__ = ["CheckedAnswer", "GrowingAnswer", "check_answer", "cited_share", "repair_request", "repaired"]
+MOST_SHOWN_REFS = 40
+"""Citations that a checked sentence names."""
+_ORDER = (
+    SentenceState.CONTRADICTED,
+    SentenceState.NOT_FOUND,
+    SentenceState.SOURCE_GIVEN,
+    SentenceState.VALUES_FOUND,
+    SentenceState.OWN_WORDS,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class CheckedAnswer:
+    """An answer without its citations, and its sentences with their places in it.
+
+    `written` are the units that the sentences were made of: they know their places in the answer as it was written.
+    """
+
+    text: str
+    sentences: tuple[CheckedSentence, ...]
+    written: tuple[Unit, ...] = field(default=(), compare=False, repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """The verdict on a unit, and who gave it its citations. `places` are the texts that verdicts were made of, with
+    their start in the unit."""
+
+    verdicts: tuple[tuple[int, Verdict], ...]
+    cited_by: CitedBy
+    literals: tuple[tuple[int, Literal], ...] = ()
+
+    @property
+    def worst(self) -> Verdict:
+        return min((verdict for _, verdict in self.verdicts), key=lambda verdict: _ORDER.index(verdict.state))
+
+
+def cited_share(checked: CheckedAnswer) -> float:
+    """The part of the sentences about the environment to which the writer gave a citation; 1.0 where there are none.
+
+    Under a third the writer gives no sources, which is said above the answer.
+    """
+    about = [sentence for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
+    if not about:
+        return 1.0
+    cited = sum(sentence.cited_by in (CitedBy.WRITER, CitedBy.BLOCK) for sentence in about)
+    return cited / len(about)
+
+
+def checked_sentence(unit: Unit, found: Found, evidence: Evidence) -> CheckedSentence:
+    """A unit with its state, citations and marks."""
+    worst = found.worst
+    refs = dict.fromkeys(ref for _, verdict in found.verdicts for ref in verdict.refs)
+    return CheckedSentence(
+        start=unit.start,
+        end=unit.end,
+        text=unit.text,
+        state=worst.state,
+        reason=worst.reason,
+        citations=tuple(_citation(ref, evidence) for ref in list(refs)[:MOST_SHOWN_REFS]),
+        marks=tuple(_marks(unit, found, evidence)),
+        cited_by=found.cited_by,
+    )
+
+
+def _citation(ref: str, evidence: Evidence) -> Citation:
+    name, _, rest = ref.partition(".")
+    number = rest.partition(".")[0]
+    result = evidence.result(name)
+    facts = evidence.facts(f"{name}.{number}") if number else None
+    shown = f"{name}.{number}" if number else name
+    pointer = facts.row.pointer if facts is not None and facts.row is not None else ""
+    return Citation(shown, name, "" if result is None else result.tool, pointer)
+
+
+def _marks(unit: Unit, found: Found, evidence: Evidence) -> Iterator[Mark]:
+    """Marks of the literals that were compared, in their order, none inside another."""
+    made: dict[tuple[int, int], Mark] = {}
+    for cell in unit.cells:
+        made[cell.start, cell.end] = _cell_mark(cell, unit, evidence)
+    for offset, verdict in found.verdicts:
+        start = unit.start + offset
+        if verdict.wrong is not None:
+            literal, facts, column = verdict.wrong
+            if facts.row is not None:
+                value = plain_value(facts.row.cells[column])
+                pointer = facts.row.cell_pointer(column)
+                at = (start + literal.start, start + literal.end)
+                made[at] = Mark(*at, False, facts.result.ref, pointer, value)
+        for literal in verdict.missing:
+            at = (start + literal.start, start + literal.end)
+            made.setdefault(at, Mark(*at, False))
+        for literal, held in verdict.support.items():
+            at = (start + literal.start, start + literal.end)
+            source = _source(literal, held, verdict, evidence)
+            if source is not None:
+                made.setdefault(at, Mark(*at, True, source.call_id, source.pointer, source.value))
+            else:
+                made.setdefault(at, Mark(*at, True))
+    last = unit.start
+    for start, end in sorted(made, key=lambda span: (span[0], -span[1])):
+        if last <= start < end <= unit.end:
+            yield made[start, end]
+            last = end
+
+
+def _source(literal: Literal, held: Sequence[Facts], verdict: Verdict, evidence: Evidence) -> Source | None:
+    """The cell that holds a literal; of a whole result its total."""
+    for facts in held[:3]:
+        source = facts.source(literal)
+        if source is not None:
+            return source
+    if not held:
+        for ref in verdict.refs[:3]:
+            whole = evidence.facts(ref.partition(".")[0])
+            if whole is not None and whole.holds(literal):
+                source = whole.source(literal)
+                if source is not None:
+                    return source
+    return None
+
+
+def _cell_mark(cell: CellAt, unit: Unit, evidence: Evidence) -> Mark:
+    row_ref, _, column = cell.ref.rpartition(".")
+    facts = evidence.facts(row_ref)
+    if facts is None or facts.row is None or column not in facts.row.cells:
+        return Mark(cell.start, cell.end, False)
+    value = facts.row.cells[column]
+    shown = unit.text[cell.start - unit.start : cell.end - unit.start]
+    right = cell.filled or evidence.cell_says(cell.ref, shown)
+    return Mark(cell.start, cell.end, right, facts.result.ref, facts.row.cell_pointer(column), plain_value(value))
+
 
 LONGEST_SENTENCE = 2_000
 """Characters; nothing longer that a person would read is one sentence."""
@@ -253,3 +382,135 @@ def _of_neighbours(units: Sequence[Unit], at: int, sentence: Sentence) -> Found 
             if verdict.state is SentenceState.VALUES_FOUND:
                 return _single(verdict, CitedBy.BLOCK)
     return None
+
+
+# -- what a sentence cites, or could ------------------------------------------------------------------------------
+MOST_TRIED = 40
+"""Rows that are tried for a sentence without a citation."""
+MOST_ROWS_OF_A_COVER = 4
+_NOT_STRONG_ALONE = frozenset({"tech", "codeword", "host", "file", "cve"})
+"""Forms of ids that are knowledge of the trade unless a result holds them."""
+_SHORTEST_NOTE = 3
+"""Words; a sentence of more is a note of a result where the note begins so."""
+_DEED = "it claims a deed: only the result of a call that changes something can hold it"
+
+
+def against(sentence: Sentence, refs: Sequence[str]) -> Verdict:
+    """A sentence compared with what it cites."""
+    evidence = sentence.evidence
+    rows: list[Facts] = []
+    wholes: list[Result] = []
+    for ref in dict.fromkeys(refs):
+        name, _, rest = ref.partition(".")
+        number = rest.partition(".")[0]
+        result = evidence.result(name)
+        row = evidence.facts(f"{name}.{number}") if number else None
+        if result is None or (number and row is None):
+            return Verdict(SentenceState.NOT_FOUND, f"there is no {ref}", tuple(refs))
+        if row is not None:
+            rows.append(row)
+        elif result.computed:
+            rows.extend(evidence.all_rows(result))
+            if not result.rows:
+                wholes.append(result)
+        else:
+            wholes.append(result)
+            if len(result.rows) == 1:
+                rows.extend(evidence.all_rows(result))
+    notes = [f" {key(note)} " for whole in wholes for note in whole.notes]
+    said = [key(text) for text in (sentence.text, sentence.text.partition(": ")[2])]
+    if any(note.startswith(f" {text} ") for note in notes for text in said if len(text.split()) > _SHORTEST_NOTE):
+        return Verdict(SentenceState.VALUES_FOUND, "", tuple(refs))
+    if sentence.own_deed and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
+        return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs))
+    return compare(Comparison(sentence, rows, wholes, refs), RULES)
+
+
+def own_words(sentence: Sentence) -> Verdict | None:
+    """Own words without a citation: nothing of the workspace, or only names of things that exist."""
+    evidence = sentence.evidence
+    if sentence.own_deed:
+        return Verdict(SentenceState.NOT_FOUND, _DEED)
+    strong = [literal for literal in sentence.literals if _is_strong(literal, sentence)]
+    bold = sentence.text.startswith("**") and sentence.text.endswith("**")
+    if sentence.kind is UnitKind.HEADING or bold:
+        strong = [literal for literal in strong if literal.kind not in STATES and literal.kind is not Kind.MOMENT]
+    if not strong:
+        return Verdict(SentenceState.OWN_WORDS)
+    advice = _is_advice(sentence)
+    if advice:
+        strong = [literal for literal in strong if literal.kind not in (*STATES, Kind.PERCENT, Kind.DURATION)]
+    names = [literal for literal in strong if literal.kind in STRONG_NAMES or literal in sentence.thing_numbers]
+    if len(names) < len(strong) or not all(evidence.holders(literal) for literal in names):
+        return None
+    bound = len({sentence.sort(literal) for literal in names}) > 1 and not advice
+    return None if bound else Verdict(SentenceState.OWN_WORDS)
+
+
+def _is_advice(sentence: Sentence) -> bool:
+    """Whether it says what may or should be, or what the writer thinks."""
+    return any(sentence.has(table) for table in ("possible", "i", "opinion")) or sentence.text.rstrip().endswith(
+        ("?", ":")
+    )
+
+
+def _is_strong(literal: Literal, sentence: Sentence) -> bool:
+    """Whether a literal says something of the workspace."""
+    evidence = sentence.evidence
+    match literal.kind:
+        case Kind.NUMBER:
+            if literal not in sentence.thing_numbers and not sentence.counted(literal):
+                return False
+        case Kind.SPOKEN:
+            return False
+        case Kind.DURATION | Kind.PERCENT:
+            return any(each.kind in STRONG_NAMES | {Kind.MOMENT} for each in sentence.literals)
+        case Kind.STATE:
+            return any(
+                each.kind in STRONG_NAMES or each in sentence.thing_numbers or sentence.counted(each)
+                for each in sentence.literals
+            )
+        case Kind.ID if literal.domain in _NOT_STRONG_ALONE and not evidence.holders(literal):
+            return False
+        case Kind.TEXT if not evidence.holders(literal):
+            return False
+    return not (evidence.was_said(literal) and not evidence.holders(literal))
+
+
+def automatic(sentence: Sentence) -> Verdict:
+    """A sentence without a citation, given the one row or the smallest set of rows that holds all its literals."""
+    evidence = sentence.evidence
+    names = STRONG_NAMES | {Kind.MOMENT}
+    wanted = [each for each in sentence.literals if each.kind in names or each in sentence.thing_numbers]
+    if not wanted:
+        return Verdict(SentenceState.NOT_FOUND, "it cites nothing, and has no name or time to find a row by")
+    held = {literal: evidence.holders(literal) for literal in wanted}
+    lost = next((each for each in wanted if not held[each] and each.kind is not Kind.MOMENT), None)
+    if lost is not None:
+        reason = f"it cites nothing, and “{lost.raw}” stands in no result"
+        return Verdict(SentenceState.NOT_FOUND, reason, missing=(lost,))
+    filled = [rows for rows in held.values() if rows]
+    common = frozenset.intersection(*filled) if filled else frozenset()
+    others = [evidence.holders(each) for each in sentence.literals if each not in held][:MOST_TRIED]
+    best = sorted(common, key=lambda ref: (-sum(ref in rows for rows in others), ref))
+    sets = [[ref] for ref in best[:MOST_TRIED]] if common else [_cover(held)]
+    for refs in sets:
+        verdict = against(sentence, refs)
+        if refs and verdict.state is SentenceState.VALUES_FOUND:
+            return verdict
+    return Verdict(SentenceState.NOT_FOUND, "it cites nothing, and no row holds all of it")
+
+
+def _cover(held: dict[Literal, frozenset[str]]) -> list[str]:
+    """A few rows that hold all literals together, each time the row that holds the most."""
+    left = {literal for literal, refs in held.items() if refs}
+    chosen: list[str] = []
+    while left and len(chosen) < MOST_ROWS_OF_A_COVER:
+        counts: dict[str, int] = {}
+        for literal in left:
+            for ref in held[literal]:
+                counts[ref] = counts.get(ref, 0) + 1
+        best = max(counts, key=lambda ref: (counts[ref], ref))
+        chosen.append(best)
+        left = {literal for literal in left if best not in held[literal]}
+    return chosen

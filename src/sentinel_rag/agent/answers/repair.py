@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from sentinel_rag.agent.answers.checked import CheckedAnswer
+from sentinel_rag.agent.answers.check import CheckedAnswer
 from sentinel_rag.agent.answers.markup import Unit, UnitKind
 from sentinel_rag.contracts.evidence import Sentence, SentenceState
 

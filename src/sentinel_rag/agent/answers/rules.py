@@ -7,10 +7,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from itertools import groupby, pairwise
 
-from sentinel_rag.agent.answers.claims import CLAIMS, out_of_order
+from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, column_thing, not_found, source_given
-from sentinel_rag.agent.answers.computed_claims import COMPUTED_CLAIMS
-from sentinel_rag.agent.answers.facts import Facts, column_words, near
+from sentinel_rag.agent.answers.evidence import Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
 from sentinel_rag.contracts.evidence import SentenceState

@@ -16,7 +16,8 @@ import anyio
 import anyio.to_thread
 from msgspec import structs
 
-from sentinel_rag.agent.answers.check import CheckedAnswer, repair_request, repaired
+from sentinel_rag.agent.answers.check import CheckedAnswer
+from sentinel_rag.agent.answers.repair import repair_request, repaired
 from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
