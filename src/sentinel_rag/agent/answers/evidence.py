@@ -100,6 +100,25 @@ class Facts:
         """The cells of the row; none for a whole result."""
         return {} if self.row is None else self.row.cells
 
+    @property
+    def kind(self) -> str:
+        """The kind of the row; empty for a whole result."""
+        return "" if self.row is None else self.row.kind
+
+    @property
+    def is_thing(self) -> bool:
+        """Whether the row is an incident or an alert, whose states are its own."""
+        return self.kind in ("incident", "alert")
+
+    @cached_property
+    def amounts(self) -> Mapping[str, int | float]:
+        """Its cells that say how many or how much."""
+        return {
+            column: value
+            for column, value in self.cells.items()
+            if isinstance(value, int | float) and not isinstance(value, bool) and "number" not in column
+        }
+
     @cached_property
     def column_names(self) -> tuple[str, ...]:
         """The words of the row's columns."""
@@ -330,6 +349,10 @@ class Evidence:
     def facts(self, ref: str) -> Facts | None:
         """What `c1.3` or `c1` holds."""
         return self._facts.get(ref)
+
+    def whole(self, result: Result) -> Facts:
+        """What a result holds as a whole."""
+        return self._read[result.ref].whole
 
     def rows_of(self, result: Result, kind: str = "") -> list[Facts]:
         """The rows of a result that a claim about all of it is about."""

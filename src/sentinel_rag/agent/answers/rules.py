@@ -259,8 +259,7 @@ def crosswise(of: Comparison) -> str:
         if literal.kind is Kind.NUMBER and literal in of.support:
             mine = []
             for at, whole in enumerate(wholes):
-                alone = Comparison(of.sentence, (), (whole,), of.refs)
-                if alone._in_totals(literal):
+                if Comparison(of.sentence, (), (whole,), of.refs).is_total(literal, whole):
                     mine.append(at)
             if len(mine) == 1:
                 homes.append(mine[0])

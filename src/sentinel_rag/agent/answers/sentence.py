@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_right
+from collections.abc import Iterable
 from functools import cached_property
+from typing import TypeVar
 
 from sentinel_rag.agent.answers.evidence import RUN, Evidence
 from sentinel_rag.agent.answers.markup import UnitKind
@@ -19,6 +21,8 @@ STRONG_NAMES = frozenset({Kind.ID, Kind.NAME, Kind.TEXT})
 STATES = frozenset({Kind.STATE, Kind.SPOKEN})
 DOMAINS = ("severity", "status", "classification")
 _MARKED = frozenset({Kind.ID, Kind.TEXT, Kind.NAME, Kind.MOMENT})
+_UNSTATED = ("possible", "not", "negative")
+_Part = TypeVar("_Part", Literal, Word)
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
@@ -45,9 +49,18 @@ class Sentence:
         self._negated: dict[Literal, bool] = {}
 
     # -- words ------------------------------------------------------------------------------------------------------
-    def has(self, table: str) -> frozenset[str]:
-        """The words of a table of claims that the sentence uses."""
-        return self.bag & self.lexicon.claims.get(table, frozenset())
+    def has(self, *tables: str) -> frozenset[str]:
+        """The words of tables of claims that the sentence uses."""
+        return frozenset().union(*(self.bag & self.lexicon.claims.get(table, frozenset()) for table in tables))
+
+    def says(self, word: Word, *tables: str) -> bool:
+        """Whether a word stands in one of the tables of claims."""
+        return any(self.lexicon.has(table, word.text) for table in tables)
+
+    def inside(self, place: int, parts: Iterable[_Part]) -> tuple[_Part, ...]:
+        """Those literals or words that stand in the clause of a place."""
+        start, end = self.clause_start(place), self.clause_end(place)
+        return tuple(each for each in parts if start <= each.start < end)
 
     def words_before(self, place: int, most: int) -> tuple[Word, ...]:
         """Up to `most` words that begin before a place, in their order."""
@@ -108,6 +121,10 @@ class Sentence:
         """The numbers that name a thing."""
         return frozenset(literal for literal in self.literals if self.is_thing_number(literal))
 
+    def of_kind(self, *kinds: Kind) -> tuple[Literal, ...]:
+        """The literals of some kinds."""
+        return tuple(each for each in self.literals if each.kind in kinds)
+
     @cached_property
     def anchors(self) -> tuple[Literal, ...]:
         """The literals that name a thing."""
@@ -127,8 +144,7 @@ class Sentence:
 
     def clause_labels(self, literal: Literal) -> tuple[Literal, ...]:
         """The labels of the clause that a literal stands in."""
-        start, end = self.clause_start(literal.start), self.clause_end(literal.start)
-        return tuple(each for each in self.labels if start <= each.start < end)
+        return self.inside(literal.start, self.labels)
 
     def sort(self, literal: Literal) -> str:
         """What sort of thing a literal names."""
@@ -147,14 +163,12 @@ class Sentence:
 
     def states(self, word: Word) -> bool:
         """Whether the clause of a word states it rather than denies, doubts or advises it."""
-        start, end = self.clause_start(word.start), self.clause_end(word.start)
-        clause = [each.text for each in self.words if start <= each.start < end]
-        return not any(self.lexicon.has(table, each) for each in clause for table in ("possible", "not", "negative"))
+        return not any(self.says(each, *_UNSTATED) for each in self.inside(word.start, self.words))
 
     @cached_property
     def quotes(self) -> bool:
         """Whether it gives a quotation or a code span."""
-        return any(literal.kind is Kind.TEXT for literal in self.literals)
+        return bool(self.of_kind(Kind.TEXT))
 
     @cached_property
     def part(self) -> str:
@@ -171,10 +185,10 @@ class Sentence:
                 continue
             end = self.clause_end(word.start)
             clause = [each for each in self.words[at + 1 :] if each.start < end]
-            if any(self.lexicon.has(table, each.text) for table in ("possible", "not", "negative") for each in clause):
+            if any(self.says(each, *_UNSTATED) for each in clause):
                 continue
             for place, each in enumerate(clause):
-                if not self.lexicon.has("acts", each.text):
+                if not self.says(each, "acts"):
                     continue
                 following = clause[place + 1].text if place + 1 < len(clause) else ""
                 adjective = following in self.lexicon.things  # `I see closed incidents`
