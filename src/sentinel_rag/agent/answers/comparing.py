@@ -64,6 +64,11 @@ class Comparison:
         """The one row that is cited, if nothing else is."""
         return self.plain[0] if len(self.plain) == 1 and not (self.wholes or self.computed) else None
 
+    @property
+    def failed(self) -> str:
+        """The first of the cited calls that brought nothing; empty for none."""
+        return next((whole.ref for whole in self.wholes if whole.problem), "")
+
     @cached_property
     def cited(self) -> frozenset[str]:
         return frozenset(facts.ref for facts in self.rows)

@@ -24,53 +24,54 @@ MOST_STATES = 5
 def differs(of: Comparison) -> Verdict | None:
     """The cited cell says otherwise: one value, in a column that is certain."""
     for literal in of.missing:
-        wrong = _other_state(of, literal) or _other_owner(of, literal)
-        if wrong is not None:
-            facts, column = wrong
-            shown = facts.cells[column]
-            reason = f"{facts.ref} gives {_spoken_column(column)} {shown}, not {literal.raw}"
-            return Verdict(
-                SentenceState.CONTRADICTED, reason, of.refs, of.support, tuple(of.missing), (literal, facts, column)
-            )
+        column = _other_state(of, literal) or _other_owner(of, literal)
+        if column and _is_plain_statement(of, literal):
+            facts = of.rows[0]
+            reason = f"{facts.ref} gives {_spoken_column(column)} {facts.cells[column]}, not {literal.raw}"
+            return of.verdict(SentenceState.CONTRADICTED, reason, (literal, facts, column))
     return None
 
 
-def _other_state(of: Comparison, literal: Literal) -> tuple[Facts, str] | None:
-    if literal.kind is not Kind.STATE or not of.rows or literal.domain not in DOMAINS:
-        return None
-    if sum(1 for each in of.literals if each.domain == literal.domain) > 1 or not _is_plain_statement(of, literal):
-        return None
-    right = {facts.states.get(literal.domain) for facts in of.rows}
-    negated = of.sentence.negated(literal)
-    if len(right) != 1 or None in right or (literal.value in right) is not negated:
-        return None
-    return of.rows[0], next(column for column in of.rows[0].cells if column.casefold() == literal.domain)
+def _other_state(of: Comparison, literal: Literal) -> str:
+    """The column of the state that all cited rows have, and the sentence says another."""
+    domain = literal.domain
+    if (
+        literal.kind is not Kind.STATE
+        or domain not in DOMAINS
+        or sum(each.domain == domain for each in of.literals) > 1
+    ):
+        return ""
+    right = {facts.states.get(domain) for facts in of.rows}
+    if len(right) != 1 or None in right or (literal.value in right) is not of.sentence.negated(literal):
+        return ""
+    return _column_of(of.rows[0], domain)
 
 
-def _other_owner(of: Comparison, literal: Literal) -> tuple[Facts, str] | None:
+def _other_owner(of: Comparison, literal: Literal) -> str:
+    """The column of the owner of the one cited row, if the sentence calls somebody else that."""
     if literal.kind is not Kind.NAME or len(of.rows) != 1 or "owner" not in of.rows[0].states:
-        return None
+        return ""
     sentence = of.sentence
     beside = [*reversed(sentence.words_before(literal.start, 4)), *sentence.words_after(literal.end - 1, 1)]
     said = next((word for word in beside if word.text not in plain_words()), None)
     if said is None or said.text not in sentence.lexicon.columns["owner"] or sentence.negated(literal):
-        return None
-    if not _is_plain_statement(of, literal) or key(of.rows[0].states["owner"]) == literal.value:
-        return None
-    return of.rows[0], next(column for column in of.rows[0].cells if column.casefold() == "owner")
+        return ""
+    return "" if key(of.rows[0].states["owner"]) == literal.value else _column_of(of.rows[0], "owner")
+
+
+def _column_of(facts: Facts, domain: str) -> str:
+    return next(column for column in facts.cells if column.casefold() == domain)
 
 
 def _is_plain_statement(of: Comparison, literal: Literal) -> bool:
     """Whether the sentence says no more than what the row is now: it neither compares, nor tells of a change or of the
     past, nor advises, nor speaks of another thing. Where in doubt, it is not."""
     sentence = of.sentence
-    if of.wholes or sentence.quotes or sentence.text.rstrip().endswith("?"):
-        return False
-    if any(sentence.has(table) for table in _DOUBTFUL) or any(each.kind is Kind.MOMENT for each in of.literals):
+    if of.wholes or sentence.quotes or _asks(of) or sentence.has(*_DOUBTFUL) or sentence.of_kind(Kind.MOMENT):
         return False
     if any(each is not literal and each not in of.support for each in sentence.anchors):
         return False
-    kinds = {facts.row.kind for facts in of.rows if facts.row is not None}
+    kinds = {facts.kind for facts in of.rows}
     things = {sentence.lexicon.things[word.text] for word in sentence.words if word.text in sentence.lexicon.things}
     return things <= (kinds | {"incident"} if kinds == {"incident"} else kinds | {"other"})
 
@@ -81,59 +82,60 @@ _DOUBTFUL = (
 )  # fmt: skip
 
 
+def _asks(of: Comparison) -> bool:
+    return of.sentence.text.rstrip().endswith("?")
+
+
 def _spoken_column(column: str) -> str:
     return " ".join(column_words(column)) or column
 
 
-def not_there(of: Comparison) -> Verdict | None:
+@not_found
+def not_there(of: Comparison) -> str:
     """A literal stands nowhere in what is cited."""
     if not of.missing:
-        return None
+        return ""
     told = ", ".join(f"“{literal.raw}”" for literal in of.missing[:3])
-    failed = next((whole.ref for whole in of.wholes if whole.problem), "")
-    if failed:
-        return of.verdict(SentenceState.NOT_FOUND, f"{failed} failed: {told} cannot come from it")
-    verb = "does" if len(of.missing) == 1 else "do"
-    return of.verdict(SentenceState.NOT_FOUND, f"{told} {verb} not stand in {', '.join(of.refs[:4])}")
+    if of.failed:
+        return f"{of.failed} failed: {told} cannot come from it"
+    return f"{told} {'does' if len(of.missing) == 1 else 'do'} not stand in {', '.join(of.refs[:4])}"
 
 
-def only_failed(of: Comparison) -> Verdict | None:
+@source_given
+def only_failed(of: Comparison) -> str:
     """A failed or refused call may be cited for saying that it failed."""
-    if of.wholes and all(whole.problem for whole in of.wholes) and not of.rows:
-        return of.verdict(SentenceState.SOURCE_GIVEN, f"{of.wholes[0].ref} gave no result")
-    return None
+    failed = of.wholes and all(whole.problem for whole in of.wholes) and not of.rows
+    return f"{of.wholes[0].ref} gave no result" if failed else ""
 
 
-def nothing_to_compare(of: Comparison) -> Verdict | None:
-    soft = all(literal.kind is Kind.SPOKEN for literal in of.support) and not of.sentence.anchors
-    owned = of.sentence.has("universal") and of.sentence.lexicon.columns["owner"] & of.sentence.bag
-    if not of.missing and (not of.support or (soft and not of.wholes)) and not (owned and of.wholes):
-        return of.verdict(SentenceState.SOURCE_GIVEN, "nothing in it can be compared")
-    return None
+@source_given
+def nothing_to_compare(of: Comparison) -> str:
+    """No literal, or only words that may mean a state."""
+    soft = not of.sentence.anchors and not of.wholes and all(literal.kind is Kind.SPOKEN for literal in of.support)
+    owned = of.wholes and of.sentence.has("universal") and of.sentence.lexicon.columns["owner"] & of.sentence.bag
+    return "nothing in it can be compared" if (soft or not of.support) and not (of.missing or owned) else ""
 
 
 # -- rules: what does not belong together ----------------------------------------------------------------------------
 @not_found
 def state_of_each_row(of: Comparison) -> str:
     """Each cited row has one of the states that the sentence names."""
-    rows = [facts for facts in of.plain if facts.row is not None and facts.row.kind in ("incident", "alert")]
-    if len(rows) < 2:
-        return ""
-    for domain in DOMAINS:
-        named = {each.value for each in of.literals if each.kind is Kind.STATE and each.domain == domain}
-        if any(of.sentence.negated(each) for each in of.literals if each.domain == domain):
+    rows = [facts for facts in of.plain if facts.is_thing]
+    for domain in DOMAINS if len(rows) > 1 else ():
+        named = {each.value for each in of.sentence.of_kind(Kind.STATE) if each.domain == domain}
+        if not named or any(of.sentence.negated(each) for each in of.literals if each.domain == domain):
             continue
         for facts in _rows_of_one(of, domain) or rows:
-            if named and facts.states.get(domain) and facts.states[domain] not in named:
+            if facts.states.get(domain) and facts.states[domain] not in named:
                 return f"{facts.ref} gives {domain} {facts.states[domain]}"
     return ""
 
 
 def _rows_of_one(of: Comparison, domain: str) -> list[Facts]:
     """`124 came before 125, which is New`: a state behind a comma is said of the name before it."""
-    states = [each for each in of.literals if each.kind is Kind.STATE and each.domain == domain]
+    states = [each for each in of.sentence.of_kind(Kind.STATE) if each.domain == domain]
     before = [each for each in of.sentence.anchors if states and each.start < states[0].start]
-    if len(states) != 1 or len(before) < 2 or of.sentence.has("universal") or of.sentence.has("pairwise"):
+    if len(states) != 1 or len(before) < 2 or of.sentence.has("universal", "pairwise"):
         return []
     between = of.sentence.text[before[-1].end : states[0].start]
     return of.support.get(before[-1], []) if between.lstrip("*_").startswith(",") else []
@@ -143,7 +145,7 @@ def _rows_of_one(of: Comparison, domain: str) -> list[Facts]:
 def named_column(of: Comparison) -> str:
     """A sentence that says `on average` or `first seen` has the value of that column."""
     columns = of.sentence.lexicon.columns
-    for facts in of.rows[:2] if len(of.rows) <= 2 else ():
+    for facts in of.rows if len(of.rows) <= 2 else ():
         for column, value in facts.cells.items():
             if not isinstance(value, int | float | str) or isinstance(value, bool):
                 continue
@@ -152,46 +154,41 @@ def named_column(of: Comparison) -> str:
             said = any(name in words and columns[name] & of.sentence.bag for name in _STATISTICS) or (
                 words[-1:] == ["seen"] and f" {phrase} " in of.sentence.key
             )
-            if said and not _value_stands(of, facts, column):
+            if said and not any(_is_value(of, literal, facts, column) for literal in of.literals):
                 return f"{facts.ref} gives {phrase} {value}"
     return ""
 
 
-def _value_stands(of: Comparison, facts: Facts, column: str) -> bool:
-    """Whether a number, duration or time of the sentence is the one of a column."""
-    for literal in of.literals:
-        match literal.kind:
-            case Kind.NUMBER:
-                values = [number for number, names in facts.numbers.items() if column in names]
-                if any(near(literal, number) or round(number, 1) == literal.number for number in values):
-                    return True
-            case Kind.DURATION:
-                if any(name == column and near(literal, each / literal.unit) for name, each in facts.durations):
-                    return True
-            case Kind.MOMENT:
-                if any(name == column and literal.value.fits(at, of.evidence.zone) for name, at in facts.moments):
-                    return True
+def _is_value(of: Comparison, literal: Literal, facts: Facts, column: str) -> bool:
+    """Whether a number, duration or time is the one of a column."""
+    match literal.kind:
+        case Kind.NUMBER:
+            values = [number for number, names in facts.numbers.items() if column in names]
+            return any(near(literal, number) or round(number, 1) == literal.number for number in values)
+        case Kind.DURATION:
+            return any(name == column and near(literal, each / literal.unit) for name, each in facts.durations)
+        case Kind.MOMENT:
+            return any(name == column and literal.value.fits(at, of.evidence.zone) for name, at in facts.moments)
     return False
 
 
 @not_found
 def one_of_several(of: Comparison) -> str:
-    """`has one alert` of a row that counts another number of them."""
-    sentence = of.sentence
-    if len(of.plain) != 1 or of.wholes:
-        return ""
+    """`has one alert` of a row that counts none of them."""
+    sentence, lexicon = of.sentence, of.sentence.lexicon
     for word, thing in pairwise(sentence.words):
-        kind = sentence.lexicon.things.get(thing.text, "other")
-        if not sentence.lexicon.has("one", word.text) or kind == "other" or thing.start - word.end > 2:
+        kind = lexicon.things.get(thing.text, "other")
+        if not sentence.says(word, "one") or kind == "other" or thing.start - word.end > 2:
             continue
-        for column, value in of.plain[0].cells.items():
-            if isinstance(value, int) and not isinstance(value, bool) and column_thing(column) == kind and value == 0:
+        for column, value in of.plain[0].amounts.items() if len(of.plain) == 1 and not of.wholes else ():
+            if value == 0 and column_thing(column) == kind:
                 return f"{of.plain[0].ref} gives {_spoken_column(column)} {value}"
     return ""
 
 
 _CLIENTS = frozenset({"address", "ipaddress", "clientip", "calleripaddress", "workstationname"})
 _DEVICES = frozenset({"computer", "devicename", "host"})
+_OUTWARD, _INWARD = ("dest", "remote", "to_", "target"), ("source", "from_", "src")
 
 
 @not_found
@@ -200,22 +197,19 @@ def roles(of: Comparison) -> str:
     for facts in of.rows:
         columns = {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
         names = {"".join(column_words(column)) for column in facts.cells}
-        client = not any(name.startswith(("dest", "remote", "to", "target")) for name in names) and names & _CLIENTS
+        client = names & _CLIENTS and not any(name.startswith(("dest", "remote", "to", "target")) for name in names)
         runs = "processcommandline" in names  # what a process does to another device, it does from its own
-        for literal in of.literals:
-            column = columns.get(str(literal.value)) if literal.kind is Kind.ID else None
+        for literal in of.sentence.of_kind(Kind.ID):
+            column = columns.get(str(literal.value))
             before = of.sentence.words_before(literal.start, 1)
             if column is None or not before or literal.start - before[0].end > 3:
                 continue
-            low, word = column.casefold(), before[0].text
+            low = column.casefold()
             flat = low.replace("_", "")
-            outward = low.startswith(("dest", "remote", "to_", "target")) or bool(client and flat in _DEVICES)
-            inward = low.startswith(("source", "from_", "src")) or bool(client and flat in _CLIENTS)
-            inward = inward or (runs and flat in _DEVICES)
-            lexicon = of.sentence.lexicon
-            if (lexicon.has("from", word) and not lexicon.has("to", word) and outward) or (
-                lexicon.has("to", word) and not lexicon.has("from", word) and inward
-            ):
+            outward = low.startswith(_OUTWARD) or (client and flat in _DEVICES)
+            inward = low.startswith(_INWARD) or (client and flat in _CLIENTS) or (runs and flat in _DEVICES)
+            comes, goes = (of.sentence.says(before[0], table) for table in ("from", "to"))
+            if (comes and not goes and outward) or (goes and not comes and inward):
                 return f"{literal.raw} is the {_spoken_column(column)} of {facts.ref}"
     return ""
 
@@ -223,15 +217,13 @@ def roles(of: Comparison) -> str:
 @not_found
 def belong_together(of: Comparison) -> str:
     """A literal that stands only in rows of which the sentence says nothing else is not about them."""
-    soft = (Kind.SPOKEN, Kind.NUMBER, Kind.DURATION, Kind.PERCENT)
-    moments = [each for each in of.literals if each.kind is Kind.MOMENT]
-    spans = len(moments) > 1 and bool(of.sentence.has("between"))
+    soft = [Kind.SPOKEN, Kind.NUMBER, Kind.DURATION, Kind.PERCENT]
+    if len(of.sentence.of_kind(Kind.MOMENT)) > 1 and of.sentence.has("between"):
+        soft.append(Kind.MOMENT)
     placed = {
         literal: {facts.ref for facts in held}
         for literal, held in of.support.items()
-        if held
-        and (literal.kind not in soft or literal in of.sentence.thing_numbers)
-        and not (spans and literal.kind is Kind.MOMENT)
+        if held and (literal.kind not in soft or literal in of.sentence.thing_numbers)
     }
     if len({of.sentence.sort(literal) for literal in placed}) < 2:
         return ""
@@ -251,33 +243,21 @@ def belong_together(of: Comparison) -> str:
 @not_found
 def crosswise(of: Comparison) -> str:
     """Two results cited at the end, two numbers: each comes from the result at its place."""
-    if len(of.wholes) < 2 or of.computed:
-        return ""
     homes: list[int] = []
-    wholes = of.wholes
-    for literal in of.literals:
-        if literal.kind is Kind.NUMBER and literal in of.support:
-            mine = []
-            for at, whole in enumerate(wholes):
-                if Comparison(of.sentence, (), (whole,), of.refs).is_total(literal, whole):
-                    mine.append(at)
-            if len(mine) == 1:
-                homes.append(mine[0])
-    return (
-        "the numbers and the results stand crosswise: put each citation behind its number"
-        if homes != sorted(homes)
-        else ""
-    )
+    for literal in of.sentence.of_kind(Kind.NUMBER) if len(of.wholes) > 1 and not of.computed else ():
+        alone = (Comparison(of.sentence, (), (whole,), of.refs).is_total(literal, whole) for whole in of.wholes)
+        mine = [at for at, holds in enumerate(alone) if holds]
+        homes += mine if len(mine) == 1 and literal in of.support else ()
+    crossed = homes != sorted(homes)
+    return "the numbers and the results stand crosswise: put each citation behind its number" if crossed else ""
 
 
 @not_found
 def turned_round(of: Comparison) -> str:
     """`from High to Medium` where the row's text has it the other way round."""
-    if not (of.sentence.has("from") or of.sentence.has("to")):
-        return ""
-    states = [each for each in of.literals if each.kind is Kind.STATE]
-    for first, second in pairwise(states[:MOST_STATES]):
-        timed = next((each for each in of.literals if each.kind is Kind.MOMENT and each.start > second.end), None)
+    states = of.sentence.of_kind(Kind.STATE)[:MOST_STATES] if of.sentence.has("from", "to") else ()
+    for first, second in pairwise(states):
+        timed = next((each for each in of.sentence.of_kind(Kind.MOMENT) if each.start > second.end), None)
         rows = of.rows if len(of.rows) == 1 or timed is None else of.support.get(timed, [])
         if len(rows) == 1 and first.domain == second.domain and first.value != second.value:
             places = [rows[0].words.find(f" {fold(str(each.value))} ") for each in (first, second)]
@@ -288,9 +268,9 @@ def turned_round(of: Comparison) -> str:
 
 def _result_code(of: Comparison) -> str:
     """The result code of the one cited row, where the sentence does not give it; empty for none."""
-    if of.sentence.quotes or of.wholes or of.computed or len(of.plain) != 1:
+    if of.sentence.quotes or of.alone is None:
         return ""
-    code = next((str(value) for name, value in of.plain[0].cells.items() if name.casefold() == "resulttype"), "")
+    code = next((str(value) for name, value in of.alone.cells.items() if name.casefold() == "resulttype"), "")
     return "" if any(code in (str(each.value), each.raw) for each in of.literals) else code
 
 
@@ -298,7 +278,7 @@ def _result_code(of: Comparison) -> str:
 def result_code(of: Comparison) -> str:
     """A row whose result code tells of a failure is no success, and the other way round."""
     code, failed, succeeded = _result_code(of), of.sentence.has("failed"), of.sentence.has("succeeded")
-    denied = of.sentence.has("not") or of.sentence.has("negative")
+    denied = of.sentence.has("not", "negative")
     if not code or denied or bool(failed) is bool(succeeded) or (code == "0") is bool(succeeded):
         return ""
     return f"{of.plain[0].ref} gives result type {code}, which is no {'failure' if failed else 'success'}"
@@ -307,46 +287,44 @@ def result_code(of: Comparison) -> str:
 @source_given
 def failure_untold(of: Comparison) -> str:
     """What is told of a row as if it had come about, where its result code tells of a failure."""
-    code = _result_code(of)
-    told = any(of.sentence.has(table) for table in ("failed", "tried", "not", "negative"))
+    code, told = _result_code(of), of.sentence.has("failed", "tried", "not", "negative")
     return "" if code in ("", "0") or told else f"{of.plain[0].ref} gives result type {code}, which is no success"
 
 
 @not_found
 def outcome_counts(of: Comparison) -> str:
     """`28 failures` of a row that counts 28 successes; a failure of one that counts none."""
-    sentence = of.sentence
-    if sentence.quotes or of.wholes or len(of.plain) != 1 or of.computed:
+    sentence, facts = of.sentence, of.alone
+    if sentence.quotes or facts is None:
         return ""
-    numbers = [each for each in of.literals if each.kind is Kind.NUMBER]
+    numbers = sentence.of_kind(Kind.NUMBER)
     for stem, table in (("fail", "failed"), ("success", "succeeded")):
-        counts = [value for name, value in of.plain[0].cells.items() if name.casefold().startswith(stem)]
-        if len(counts) != 1 or not isinstance(counts[0], int | float) or not sentence.has(table):
+        counts = [value for name, value in facts.amounts.items() if name.casefold().startswith(stem)]
+        if len(counts) != 1 or not sentence.has(table):
             continue
-        denied = sentence.has("not") or sentence.has("negative") or any(each.number == 0 for each in numbers)
-        if counts[0] == 0 and not denied:
-            return f"{of.plain[0].ref} counts 0 of them"
+        if counts[0] == 0 and not sentence.has("not", "negative") and all(each.number != 0 for each in numbers):
+            return f"{facts.ref} counts 0 of them"
         for literal in numbers:
             beside = (*sentence.words_before(literal.start, 1), *sentence.words_after(literal.start, 1))
-            said = any(sentence.lexicon.has(table, word.text) for word in beside)
+            said = any(sentence.says(word, table) for word in beside)
             if said and literal in of.support and literal.number != counts[0]:
-                return f"{of.plain[0].ref} gives {counts[0]:g}, not {literal.raw}"
+                return f"{facts.ref} gives {counts[0]:g}, not {literal.raw}"
     return ""
 
 
 @not_found
 def each_beside_its_name(of: Comparison) -> str:
     """Of several rows cited together, numbers come in the order of the names that they belong to."""
-    if of.wholes or len(of.rows) < 2:
-        return ""
 
     def homes(literals: Iterable[Literal]) -> list[str]:
         held = [[facts.ref for facts in of.rows if facts.holds(each)] for each in literals]
         return [ref for ref, _ in groupby(refs[0] for refs in held if len(refs) == 1)]
 
+    if of.wholes or len(of.rows) < 2:
+        return ""
     names = homes(of.sentence.anchors)
-    numeric = (Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
-    numbers = homes(each for each in of.literals if each.kind in numeric and each not in of.sentence.thing_numbers)
+    numeric = of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
+    numbers = homes(each for each in numeric if each not in of.sentence.thing_numbers)
     if len(names) < 2 or names == numbers or sorted(names) != sorted(numbers):
         return ""
     return f"the numbers of {' and '.join(dict.fromkeys(names))} stand beside the name of the other"
@@ -355,22 +333,15 @@ def each_beside_its_name(of: Comparison) -> str:
 @not_found
 def state_beside_its_thing(of: Comparison) -> str:
     """Of two states and two names, each state stands beside a name of its row."""
-    anchors = [each for each in of.sentence.anchors if of.support.get(each)]
+    anchors = sorted((each for each in of.sentence.anchors if of.support.get(each)), key=lambda each: each.start)
     for domain in DOMAINS:
-        states = [
-            each for each in of.literals if each.kind is Kind.STATE and each.domain == domain and of.support.get(each)
-        ]
+        states = [each for each in of.sentence.of_kind(Kind.STATE) if each.domain == domain and of.support.get(each)]
         if len({each.value for each in states}) < 2 or len(anchors) < 2:
             continue
         for state in states:
-            before = max(
-                (each for each in anchors if each.start < state.start), key=lambda each: each.start, default=None
-            )
-            after = min(
-                (each for each in anchors if each.start > state.start), key=lambda each: each.start, default=None
-            )
+            before = [each for each in anchors if each.start < state.start]
+            beside = [*before[-1:], *[each for each in anchors if each.start > state.start][:1]]
             mine = {facts.ref for facts in of.support[state]}
-            beside = [each for each in (before, after) if each is not None]
             if not any(mine & {facts.ref for facts in of.support[each]} for each in beside):
                 return f"“{state.raw}” does not stand beside “{beside[0].raw}”"
     return ""
@@ -385,60 +356,56 @@ def names_only(of: Comparison) -> str:
 
 def telling(of: Comparison, *, without_states: bool = False) -> bool:
     """Whether more than names was compared."""
-    literals, sentence = of.literals, of.sentence
-    if of.evaluated:
-        return True
+    literals, sentence, anchors = of.literals, of.sentence, of.sentence.anchors
+    few = len(literals) < 4 and not sentence.of_kind(Kind.STATE, Kind.MOMENT, Kind.PERCENT)
     for literal in literals:
         held = {facts.ref for facts in of.support.get(literal, ())}
-        if literal in sentence.thing_numbers or literal.kind in (Kind.ID, Kind.NAME, Kind.SPOKEN):
-            continue
-        if without_states and literal.kind is Kind.STATE:
-            continue
-        if literal.kind in (Kind.STATE, Kind.MOMENT) and not (of.cited & held) and len(literals) < 2:
-            continue
-        alone = len(literals) < 4 and not any(each.kind in (Kind.STATE, Kind.MOMENT, Kind.PERCENT) for each in literals)
-        if literal.kind is Kind.NUMBER and not held and not sentence.counted(literal) and alone:
-            continue
-        if literal.kind is Kind.MOMENT and literal.value.hour is None and not sentence.anchors:
-            continue
-        return True
-    anchors = sentence.anchors
-    if len({each.value for each in anchors}) >= 2 and len({sentence.sort(each) for each in anchors}) >= 2:
-        return True
-    if anchors and any(each in of.support for each in literals if each.kind is Kind.SPOKEN):
-        return True
-    if len(of.rows) == 1 and anchors and _names_its_column(of):
-        return True
+        cited = len(literals) > 1 or of.cited & held
+        match literal.kind:
+            case Kind.ID | Kind.NAME | Kind.SPOKEN:
+                tells = False
+            case Kind.STATE:
+                tells = bool(cited and not without_states)
+            case Kind.NUMBER:
+                counts = held or sentence.counted(literal) or not few
+                tells = bool(counts and literal not in sentence.thing_numbers)
+            case Kind.MOMENT:
+                tells = bool(cited and (literal.value.hour is not None or anchors))
+            case _:
+                tells = True
+        if tells:
+            return True
     listed = sentence.kind in (UnitKind.ITEM, UnitKind.ROW)
-    return bool(anchors) and listed and sum(len(each.raw) for each in anchors) * 2 >= len(sentence.text)
+    return of.evaluated or bool(
+        (len({each.value for each in anchors}) > 1 and len({sentence.sort(each) for each in anchors}) > 1)
+        or (anchors and any(each in of.support for each in sentence.of_kind(Kind.SPOKEN)))
+        or (anchors and len(of.rows) == 1 and _names_its_column(of))
+        or (anchors and listed and sum(len(each.raw) for each in anchors) * 2 >= len(sentence.text))
+    )
 
 
 def _names_its_column(of: Comparison) -> bool:
     """`the owner is Åsa Öberg`: the sentence says the column of the cell that holds the name."""
     for column, value in of.rows[0].cells.items():
         said = {*column_words(column), *of.sentence.lexicon.columns.get(column.casefold(), ())}
-        if said & of.sentence.bag:
-            text = f" {key(str(value))} "
-            if any(f" {each.value} " in text for each in of.sentence.anchors):
-                return True
+        text = f" {key(str(value))} " if said & of.sentence.bag else ""
+        if any(f" {each.value} " in text for each in of.sentence.anchors):
+            return True
     return False
 
 
 @source_given
 def unheard_state(of: Comparison) -> str:
     """A word for a state that the one cited row does not have may mean something else."""
-    if of.unheard and len(of.rows) == 1 and not telling(of, without_states=True):
-        return f"“{of.unheard}” was not compared"
-    return ""
+    unheard = of.unheard and len(of.rows) == 1 and not telling(of, without_states=True)
+    return f"“{of.unheard}” was not compared" if unheard else ""
 
 
 @source_given
 def judgement(of: Comparison) -> str:
     """A word of judgement stands in the row, or is the writer's own."""
     said = of.sentence.has("judgements")
-    if said and not _row_says(of, [word[:6] for word in said]):
-        return f"“{min(said)}” is a judgement"
-    return ""
+    return f"“{min(said)}” is a judgement" if said and not _row_says(of, [word[:6] for word in said]) else ""
 
 
 STRICT_CONCEPTS = frozenset(
@@ -453,49 +420,40 @@ STRICT_CONCEPTS = frozenset(
 @not_found
 def unsaid(of: Comparison) -> str:
     """An outcome that the sentence states and no cited row says."""
-    sentence = of.sentence
-    if sentence.quotes or sentence.text.rstrip().endswith("?") or not (of.rows or of.wholes):
-        return ""
-    for word in sentence.words:
-        concept = sentence.lexicon.concepts.get(word.text, "")
-        if concept not in STRICT_CONCEPTS or not sentence.states(word) or _row_says(of, concept_starts(concept)):
-            continue
-        return f"no cited row says “{word.text}”"
+    concepts = of.sentence.lexicon.concepts
+    for word in () if of.sentence.quotes or _asks(of) or not (of.rows or of.wholes) else of.sentence.words:
+        concept = concepts.get(word.text, "")
+        if concept in STRICT_CONCEPTS and of.sentence.states(word) and not _row_says(of, concept_starts(concept)):
+            return f"no cited row says “{word.text}”"
     return ""
 
 
 @source_given
 def outcome(of: Comparison) -> str:
     """An act or an outcome stands in the row, in its own words."""
-    sentence = of.sentence
+    sentence, concepts = of.sentence, of.sentence.lexicon.concepts
     if sentence.quotes or any(whole.writes for whole in of.wholes):
         return ""
-    concepts = sentence.lexicon.concepts
     totals = {each.start for each, held in of.support.items() if each.kind is Kind.STATE and not held}
-    acts = [word for word in sentence.words if word.text in concepts and word.start not in totals]
-    said = {word.text: concepts[word.text] for word in acts}
-    spoken = any(each.kind is Kind.SPOKEN for each in of.literals)
-    for word, concept in said.items():
-        starts = concept_starts(concept)
-        if (spoken and sentence.lexicon.has("acts", word)) or _row_says(of, starts, quoted=False):
-            continue
-        if _row_says(of, starts):
-            return f"only text that others wrote says “{word}”"
-        return f"no cited row says “{word}”"
-    written = of.rows and all(facts.row is not None and facts.row.kind in ("comment", "hit") for facts in of.rows)
-    if (
-        any(sentence.lexicon.has("acts", word) for word in said)
-        and written
-        and not any(each.kind is Kind.STATE for each in of.literals)
-    ):
+    said = [word for word in sentence.words if word.text in concepts and word.start not in totals]
+    for word in said:
+        starts = concept_starts(concepts[word.text])
+        spoken = sentence.says(word, "acts") and sentence.of_kind(Kind.SPOKEN)
+        if not spoken and not _row_says(of, starts, quoted=False):
+            theirs = _row_says(of, starts)
+            return f"{'only text that others wrote' if theirs else 'no cited row'} says “{word.text}”"
+    written = of.rows and all(facts.kind in ("comment", "hit") for facts in of.rows)
+    if written and any(sentence.says(word, "acts") for word in said) and not sentence.of_kind(Kind.STATE):
         return "somebody wrote that; no record of the deed was read"
     return ""
 
 
 def _row_says(of: Comparison, starts: Iterable[str], *, quoted: bool = True) -> bool:
     """Whether a cited row, or a row of a cited result, has a word that begins as one of these."""
-    return any(facts.says(start, quoted=quoted) for facts in of.rows for start in starts) or any(
-        of.evidence.says(whole, start, quoted=quoted) for whole in of.wholes for start in starts
+    return any(
+        any(facts.says(start, quoted=quoted) for facts in of.rows)
+        or any(of.evidence.says(whole, start, quoted=quoted) for whole in of.wholes)
+        for start in starts
     )
 
 
