@@ -1,5 +1,8 @@
 """Claims that one row cannot hold: all, only, none, the most, more, before. Each needs a complete result in which it is
-counted, or a computed one, and is evaluated rather than believed."""
+counted, or a computed one, and is evaluated rather than believed.
+
+Of a computed row its outcome is believed, and not what its writer asked for: that a title was asked for shows nothing.
+"""
 
 from __future__ import annotations
 
@@ -19,17 +22,37 @@ _NUMERIC = frozenset({Kind.NUMBER, Kind.PERCENT, Kind.DURATION})
 _STEM = 5
 
 
-def _is_evaluated(of: Comparison) -> bool:
-    """A quotation claims nothing, and a computed result was evaluated already."""
-    return of.sentence.quotes or bool(of.computed)
-
-
 def _counted(of: Comparison, holds: bool) -> bool:
     """What was counted; a claim that holds says more than names."""
     of.evaluated = of.evaluated or holds
     return holds
 
 
+def _is_evaluated(of: Comparison) -> bool:
+    """A quotation claims nothing, and a computed result was evaluated already."""
+    return of.sentence.quotes or bool(of.computed)
+
+
+def _place_behind(of: Comparison, *tables: str, unless_number: bool = False) -> int:
+    """The place behind the first word of these tables that claims something; 0 for none."""
+    sentence = of.sentence
+    for word in sentence.words:
+        if not sentence.says(word, *tables):
+            continue
+        close = [each for each in of.literals if 0 <= each.start - word.start < len(word.text) + 3]
+        counts = any(each.kind in _NUMERIC and each not in sentence.thing_numbers for each in close)
+        counts = counts or any(each.text in sentence.lexicon.numbers for each in sentence.words_after(word.start, 1))
+        if not (any(each.kind is Kind.DURATION for each in close) or (unless_number and counts)):
+            return word.start + 1
+    return 0
+
+
+def _are_all(of: Comparison, rows: Sequence[Facts], labels: Sequence[Literal]) -> bool:
+    """Whether there are rows, and each holds all of the labels."""
+    return bool(rows and labels) and len(of.among(rows, labels)) == len(rows)
+
+
+# -- all, only, none -------------------------------------------------------------------------------------------------
 @not_found
 def universal(of: Comparison) -> str:
     """`all`, `each`, `both`."""
@@ -41,7 +64,7 @@ def universal(of: Comparison) -> str:
 
 def _holds_of_all_cited(of: Comparison, after: int) -> bool:
     plain = of.plain
-    if len(plain) == 1 and not of.wholes and plain[0].row is not None and plain[0].row.kind in ("row", "incident"):
+    if len(plain) == 1 and not of.wholes and plain[0].kind in ("row", "incident"):
         return True  # an aggregate, which was counted by the tool
     pair = (of.sentence.has("pairwise") and len(plain) == 2) or (len(plain) >= 2 and not of.wholes)
     if _holds_of_all(of, plain if pair else of.universe(), after):
@@ -60,48 +83,42 @@ def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
         nobody = any(each.domain == "owner" for each in of.literals) or bool(sentence.has("negative"))
         meant = of.among(pool, [each for each in sentence.labels if each.domain != "owner"])
         return bool(meant) and all(("owner" in facts.cells) is not nobody for facts in meant)
-    spans = [each for each in of.literals if each.kind is Kind.MOMENT and each.start >= after]
+    spans = [each for each in sentence.of_kind(Kind.MOMENT) if each.start >= after]
     if len(spans) == 2 and sentence.has("between"):
         return bool(pool) and all(within(facts, spans[0].value, spans[1].value) for facts in pool)
-    start, end = sentence.clause_start(after), sentence.clause_end(after)
-    labels = [each for each in sentence.labels if start <= each.start < end]
-    if not labels:  # `all of them, as of 9:00, are High`: the label stands in a later clause, or in the one before
-        labels = [each for each in sentence.labels if each.start >= start] or list(sentence.labels)
+    start = sentence.clause_start(after)
+    # `all of them, as of 9:00, are High`: the label stands in a later clause, or in the one before
+    labels = sentence.inside(after, sentence.labels) or [each for each in sentence.labels if each.start >= start]
+    labels = labels or sentence.labels
     behind = [each for each in labels if each.start >= after]
     ahead = [each for each in labels if each.start < after and each.kind is not Kind.SPOKEN]
-    if not pool or not labels:
-        return False
     soft = (*STATES, Kind.MOMENT)
-    chosen = [each for each in behind[:-1] if each.kind in soft and each.value != behind[-1].value]
-    kept = of.among(pool, chosen)
+    kept = of.among(pool, [each for each in behind[:-1] if each.kind in soft and each.value != behind[-1].value])
     both = bool(ahead) and not any(each.kind in soft for each in behind)
     if ahead and not both:
         named = {facts.ref for each in ahead for facts in of.among(kept, [each])}
         kept = [facts for facts in kept if facts.ref in named] if named else kept
-    claimed = [*behind[-1:], *(ahead if both else ())]
-    return bool(kept) and bool(claimed) and len(of.among(kept, claimed)) == len(kept)
+    return _are_all(of, kept, [*behind[-1:], *(ahead if both else ())])
 
 
 @not_found
 def exclusive(of: Comparison) -> str:
     """`only`."""
     after = _place_behind(of, "exclusive", unless_number=True)
-    if any(of.sentence.has("partial") & {word.text} for word in of.sentence.words_after(after, 2)):
-        return ""
-    if not after or _is_evaluated(of) or _counted(of, _holds_of_only(of, after)):
+    partly = any(of.sentence.says(word, "partial") for word in of.sentence.words_after(after, 2))
+    if not after or partly or _is_evaluated(of) or _counted(of, _holds_of_only(of, after)):
         return ""
     return "it speaks of the only one: cite the complete result that shows it"
 
 
 def _holds_of_only(of: Comparison, after: int) -> bool:
     """`only A is B`: each row with B is A. `the only A is B`, `B is the only A`: each row with A is B."""
-    rows = of.universe()
-    labels = of.sentence.labels
-    only_count = len(of.plain) == 1 and of.plain[0].row is not None and of.plain[0].row.kind == "row"
-    if only_count and any(value == 1 and _is_amount(column, value) for column, value in of.plain[0].cells.items()):
-        return True
-    if len(of.plain) == 1 and any(each.start >= after and _is_all_of_a_list(of.plain[0], each) for each in labels):
-        return True
+    behind = [each for each in of.sentence.labels if each.start >= after]
+    ahead = [each for each in of.sentence.labels if each.start < after]
+    if len(of.plain) == 1:
+        only = of.plain[0]
+        if (only.kind == "row" and 1 in only.amounts.values()) or any(_is_all_of_a_list(only, each) for each in behind):
+            return True
     part, parents = of.sentence.part, [facts.result for facts in of.plain]
     if (
         part
@@ -109,16 +126,12 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
         and all(each.has_all_of(part) and len(of.evidence.rows_of(each, part)) == 1 for each in parents)
     ):
         return True
-    ahead = [each for each in labels if each.start < after]
-    behind = [each for each in labels if each.start >= after]
-    if not rows or not behind:
-        return False
+    rows = of.universe()
     if _is_the_only(of, after):
         choosing, claimed = (behind[:-1], behind[-1:]) if len(behind) > 1 else (behind, ahead)
     else:
         choosing, claimed = [*ahead, *behind[1:]], behind[:1]
-    kept = of.among(rows, [each for each in choosing if of.among(rows, [each])])
-    return bool(kept) and bool(claimed) and len(of.among(kept, claimed)) == len(kept)
+    return bool(behind) and _are_all(of, of.among(rows, [each for each in choosing if of.among(rows, [each])]), claimed)
 
 
 def _is_all_of_a_list(facts: Facts, literal: Literal) -> bool:
@@ -130,10 +143,7 @@ def _is_all_of_a_list(facts: Facts, literal: Literal) -> bool:
 def _is_the_only(of: Comparison, after: int) -> bool:
     """`the only`, `einzige`: the word belongs to what follows and limits it."""
     words = of.sentence.words_before(after, 2)
-    lexicon = of.sentence.lexicon
-    return bool(words) and (
-        lexicon.has("sole", words[-1].text) or (len(words) > 1 and lexicon.has("article", words[0].text))
-    )
+    return of.sentence.says(words[-1], "sole") or (len(words) > 1 and of.sentence.says(words[0], "article"))
 
 
 @not_found
@@ -144,9 +154,8 @@ def negative(of: Comparison) -> str:
     after = _place_behind(of, "universal", "pairwise")
     if (after and _holds_of_all_cited(of, after)) or _is_empty_cell(of):
         return ""
-    failed = next((whole.ref for whole in of.wholes if whole.problem), "")
-    if failed:
-        return f"{failed} failed: it shows neither that there is some nor that there is none"
+    if of.failed:
+        return f"{of.failed} failed: it shows neither that there is some nor that there is none"
     return "it says that there is none: cite a complete result that shows it"
 
 
@@ -156,81 +165,69 @@ def _is_empty_cell(of: Comparison) -> bool:
     if any(all(f" {word} " in facts.words for word in said) for facts in of.plain):
         return True
     cells = {key(cell) for cell in of.sentence.text.split("|")} if of.sentence.kind is UnitKind.ROW else set()
-    if not said <= cells or len(of.plain) != 1 or of.plain[0].row is None:
+    if not said <= cells or len(of.plain) != 1:
         return False
-    columns = {
-        column for each in of.evidence.rows_of(of.plain[0].result, of.plain[0].row.kind) for column in each.cells
-    }
-    return bool(columns - set(of.plain[0].cells))
+    like = of.evidence.rows_of(of.plain[0].result, of.plain[0].kind)
+    return not {column for each in like for column in each.cells} <= of.plain[0].cells.keys()
 
 
 def _holds_of_none(of: Comparison) -> bool:
-    if any(each.kind is Kind.SPOKEN and each.domain == "owner" for each in of.literals):
+    part, rows = of.sentence.part, of.universe(strict=True)
+    if any(each.domain == "owner" for each in of.sentence.of_kind(Kind.SPOKEN)):
         return True
     if any(whole.complete and whole.coverage.get("rows_total") == 0 for whole in of.wholes):
         return True
-    part = of.sentence.part
-    if (
-        part
-        and of.wholes
-        and all(whole.complete and part not in whole.kinds and "incident" in whole.kinds for whole in of.wholes)
-    ):
+    dossiers = of.wholes and all(whole.complete and "incident" in whole.kinds for whole in of.wholes)
+    if part and dossiers and all(part not in whole.kinds for whole in of.wholes):
         return True
     stems = {word[:_STEM] for word in of.sentence.bag} | ({part} if part else set())
     stems |= {"failu"} if of.sentence.has("failed") else set()
-    counted = of.plain or of.universe(strict=True)
+    counted = of.plain or rows
     if counted and all(_says_zero(facts, stems) for facts in counted):
         return True
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
-    rows = of.universe(strict=True)
     return _counted(of, bool(rows and labels) and not of.among(rows, labels, denied=True))
 
 
 def _says_zero(facts: Facts, stems: set[str]) -> bool:
     """Whether a row has a zero in a column of what the sentence names, or as its only count."""
-    for column, value in facts.cells.items():
-        if value == 0 and not isinstance(value, bool):
-            words = [word for word in column_words(column) if word not in ("count", "total")]
-            if not words or any(word[:_STEM] in stems for word in words):
-                return True
+    for column, value in facts.amounts.items():
+        words = [word for word in column_words(column) if word not in ("count", "total")]
+        if value == 0 and (not words or any(word[:_STEM] in stems for word in words)):
+            return True
     return False
 
 
+# -- the most --------------------------------------------------------------------------------------------------------
 def extreme(of: Comparison) -> Verdict | None:
     """`oldest`, `most`; of the time of a cited row it is said that nobody compared it."""
-    reason = _unproved_extreme(of)
-    if not reason:
+    said = _extreme_words(of)
+    if not said or _is_evaluated(of) or _is_proved_extreme(of, said):
         return None
-    timed = any(each.kind is Kind.MOMENT and of.support.get(each) for each in of.literals)
-    timed = timed and _extreme_words(of) <= of.sentence.has("of_time") | of.sentence.has("majority")
+    timed = any(each.kind is Kind.MOMENT and held for each, held in of.support.items())
+    timed = timed and said <= of.sentence.has("of_time", "majority")
+    reason = f"“{min(said)}”: cite the complete result that it is chosen from"
     return of.verdict(SentenceState.SOURCE_GIVEN if timed else SentenceState.NOT_FOUND, reason)
 
 
-def _unproved_extreme(of: Comparison) -> str:
-    said = _extreme_words(of)
-    if not said or _is_evaluated(of):
-        return ""
-    totals = {
-        word for whole in of.wholes for total in whole.totals for piece in total.path for word in column_words(piece)
-    }
-    if said <= totals:
-        return ""
+def _is_proved_extreme(of: Comparison, said: set[str]) -> bool:
+    """Whether a total or a row says so itself, or it was counted."""
+    totals = [piece for whole in of.wholes for total in whole.totals for piece in total.path]
+    if said <= {word for piece in totals for word in column_words(piece)}:
+        return True
     timed = [facts for each, held in of.support.items() if each.kind is Kind.MOMENT for facts in held[:1]]
-    heads = [head for whole in of.wholes if (head := of.evidence.facts(whole.ref)) is not None]
-    for facts in (*of.plain, *timed, *heads):
-        columns = {word for column in facts.cells for word in column_words(column)}
-        if any(f" {word} " in facts.words or word in columns for word in said) or _tells_when_seen(of, facts, said):
-            return ""
-    if _counted(of, _is_extreme(of, said) or (bool(of.sentence.has("majority")) and _is_majority(of))):
-        return ""
-    return f"“{min(said)}”: cite the complete result that it is chosen from"
+    for facts in (*of.plain, *timed, *map(of.evidence.whole, of.wholes)):
+        own = any(f" {word} " in facts.words or word in facts.column_names for word in said)
+        if own or _tells_when_seen(of, facts, said):
+            return True
+    return _counted(of, _is_extreme(of, said) or (bool(of.sentence.has("majority")) and _is_majority(of)))
 
 
 def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
     """`por primera vez`: the time of a column that is named so, such as `first_seen`."""
     tables = (("first", "least"), ("oldest", "least"), ("last", "most"), ("newest", "most"))
     ends = [name for name, table in tables if said & of.sentence.has(table)]
-    moments = [each.value for each in of.literals if each.kind is Kind.MOMENT]
+    moments = [each.value for each in of.sentence.of_kind(Kind.MOMENT)]
     return any(
         any(name in column_words(column) for name in ends) and any(each.fits(at, of.evidence.zone) for each in moments)
         for column, at in facts.moments
@@ -245,15 +242,13 @@ def _is_majority(of: Comparison) -> bool:
 
 def _is_extreme(of: Comparison, said: set[str]) -> bool:
     rows = of.universe()
-    if not rows and len({(facts.result.ref, facts.row.kind if facts.row else "") for facts in of.plain}) == 1:
-        parent = of.plain[0].result
-        if of.plain[0].row is not None and parent.has_all_of(of.plain[0].row.kind):
-            rows = of.evidence.rows_of(parent, of.plain[0].row.kind)
+    if not rows and len({(facts.result.ref, facts.kind) for facts in of.plain}) == 1:
+        parent, kind = of.plain[0].result, of.plain[0].kind
+        rows = of.evidence.rows_of(parent, kind) if kind and parent.has_all_of(kind) else []
     if len(rows) < 2:
         return False
     sentence = of.sentence
-    states = [each for each in of.literals if each.kind in STATES]
-    pool = of.among(rows, states) or rows
+    pool = of.among(rows, sentence.of_kind(*STATES)) or rows
     named = [each for each in sentence.labels if each.kind not in STATES]
     target = _of_clause(of, said) or [facts for label in named for facts in of.among(pool, [label])]
     there = {facts.ref for facts in pool}
@@ -263,22 +258,19 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
         if facts.ref not in there:
             continue
         for column, at in facts.moments if of_time else ():
-            if _is_time_of(facts, column, of_time) and at == best(
-                t for each in pool for name, t in each.moments if name == column
-            ):
+            times = (time for each in pool for name, time in each.moments if name == column)
+            if _is_time_of(facts, column, of_time) and at == best(times):
                 return True
         for column in _columns_meant(of, facts) if said - of_time else ():
-            if facts.cells[column] == best(_numbers_of(pool, column)):
+            if facts.cells[column] == best(each.amounts[column] for each in pool if column in each.amounts):
                 return True
     return False
 
 
 def _of_clause(of: Comparison, said: set[str]) -> list[Facts]:
     """The cited rows that the clause of the extreme names; all of them where it names none."""
-    sentence = of.sentence
-    word = next(word for word in sentence.words if word.text in said)
-    start, end = sentence.clause_start(word.start), sentence.clause_end(word.start)
-    named = [each for each in sentence.anchors if start <= each.start < end]
+    word = next(word for word in of.sentence.words if word.text in said)
+    named = of.sentence.inside(word.start, of.sentence.anchors)
     return [facts for facts in of.plain if any(of.held(each, facts) for each in named)] or of.plain
 
 
@@ -290,111 +282,87 @@ def _is_time_of(facts: Facts, column: str, said: frozenset[str] | set[str]) -> b
 
 def _columns_meant(of: Comparison, facts: Facts) -> list[str]:
     """The columns with amounts that the sentence names; the first one where it names none."""
-    amounts = [column for column, value in facts.cells.items() if _is_amount(column, value)]
     said = of.sentence.bag | {of.sentence.lexicon.things.get(word, "") for word in of.sentence.bag}
-    said |= {str(each.value).casefold() for each in of.literals if each.kind in STATES}
+    said |= {str(each.value).casefold() for each in of.sentence.of_kind(*STATES)}
     named = [
         column
-        for column in amounts
+        for column in facts.amounts
         if any(word in said or everything().things.get(word, "-") in said for word in column_words(column))
     ]
-    return named or amounts[:1]
-
-
-def _is_amount(column: str, value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and "number" not in column
-
-
-def _numbers_of(pool: Sequence[Facts], column: str) -> list[int | float]:
-    found = (facts.cells.get(column) for facts in pool)
-    return [value for value in found if isinstance(value, int | float) and not isinstance(value, bool)]
+    return named or list(facts.amounts)[:1]
 
 
 def _extreme_words(of: Comparison) -> set[str]:
     """Words for an extreme that choose something: not `at least three`, `the last 7 days`, `most of`."""
+    sentence, lexicon, words = of.sentence, of.sentence.lexicon, of.sentence.words
+    ends = [word for word in words[-3:-1] if sentence.says(word, "least", "most")]
+    if ends and sentence.says(words[-1], "of_time"):
+        return set()  # `newest first` says how rows are ordered
     found: set[str] = set()
-    sentence = of.sentence
-    lexicon = sentence.lexicon
-    ordered = [word.text for word in sentence.words[-1:] if lexicon.has("of_time", word.text)]
-    tail = {
-        word.text for word in sentence.words[-3:-1] if lexicon.has("least", word.text) or lexicon.has("most", word.text)
-    }
-    if ordered and tail:
-        return found  # `newest first` says how rows are ordered
-    for at, word in enumerate(sentence.words):
-        if not any(lexicon.has(table, word.text) for table in ("least", "most", "majority")):
+    for at, word in enumerate(words):
+        if not sentence.says(word, "least", "most", "majority"):
             continue
-        following = sentence.words[at + 1].text if at + 1 < len(sentence.words) else ""
-        before = sentence.words[at - 1].text if at else ""
-        if lexicon.has("part_of", following) and not any(
-            each.text in lexicon.things for each in sentence.words[at + 2 : at + 5]
-        ):
+        following = words[at + 1].text if at + 1 < len(words) else ""
+        chooses = any(each.text in lexicon.things for each in words[at + 2 : at + 5])
+        if lexicon.has("part_of", following) and not chooses:
             continue  # `most of the kill chain`
-        period = following in lexicon.time_units and lexicon.has("of_time", word.text)
-        amount = period or following in lexicon.numbers
+        period = following in lexicon.time_units and sentence.says(word, "of_time")
         number = any(
-            each.kind in (Kind.DURATION, Kind.NUMBER)
-            and each not in sentence.thing_numbers
-            and 0 < each.start - word.end < 3
-            for each in of.literals
+            each not in sentence.thing_numbers and 0 < each.start - word.end < 3
+            for each in sentence.of_kind(Kind.DURATION, Kind.NUMBER)
         )
         stands_alone = sentence.text[word.end : word.end + 1] in (":", ",", ".", ")") and at < 2
-        share = lexicon.has("over", word.text) and before == "at"
-        if not (amount or number or stands_alone or share):
+        share = sentence.says(word, "over") and at > 0 and words[at - 1].text == "at"
+        if not (period or following in lexicon.numbers or number or stands_alone or share):
             found.add(word.text)
     return found
 
 
+# -- more, and in which order ----------------------------------------------------------------------------------------
 @not_found
 def comparative(of: Comparison) -> str:
     """`more`, `fewer`, `rose`: both numbers are given, or a computed result is cited."""
     sentence = of.sentence
-    more = _more(of) if not any(each.bound == ">" for each in of.literals) else frozenset()
+    more = set() if any(each.bound == ">" for each in of.literals) else _more(of)
     doubted = {word.text for word in sentence.words if not sentence.states(word)}
     said = {word for word in (sentence.has("comparative") | more) - doubted if not _bounds_a_number(of, word)}
     if not said or sentence.quotes:
         return ""
     if of.computed:
         return _wrong_direction(of)
-    amounts = [each for each in of.literals if each.kind in (Kind.NUMBER, Kind.PERCENT)]
-    if sum(each not in sentence.thing_numbers for each in amounts) < 2:
-        return "it compares: cite a compute result, or give both numbers"
-    return ""
+    amounts = [each for each in sentence.of_kind(Kind.NUMBER, Kind.PERCENT) if each not in sentence.thing_numbers]
+    return "it compares: cite a compute result, or give both numbers" if len(amounts) < 2 else ""
 
 
-def _more(of: Comparison) -> frozenset[str]:
+def _more(of: Comparison) -> set[str]:
     """`more` that compares; not the one of a superlative (`más antiguo`)."""
-    sentence = of.sentence
-    found = set()
-    for at, word in enumerate(sentence.words):
-        if sentence.lexicon.has("more", word.text):
-            following = sentence.words[at + 1].text if at + 1 < len(sentence.words) else ""
-            added = any(0 < word.start - each.end < 2 for each in of.literals if each.kind is Kind.NUMBER)  # `9 more`
-            if not (added or sentence.lexicon.has("least", following) or sentence.lexicon.has("most", following)):
+    sentence, found = of.sentence, set()
+    for word in sentence.words:
+        if sentence.says(word, "more"):
+            superlative = any(sentence.says(each, "least", "most") for each in sentence.words_after(word.start, 1))
+            added = any(0 < word.start - each.end < 2 for each in sentence.of_kind(Kind.NUMBER))  # `9 more`
+            if not (added or superlative):
                 found.add(word.text)
-    return frozenset(found)
+    return found
 
 
 def _bounds_a_number(of: Comparison, said: str) -> bool:
     """`fewer than 4` bounds a number and compares nothing."""
-    return of.sentence.lexicon.has("under", said) and any(
-        each.bound == "<"
-        and of.sentence.words_before(each.start, 3)
-        and said in {w.text for w in of.sentence.words_before(each.start, 3)}
-        for each in of.literals
-    )
+    bounded = (each for each in of.literals if each.bound == "<")
+    before = (word.text for each in bounded for word in of.sentence.words_before(each.start, 3))
+    return of.sentence.lexicon.has("under", said) and said in before
 
 
 def _wrong_direction(of: Comparison) -> str:
     """`A has more than B` where the computed counts say otherwise."""
-    counted: list[tuple[int, float]] = []
-    for anchor in of.sentence.anchors:
-        for facts in of.computed:
-            count = facts.cells.get("count")
-            if isinstance(count, int | float) and facts.holds(anchor):
-                counted.append((anchor.start, float(count)))
-    if len(counted) == 2 and of.sentence.has("more") and not counted[0][1] > counted[1][1]:
-        return f"the compute result counts {counted[0][1]:g} and {counted[1][1]:g}"
+    counted = [
+        facts.amounts["count"]
+        for anchor in of.sentence.anchors
+        for facts in of.computed
+        if "count" in facts.amounts and facts.holds(anchor)
+    ]
+    if len(counted) == 2 and of.sentence.has("more") and counted[0] <= counted[1]:
+        return f"the compute result counts {counted[0]:g} and {counted[1]:g}"
     return ""
 
 
@@ -408,64 +376,49 @@ def out_of_order(of: Comparison) -> str:
     first, second = (of.plain[at] for at in homes) if len(homes) == 2 else of.plain
     if rising is None or not first.happened or not second.happened:
         return ""
-    earlier = first.happened[1] < second.happened[1]
-    if first.happened[1] == second.happened[1] or earlier is rising:
-        return ""
-    return f"{first.ref} is {'earlier' if earlier else 'later'} than {second.ref}"
+    a, b = first.happened[1], second.happened[1]
+    return f"{first.ref} is {'earlier' if a < b else 'later'} than {second.ref}" if a != b and (a < b) != rising else ""
 
 
 def _tells_rising(of: Comparison) -> bool | None:
     """Whether what is told first happened first; None where the sentence does not say, or says it in several ways."""
     sentence = of.sentence
-    said = [word for word in sentence.words if any(sentence.lexicon.has(each, word.text) for each in _ORDER_WORDS)]
-    if (
-        any(each.kind is Kind.MOMENT for each in of.literals)
-        or sentence.has("possible")
-        or not all(map(sentence.states, said))
-    ):
+    said = [word for word in sentence.words if sentence.says(word, "then", "before", "after")]
+    if sentence.of_kind(Kind.MOMENT) or sentence.has("possible") or not all(map(sentence.states, said)):
         return None
     rising = {
-        (sentence.lexicon.has("then", word.text) and not _than_follows(of, word))
-        or sentence.lexicon.has("before", word.text) is not (word == sentence.words[0])
+        (sentence.says(word, "then") and not _than_follows(of, word))
+        or sentence.says(word, "before") is not (word == sentence.words[0])
         for word in said
     }
     return rising.pop() if len(rising) == 1 else None
 
 
 def _than_follows(of: Comparison, word: Word) -> bool:
-    return any(of.sentence.lexicon.has("than", each.text) for each in of.sentence.words_after(word.start, 1))
-
-
-_ORDER_WORDS = ("then", "before", "after")
+    return any(of.sentence.says(each, "than") for each in of.sentence.words_after(word.start, 1))
 
 
 @not_found
 def order(of: Comparison) -> str:
     """`before`, `then`: both times are given, or the rows are cited in their order."""
     sentence = of.sentence
-    first = sentence.words[0].text if sentence.words else ""
-    goes_on = sentence.has("then") - {first}  # `Later on 27 November ...` tells no order
-    said = goes_on or sentence.has("before") or sentence.has("after")
-    if not said or len(of.plain) < 2 or of.computed or sentence.quotes:
-        return ""
-    if sum(1 for each in of.literals if each.kind is Kind.MOMENT) >= 2:
+    opens = {word.text for word in sentence.words[:1]}  # `Later on 27 November ...` tells no order
+    said = sentence.has("then") - opens or sentence.has("before", "after")
+    if not said or len(of.plain) < 2 or of.computed or sentence.quotes or len(sentence.of_kind(Kind.MOMENT)) >= 2:
         return ""
     compared = _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain)
-    if compared:
-        return ""  # by `out_of_order`
-    if of.sentence.has("then") and _cited_in_order(of):
+    if compared or (sentence.has("then") and _cited_in_order(of)):  # compared by `out_of_order`
         return ""
     return "it tells an order of events: give both times, or cite a compute result"
 
 
 def _homes(of: Comparison) -> list[int]:
     """The places of the cited rows that names of the sentence belong to, in the order of the names."""
-    named: list[tuple[int, int]] = []
-    for anchor in of.sentence.anchors:
-        homes = [at for at, facts in enumerate(of.plain) if facts.holds(anchor)]
-        if len(homes) == 1:
-            named.append((anchor.start, homes[0]))
-    return [home for _, home in sorted(named)]
+    held = [
+        [at for at, facts in enumerate(of.plain) if facts.holds(anchor)]
+        for anchor in sorted(of.sentence.anchors, key=lambda each: each.start)
+    ]
+    return [places[0] for places in held if len(places) == 1]
 
 
 def _cited_in_order(of: Comparison) -> bool:
@@ -475,39 +428,7 @@ def _cited_in_order(of: Comparison) -> bool:
     return len(homes) >= 2 and homes == sorted(homes) and len(times) == len(of.plain) and times == sorted(times)
 
 
-def _place_behind(of: Comparison, *tables: str, unless_number: bool = False) -> int:
-    """The place behind the first word of these tables that claims something; 0 for none."""
-    sentence = of.sentence
-    for at, word in enumerate(sentence.words):
-        if not any(sentence.lexicon.has(table, word.text) for table in tables):
-            continue
-        close = [each for each in of.literals if 0 <= each.start - word.start < len(word.text) + 3]
-        if any(each.kind is Kind.DURATION for each in close):
-            continue
-        if unless_number and (_is_counted(of, close) or _number_follows(of, sentence.words, at)):
-            continue
-        return word.start + 1
-    return 0
-
-
-def _is_counted(of: Comparison, close: Sequence[Literal]) -> bool:
-    return any(each.kind in _NUMERIC and each not in of.sentence.thing_numbers for each in close)
-
-
-def _number_follows(of: Comparison, words: Sequence[Word], at: int) -> bool:
-    return at + 1 < len(words) and words[at + 1].text in of.sentence.lexicon.numbers
-
-
-CLAIMS: tuple[Rule, ...] = (
-    universal,
-    exclusive,
-    negative,
-    extreme,
-    comparative,
-    order,
-)
-
-
+# -- what a computed row proves --------------------------------------------------------------------------------------
 _CONDITIONS = ("where", "that", "unless")
 _QUOTES = "“”„«»\"'`"
 
@@ -519,33 +440,25 @@ def _conditions(cells: Mapping[str, Cell]) -> str:
 def _outcome(facts: Facts, of: Comparison) -> Facts:
     """The row without what was asked for: its conditions, and the cells that only repeat them."""
     assert facts.row is not None
-    asked = _conditions(facts.cells)
-    cells = {
-        column: value
-        for column, value in facts.cells.items()
-        if column not in _CONDITIONS and not (asked and f"{column} " in asked and "extreme" not in facts.cells)
-    }
+    asked = _conditions(facts.cells) if "extreme" not in facts.cells else ""
+    left_out = {*_CONDITIONS, *(column for column in facts.cells if f"{column} " in asked)}
+    cells = {column: value for column, value in facts.cells.items() if column not in left_out}
     return of.evidence.facts_of(replace(facts.row, cells=cells), facts.result)
 
 
 @not_found
 def outcome_is_told(of: Comparison) -> str:
     """A sentence whose values all are conditions of a computation says nothing of what came of it."""
-    for facts in of.computed:
-        asked = _conditions(facts.cells)
+    claims = of.sentence.has("universal", "negative", "not", "pairwise")  # compared with the outcome by other rules
+    for facts in of.computed if not claims else ():
         mine = [literal for literal, held in of.support.items() if facts in held]
-        if not asked or not mine or any(facts not in held for held in of.support.values() if held):
+        elsewhere = any(facts not in held for held in of.support.values() if held)
+        if not mine or elsewhere or not _conditions(facts.cells) or _says_one(of, facts):
             continue
         told = _outcome(facts, of)
-        if any(told.holds(literal) for literal in mine) or _claims(of) or _says_one(of, facts):
-            continue
-        return f"{facts.ref} was asked for “{mine[0].raw.strip(_QUOTES)}”, which shows nothing: say what it found"
+        if not any(told.holds(literal) for literal in mine):
+            return f"{facts.ref} was asked for “{mine[0].raw.strip(_QUOTES)}”, which shows nothing: say what it found"
     return ""
-
-
-def _claims(of: Comparison) -> bool:
-    """Whether it says all or none, which other rules compare with the outcome."""
-    return any(of.sentence.has(table) for table in ("universal", "negative", "not", "pairwise"))
 
 
 def _says_one(of: Comparison, facts: Facts) -> bool:
@@ -554,12 +467,11 @@ def _says_one(of: Comparison, facts: Facts) -> bool:
 
 def _counts(of: Comparison) -> Iterator[tuple[Facts, int, int]]:
     """Computed rows that the sentence is about, with their count and what it is a part of."""
-    labels = [each for each in of.support if each.kind not in (Kind.NUMBER, Kind.PERCENT, Kind.DURATION)]
+    labels = [each for each in of.support if each.kind not in _NUMERIC]
     for facts in of.computed:
         count, whole = facts.cells.get("count"), facts.cells.get("of")
-        if not isinstance(count, int) or not isinstance(whole, int):
-            continue
-        if len(of.computed) == 1 or any(facts in of.support[each] for each in labels):
+        about = len(of.computed) == 1 or any(facts in of.support[each] for each in labels)
+        if about and isinstance(count, int) and isinstance(whole, int):
             yield facts, count, whole
 
 
@@ -567,26 +479,21 @@ def _counts(of: Comparison) -> Iterator[tuple[Facts, int, int]]:
 def counts_agree(of: Comparison) -> str:
     """`all` and `none` as they were counted; the number of rows with it is not the number of rows."""
     sentence = of.sentence
-    if sentence.quotes:
-        return ""
-    told = [literal.number for literal in of.literals if literal.kind is Kind.NUMBER]
-    shared = any(literal.kind is Kind.PERCENT for literal in of.literals)
-    for facts, count, whole in _counts(of):
-        denies = bool(sentence.has("negative")) and NONE not in facts.cells.values()
+    told = {literal.number for literal in sentence.of_kind(Kind.NUMBER)}
+    all_of, not_ = bool(sentence.has("universal")), bool(sentence.has("not"))
+    for facts, count, whole in _counts(of) if not sentence.quotes else ():
+        none_of = bool(sentence.has("negative")) and NONE not in facts.cells.values()
+        given = count in told or bool(sentence.of_kind(Kind.PERCENT))
         wrong = (
-            (bool(sentence.has("universal")) and not sentence.has("not") and not denies and count != whole)
-            or (denies and count > 0 and count not in told and not shared and not _is_turned(facts))
-            or (count == 0 and not denies and not sentence.has("not") and 0 not in told and not shared)
-            or (whole in told and whole != count and count not in told and not shared and not _says_one(of, facts))
+            (all_of and not not_ and not none_of and count != whole)
+            or (none_of and count > 0 and not given and not _is_turned(facts))
+            or (count == 0 and not none_of and not not_ and not given)
+            or (whole in told and whole != count and not given and not _says_one(of, facts))
         )
-        if wrong and not _has_another(of, told, facts):
+        # Another computed row may be the one that the number is of
+        if wrong and not any(each is not facts and each.cells.get("count") in told for each in of.computed):
             return f"{facts.ref} counts {count} of {whole}"
     return ""
-
-
-def _has_another(of: Comparison, told: list[float], facts: Facts) -> bool:
-    """Whether another computed row may be the one that the number is of."""
-    return any(each is not facts and each.cells.get("count") in told for each in of.computed)
 
 
 def _is_turned(facts: Facts) -> bool:
@@ -597,15 +504,12 @@ def _is_turned(facts: Facts) -> bool:
 @not_found
 def unless_is_denied(of: Comparison) -> str:
     """What rows were counted for not having is no value of theirs."""
-    sentence = of.sentence
-    if sentence.has("not") or sentence.has("negative"):
-        return ""
-    for facts in of.computed:
+    for facts in of.computed if not of.sentence.has("not", "negative") else ():
         denied = f" {key(str(facts.cells.get('unless', '')))} "
         told = _outcome(facts, of)
         for literal, held in of.support.items():
-            mine = facts in held and not any(each is not facts for each in held) and not told.holds(literal)
-            if mine and f" {key(str(literal.value))} " in denied and not sentence.negated(literal):
+            mine = {each.ref for each in held} == {facts.ref} and f" {key(str(literal.value))} " in denied
+            if mine and not told.holds(literal) and not of.sentence.negated(literal):
                 return f"{facts.ref} tells of what is without “{literal.raw}”"
     return ""
 
@@ -613,11 +517,9 @@ def unless_is_denied(of: Comparison) -> str:
 @not_found
 def none_of_all_that_was_asked(of: Comparison) -> str:
     """That no row fulfils several conditions together shows of none of them alone that no row does."""
-    for facts in of.computed:
+    for facts in of.computed if of.sentence.has("negative") else ():
         parts = _conditions(facts.cells).split("; ")
-        if facts.cells.get("count") != 0 or len(parts) < 2 or not of.sentence.has("negative"):
-            continue
-        for part in parts:
+        for part in parts if facts.cells.get("count") == 0 and len(parts) > 1 else ():
             words = tokens(part)
             if words[-1:] != ["empty"] and words and f" {words[-1]} " not in of.sentence.key:
                 return f"{facts.ref} counts none with “{part}”, which the sentence leaves out"
@@ -627,70 +529,54 @@ def none_of_all_that_was_asked(of: Comparison) -> str:
 @not_found
 def holds_as_said(of: Comparison) -> str:
     """A row that says whether something holds for all, none or any is believed, and for nothing else."""
-    sentence = of.sentence
-    universal = bool(sentence.has("universal") or sentence.has("exclusive") or sentence.has("pairwise"))
-    negative = bool(sentence.has("negative"))
-    for facts in of.computed:
-        holds = facts.cells.get("holds")
-        if not isinstance(holds, bool) or not (universal or negative) or sentence.has("not"):
+    universal, negative = (
+        bool(of.sentence.has(*tables)) for tables in (("universal", "exclusive", "pairwise"), ("negative",))
+    )
+    for facts in of.computed if (universal or negative) and not of.sentence.has("not") else ():
+        holds, asked = facts.cells.get("holds"), facts.result.arguments.get("op")
+        none_found = asked == "any" and negative and not universal
+        if not isinstance(holds, bool) or (not holds and none_found):
             continue
-        asked = facts.result.arguments.get("op")
-        if not holds and asked == "any" and negative and not universal:
-            continue  # none is what it found
         if not holds:
             return f"{facts.ref} says that it does not hold"
-        if asked == "none" and universal and not negative and not _is_turned(facts):
-            return f"{facts.ref} says that it holds for none"
-        if asked == "all" and negative and not universal and not _is_turned(facts):
-            return f"{facts.ref} says that it holds for all"
-        if asked == "any" and (universal or negative):
-            return f"{facts.ref} says that it holds for some"
+        straight = universal is not negative and not _is_turned(facts)
+        if asked == "any" or (straight and asked == ("none" if universal else "all")):
+            return f"{facts.ref} says that it holds for {'some' if asked == 'any' else asked}"
     return ""
 
 
 @not_found
 def change_runs_forward(of: Comparison) -> str:
     """`from 1 to 8` is not `from 8 to 1`."""
-    if not of.sentence.has("from") or not of.sentence.has("to"):
-        return ""
-    for facts in of.computed:
+    for facts in of.computed if of.sentence.has("from") and of.sentence.has("to") else ():
         ends = [facts.cells.get(name) for name in ("from", "to")]
-        places = [_place(of, end) for end in ends]
-        if places[0] is not None and places[1] is not None and places[1] < places[0]:
+        places = {each.number: each.start for each in reversed(of.sentence.of_kind(Kind.NUMBER))}
+        first, last = (places.get(end) if isinstance(end, int | float) else None for end in ends)
+        if first is not None and last is not None and last < first:
             return f"{facts.ref} goes from {ends[0]} to {ends[1]}"
     return ""
-
-
-def _place(of: Comparison, end: Cell | None) -> int | None:
-    if not isinstance(end, int | float):
-        return None
-    found: Iterator[Literal] = (each for each in of.literals if each.kind is Kind.NUMBER and each.number == end)
-    return next((each.start for each in found), None)
 
 
 @source_given
 def nothing_was_found(of: Comparison) -> str:
     """A result without a row holds what was asked for; a sentence that denies nothing says it of no row, unless it
     speaks of the window or of the table alone."""
-    told = [literal.number for literal in of.literals if literal.kind is Kind.NUMBER]
-    if of.rows or of.sentence.has("negative") or of.sentence.has("not") or 0 in told:
-        return ""
+    denies = of.sentence.has("negative", "not") or any(each.number == 0 for each in of.sentence.of_kind(Kind.NUMBER))
     empty = of.wholes and all(not (each.rows or each.totals or each.problem or each.writes) for each in of.wholes)
-    return f"{of.wholes[0].ref} holds no row" if empty and not _is_of_the_head(of) else ""
+    return f"{of.wholes[0].ref} holds no row" if empty and not (of.rows or denies or _is_of_the_head(of)) else ""
 
 
 def _is_of_the_head(of: Comparison) -> bool:
     """`Window: from 9:00 to 10:00`, `the table holds rows`: times of one of both, and no other thing is spoken of."""
-    head, sentence = of.evidence.facts(of.wholes[0].ref), of.sentence
-    assert head is not None
+    head, sentence = of.evidence.whole(of.wholes[0]), of.sentence
     told = {
         "window" if name == "window" else "table"
         for name, at in head.moments
-        if any(each.kind is Kind.MOMENT and each.value.fits(at, of.evidence.zone) for each in of.literals)
+        if any(each.value.fits(at, of.evidence.zone) for each in sentence.of_kind(Kind.MOMENT))
     } | {"table" for each in of.literals if each.kind is not Kind.MOMENT}
     tables = key(str(of.wholes[0].coverage.get("tables")))
     inside = {word.text for each in of.literals for word in sentence.words if each.start <= word.start < each.end}
-    words = sentence.bag - inside - sentence.has("head") - sentence.has("before") - plain_words() - set(tables.split())
+    words = sentence.bag - inside - sentence.has("head", "before") - plain_words() - set(tables.split())
     things = [each for each in of.literals if each.kind not in (Kind.MOMENT, Kind.NUMBER)]
     return len(told) == 1 and not words and all(f" {each.value} " in f" {tables} " for each in things)
 
@@ -704,3 +590,4 @@ COMPUTED_CLAIMS: tuple[Rule, ...] = (
     outcome_is_told,
     nothing_was_found,
 )
+CLAIMS: tuple[Rule, ...] = (universal, exclusive, negative, extreme, comparative, order)
