@@ -71,6 +71,17 @@ class Moment:
     second: int | None = None
     offset: int | None = None
 
+    @property
+    def begins(self) -> datetime | None:
+        """Its first minute in UTC; None for one that is no whole day, or none of the calendar."""
+        if not (self.year and self.month and self.day):
+            return None
+        try:
+            at = datetime(self.year, self.month, self.day, self.hour or 0, self.minute or 0, tzinfo=UTC)
+        except ValueError:
+            return None
+        return at - timedelta(minutes=self.offset or 0)
+
     def fits(self, at: datetime, zone: tzinfo = UTC) -> bool:
         """Whether a time of a row is meant; without a zone in UTC or in the reader's `zone`."""
         if self.offset is not None:

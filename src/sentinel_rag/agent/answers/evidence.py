@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
 from functools import cache, cached_property
@@ -21,16 +21,9 @@ from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_wor
 from sentinel_rag.language.literals import Kind, Literal, Moment, Names, key, row_time, scan, tokens
 
 PRIMARY_TIMES = (
-    "start_time",
-    "created_time",
-    "TimeGenerated",
-    "time",
-    "closed_time",
-    "FirstSeen",
-    "LastSeen",
-    "first_seen",
+    "start_time", "created_time", "TimeGenerated", "time", "closed_time", "FirstSeen", "LastSeen", "first_seen",
     "last_seen",
-)
+)  # fmt: skip
 """Columns with the time at which the thing of a row happened, best first."""
 OPEN_STATES = frozenset({"New", "Active", "InProgress"})
 ADDRESSES = frozenset({"url", "mail", "host", "ip"})
@@ -138,29 +131,34 @@ class Facts:
         match literal.kind:
             case Kind.ID | Kind.NAME | Kind.TEXT:
                 return _stands(literal, self.words)
-            case Kind.NUMBER:
-                return self._number(literal)
-            case Kind.MOMENT:
-                return any(literal.value.fits(at, self.zone) for _, at in self.moments)
-            case Kind.DURATION:
-                return any(near(literal, seconds / literal.unit) for _, seconds in self.durations)
-            case Kind.PERCENT:
-                return any(near(literal, share, slack=0.6) for _, share in self.percents)
             case Kind.STATE | Kind.SPOKEN:
                 return self._state(literal)
+        columns = self._columns(literal)
+        if literal.kind is Kind.NUMBER and literal.bound == "=" and literal.unit == 1.0:
+            columns = (column for column in columns if not column.startswith("len:"))  # a list of three says no `3`
+        return next(columns, None) is not None
 
-    def _number(self, literal: Literal) -> bool:
-        value = literal.number
-        if literal.bound == "=" and literal.unit == 1.0:
-            columns = self.numbers.get(value)
-            if columns and not all(column.startswith("len:") for column in columns):
-                return True
-            digits = len(literal.raw.replace(",", ".").partition(".")[2]) if value % 1 else 0
-            return bool(digits) and any(round(number, digits) == value for number in self.numbers)
-        if literal.unit != 1.0:
-            wanted = value * literal.unit
-            return any(abs(number - wanted) <= 0.06 * literal.unit or number == value for number in self.numbers)
-        return any(near(literal, number) for number in self.numbers)
+    def _columns(self, literal: Literal) -> Iterator[str]:
+        """The columns whose cell holds the literal, those of the very number first."""
+        match literal.kind:
+            case Kind.ID | Kind.NAME | Kind.TEXT:
+                yield from (column for column, text in self.texts if _stands(literal, f" {text} "))
+            case Kind.NUMBER:
+                if literal.bound == "=" or literal.unit != 1.0:
+                    yield from sorted(self.numbers.get(literal.number * literal.unit, ()))
+                for number, columns in self.numbers.items():
+                    if _is_number(literal, number):
+                        yield from sorted(columns)
+            case Kind.MOMENT:
+                yield from (column for column, at in self.moments if literal.value.fits(at, self.zone))
+            case Kind.DURATION:
+                yield from (column for column, seconds in self.durations if near(literal, seconds / literal.unit))
+            case Kind.PERCENT:
+                yield from (column for column, share in self.percents if near(literal, share, slack=0.6))
+            case Kind.STATE | Kind.SPOKEN:
+                yield from (column for column in self.cells if column.casefold() == literal.domain)
+                name = f" {fold(str(literal.value))} "
+                yield from (column for column, text in self.texts if name in f" {text} ")
 
     def _state(self, literal: Literal) -> bool:
         got = self.states.get(literal.domain)
@@ -194,7 +192,7 @@ class Facts:
 
     def source(self, literal: Literal) -> Source | None:
         """The cell that the literal was found in; None if no single one holds it."""
-        column = self._column(literal)
+        column = next(self._columns(literal), None)
         if column is None:
             return None
         name = column.removeprefix("len:")
@@ -207,38 +205,16 @@ class Facts:
                 return Source(self.result.ref, total.pointer, total.value)
         return Source(self.result.ref, "", None)
 
-    def _column(self, literal: Literal) -> str | None:
-        found: Iterator[str]
-        match literal.kind:
-            case Kind.ID | Kind.NAME | Kind.TEXT:
-                found = (column for column, text in self.texts if _stands(literal, f" {text} "))
-            case Kind.NUMBER:
-                wanted = literal.number * literal.unit
-                exact = self.numbers.get(wanted) or self.numbers.get(literal.number) or set()
-                close = (
-                    column
-                    for number, columns in self.numbers.items()
-                    if self._close(literal, number)
-                    for column in columns
-                )
-                found = iter(sorted(exact)) if exact else close
-            case Kind.MOMENT:
-                found = (column for column, at in self.moments if literal.value.fits(at, self.zone))
-            case Kind.DURATION:
-                found = (column for column, seconds in self.durations if near(literal, seconds / literal.unit))
-            case Kind.PERCENT:
-                found = (column for column, share in self.percents if near(literal, share, slack=0.6))
-            case Kind.STATE | Kind.SPOKEN:
-                own = (column for column in self.cells if column.casefold() == literal.domain)
-                name = fold(str(literal.value))
-                found = iter([*own, *(column for column, text in self.texts if f" {name} " in f" {text} ")])
-        return next(found, None)
 
-    @staticmethod
-    def _close(literal: Literal, number: float) -> bool:
-        if literal.unit != 1.0:
-            return abs(number - literal.number * literal.unit) <= 0.06 * literal.unit
-        return near(literal, number) or round(number, 2) == literal.number
+def _is_number(literal: Literal, number: float) -> bool:
+    """Whether a number of a row is meant: in its unit, within its bound, or rounded as the sentence rounds it."""
+    value = literal.number
+    if literal.unit != 1.0:
+        return abs(number - value * literal.unit) <= 0.06 * literal.unit or number == value
+    if literal.bound != "=":
+        return near(literal, number)
+    digits = len(literal.raw.replace(",", ".").partition(".")[2]) if value % 1 else 0
+    return number == value or (bool(digits) and round(number, digits) == value)
 
 
 def _stands(literal: Literal, words: str) -> bool:
@@ -398,9 +374,15 @@ class Evidence:
     def holders(self, literal: Literal) -> frozenset[str]:
         """Refs of the rows that hold the literal."""
         name = (literal.kind, literal.value, literal.bound, literal.unit, literal.domain)
+        return self._remembered(
+            name, lambda: (ref for read in self._read.values() for ref in self._candidates(read, literal))
+        )
+
+    def _remembered(self, name: tuple[object, ...], find: Callable[[], Iterable[str]]) -> frozenset[str]:
+        """The refs that were found under this name, or are found now."""
         held = self._memo.get(name)
         if held is None:
-            held = frozenset(ref for read in self._read.values() for ref in self._candidates(read, literal))
+            held = frozenset(find())
             if len(self._memo) < _MEMO:
                 self._memo[name] = held
         return held
@@ -459,31 +441,20 @@ class Evidence:
 
     def says(self, result: Result, start: str, *, quoted: bool = True) -> bool:
         """Whether some row of a result has a word that begins so."""
+        rows = self._read[result.ref].rows
         name = ("says", result.ref, start, quoted)
-        held = self._memo.get(name)
-        if held is None:
-            rows = self._read[result.ref].rows
-            held = frozenset(facts.ref for facts in rows[:1] if any(each.says(start, quoted=quoted) for each in rows))
-            self._memo[name] = held
-        return bool(held)
+        return bool(self._remembered(name, lambda: (each.ref for each in rows if each.says(start, quoted=quoted))))
 
     def is_named_number(self, literal: Literal) -> bool:
         """Whether the number names a thing of some row, such as incident 124."""
         if literal.kind is not Kind.NUMBER or literal.unit != 1.0 or not literal.raw.isdigit():
             return False
-        named = ("named", literal.value)
-        held = self._memo.get(named)
-        if held is None:
-            name = f"#{literal.number:g}"
-            held = frozenset(
-                ref
-                for read in self._read.values()
-                for ref in read.holding.get(name, ())
-                if literal.number in self._facts[ref].named_numbers
-            )
-            if len(self._memo) < _MEMO:
-                self._memo[named] = held
-        return bool(held)
+        value, index = literal.number, f"#{literal.number:g}"
+        there = (ref for read in self._read.values() for ref in read.holding.get(index, ()))
+        named = self._remembered(
+            ("named", value), lambda: (ref for ref in there if value in self._facts[ref].named_numbers)
+        )
+        return bool(named)
 
     # -- words of others --------------------------------------------------------------------------------------------
     def words_of_others(self, runs: Iterable[str], words: int) -> str:
@@ -615,16 +586,8 @@ class Evidence:
             elif literal.kind is Kind.DURATION:
                 facts.durations.append((column, literal.number * literal.unit))
                 facts.numbers[literal.number].add(column)
-            elif literal.kind is Kind.MOMENT:
-                moment: Moment = literal.value
-                if moment.year and moment.month and moment.day:
-                    try:
-                        at = datetime(
-                            moment.year, moment.month, moment.day, moment.hour or 0, moment.minute or 0, tzinfo=UTC
-                        )
-                    except ValueError:
-                        continue
-                    facts.moments.append((column, at - timedelta(minutes=moment.offset or 0)))
+            elif literal.kind is Kind.MOMENT and (at := literal.value.begins) is not None:
+                facts.moments.append((column, at))
 
     def _take_quoted(self, where: str, words: str) -> None:
         parts = words.split()[:_LONGEST_QUOTED]
@@ -767,9 +730,8 @@ def _take_up(head: Facts, entity: Facts) -> None:
 
 def _around(read: _Read, moment: Moment) -> Iterable[str]:
     """Rows of the day, and of the days beside it where a zone may shift it."""
-    try:
-        day = datetime(moment.year or 2024, moment.month or 1, moment.day or 1, tzinfo=UTC)
-    except ValueError:
+    day = Moment(moment.year or 2024, moment.month, moment.day).begins
+    if day is None:
         return ()
     shifts = (-1, 0, 1) if moment.offset or moment.hour is not None else (0,)
     return dict.fromkeys(
