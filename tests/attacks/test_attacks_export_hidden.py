@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 from labelled_tools import ROWS, labelled_gateway
 
-from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
+from sentinel_rag.agent.conversations.store import ConversationStore, StoredConversation, StoredTurn
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome
 from sentinel_rag.contracts.handles import as_text

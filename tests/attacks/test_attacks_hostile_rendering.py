@@ -25,7 +25,7 @@ from markdown_it import MarkdownIt
 from rich.console import Console
 from selectolax.lexbor import LexborHTMLParser
 
-from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
+from sentinel_rag.agent.conversations.store import ConversationStore, StoredConversation, StoredTurn
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Progress, Table, ToolTrace
 from sentinel_rag.contracts.ports import utc_now

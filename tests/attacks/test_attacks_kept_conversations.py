@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 from labelled_tools import labelled_gateway
 
+from sentinel_rag.agent.conversations.chat import StoredChat
+from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.agent.gateway_client import HttpToolGateway
-from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question, utc_now
@@ -68,7 +69,7 @@ async def _ask_anew(labelled: RunningGateway, file: Path, session_id: str, quest
     async with HttpToolGateway(labelled.url, labelled.key) as gateway:
         analyst = HijackedAnalyst(gateway)
         store = ConversationStore(file, clock=utc_now)
-        chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session)
+        chat = StoredChat(analyst, store, clock=utc_now, knows_session=gateway.knows_session)
         await chat.answer(Question(question, session_id))
         store.close()
         return analyst

@@ -13,7 +13,7 @@ from documentation.cookbook.shortening import shortened, shortened_output
 from page_boxes import matches
 
 from cited_sentences import doubts
-from sentinel_rag.agent.remembering.store import ConversationStore
+from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.contracts.evidence import Sentence
 from sentinel_rag.contracts.ports import utc_now
 

@@ -13,7 +13,7 @@ import psycopg
 import pytest
 from postgres_waiting import until
 
-from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
+from sentinel_rag.agent.conversations.store import ConversationStore, StoredConversation, StoredTurn
 from sentinel_rag.audit import CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import TOP

@@ -18,19 +18,11 @@ from pathlib import Path
 import psycopg
 import pytest
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agent" / "remembering"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agent" / "conversations"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "surfaces" / "people"))
 
 from postgres_waiting import until
-from test_people_store import (  # the same, with the fixtures of this file
-    Hand,
-    add,
-    test_a_name_that_is_none_is_refused_with_the_next_step,
-    test_sign_ins_of_a_person_are_bounded_and_the_oldest_go,
-    test_the_owner_is_made_once_and_not_managed,
-    test_the_provider_s_id_of_a_person_is_kept_and_names_are_not_shared,
-)
-from test_remembering_store import (
+from test_conversations_store import (
     FACT,
     TURN,
     WHOLE,
@@ -41,9 +33,17 @@ from test_remembering_store import (
     test_single_questions_go_before_conversations,
     test_the_oldest_go_when_there_are_too_many,
 )
+from test_people_store import (  # the same, with the fixtures of this file
+    Hand,
+    add,
+    test_a_name_that_is_none_is_refused_with_the_next_step,
+    test_sign_ins_of_a_person_are_bounded_and_the_oldest_go,
+    test_the_owner_is_made_once_and_not_managed,
+    test_the_provider_s_id_of_a_person_is_kept_and_names_are_not_shared,
+)
 
-from sentinel_rag.agent.remembering import ConversationStore
-from sentinel_rag.agent.remembering.store import MIGRATIONS as CONVERSATION_TABLES
+from sentinel_rag.agent.conversations.store import MIGRATIONS as CONVERSATION_TABLES
+from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.audit.postgres import RecordSchema
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -210,8 +210,8 @@ DYING = """
     import os, signal, sys
     from datetime import UTC, datetime, timedelta
     from pathlib import Path
-    from sentinel_rag.agent.remembering import ConversationStore
-    from sentinel_rag.agent.remembering.store import MIGRATIONS as CONVERSATIONS
+    from sentinel_rag.agent.conversations.store import ConversationStore
+    from sentinel_rag.agent.conversations.store import MIGRATIONS as CONVERSATIONS
     from sentinel_rag.audit import PostgresPlace
     from sentinel_rag.audit.postgres import RecordSchema
     from sentinel_rag.surfaces.web.turns import ConversationRecord

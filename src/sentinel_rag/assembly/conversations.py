@@ -13,8 +13,8 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings
 
 if TYPE_CHECKING:
+    from sentinel_rag.agent.conversations.store import ConversationStore
     from sentinel_rag.agent.history.fitting import Budget
-    from sentinel_rag.agent.remembering import ConversationStore
     from sentinel_rag.records import Records
 
 CONVERSATIONS_FILE = "conversations.db"
@@ -41,7 +41,7 @@ def conversation_configuration(settings: Settings) -> dict[str, Any]:
 
 def open_conversations(configuration: Mapping[str, Any]) -> ConversationStore | None:
     """The store of a `conversation_configuration`; None where nothing is kept. Its place is opened when it is used."""
-    from sentinel_rag.agent.remembering.store import ConversationStore
+    from sentinel_rag.agent.conversations.store import ConversationStore
 
     if configuration["file"] is None:
         return None
@@ -65,7 +65,7 @@ def model_budget(configuration: Mapping[str, Any]) -> Budget:
 def kept_conversations(settings: Settings) -> ConversationStore:
     """The conversations of this home, for a command; the caller closes it. Where none is kept any more, those of before
     can be listed and deleted. Raises UsageError where there are none of before either."""
-    from sentinel_rag.agent.remembering.store import ConversationStore
+    from sentinel_rag.agent.conversations.store import ConversationStore
 
     file = agent_folder(settings.home) / CONVERSATIONS_FILE
     schema = _conversation_schema(chat_database(settings))
@@ -75,7 +75,7 @@ def kept_conversations(settings: Settings) -> ConversationStore:
 
 
 def _conversation_schema(database: Mapping[str, str] | None) -> Records | None:
-    from sentinel_rag.agent.remembering.store import MIGRATIONS
+    from sentinel_rag.agent.conversations.store import MIGRATIONS
 
     return record_schema(database, "conversations", MIGRATIONS, what="The database of conversations")
 

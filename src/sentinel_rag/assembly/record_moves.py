@@ -30,7 +30,7 @@ def move_kept(settings: Settings, stores: Sequence[KeptStore]) -> dict[str, int]
 
     Raises UsageError if the tables hold something already, UnavailableError if a place cannot be used.
     """
-    from sentinel_rag.agent.remembering.store import MIGRATIONS
+    from sentinel_rag.agent.conversations.store import MIGRATIONS
     from sentinel_rag.records.moving import move_records
 
     remembered = agent_folder(settings.home) / CONVERSATIONS_FILE

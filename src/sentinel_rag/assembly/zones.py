@@ -175,8 +175,8 @@ def build_agent(
 ) -> Agent:
     """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`) and that is checked
     by `authorities`, with the model of a `model_configuration` or, without one, offline."""
+    from sentinel_rag.agent.conversations.chat import StoredChat
     from sentinel_rag.agent.gateway_client import HttpToolGateway
-    from sentinel_rag.agent.remembering.analyst import RememberingAnalyst
     from sentinel_rag.assembly.conversations import open_conversations
     from sentinel_rag.assembly.tls import trusting
     from sentinel_rag.contracts.ports import utc_now
@@ -193,7 +193,7 @@ def build_agent(
         from sentinel_rag.agent.tokens import load_counter
 
         prepare = load_counter  # a second or two of one core, in a thread
-    chat: Chat = RememberingAnalyst(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
+    chat: Chat = StoredChat(analyst, store, clock=utc_now, knows_session=gateway.knows_session, prepare=prepare)
     if counts is not None or tracing():
         from sentinel_rag.agent.tracing import TracedChat
 

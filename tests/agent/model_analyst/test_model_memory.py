@@ -12,11 +12,12 @@ from pathlib import Path
 
 import pytest
 
+from sentinel_rag.agent.conversations.chat import StoredChat
+from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.agent.history.fitting import WARNING, Budget
 from sentinel_rag.agent.model_analyst import ModelAnalyst
 from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.agent.prompts import prompt
-from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Outcome
@@ -48,9 +49,9 @@ def store(tmp_path: Path) -> Iterator[ConversationStore]:
         yield made
 
 
-def _kept(analyst: ModelAnalyst, store: ConversationStore) -> RememberingAnalyst:
+def _kept(analyst: ModelAnalyst, store: ConversationStore) -> StoredChat:
     """A new process over the same file."""
-    return RememberingAnalyst(analyst, store, clock=lambda: NOW, knows_session=_known)
+    return StoredChat(analyst, store, clock=lambda: NOW, knows_session=_known)
 
 
 @pytest.mark.requirement("CHAT-17")

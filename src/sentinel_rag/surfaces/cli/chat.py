@@ -24,7 +24,7 @@ from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_ut
 from sentinel_rag.surfaces.rendering.marks import found_alone
 
 if TYPE_CHECKING:
-    from sentinel_rag.agent.remembering import StoredConversation
+    from sentinel_rag.agent.conversations.store import StoredConversation
     from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
 
 MEMORY_NOTICE = "memory:"

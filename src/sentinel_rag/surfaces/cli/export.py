@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.agent.answers.results_file import results_document
-from sentinel_rag.agent.remembering import StoredConversation
+from sentinel_rag.agent.conversations.store import StoredConversation
 from sentinel_rag.assembly.conversations import kept_conversations
 from sentinel_rag.assembly.run_state import RunFolder
 from sentinel_rag.assembly.zones import journal_reader

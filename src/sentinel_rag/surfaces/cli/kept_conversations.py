@@ -10,13 +10,13 @@ import json
 from contextlib import closing
 from typing import TYPE_CHECKING
 
-from sentinel_rag.agent.remembering.stored import StoredConversation
+from sentinel_rag.agent.conversations.store import StoredConversation
 from sentinel_rag.assembly.conversations import kept_conversations, not_kept
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
 
 if TYPE_CHECKING:
-    from sentinel_rag.agent.remembering.store import ConversationStore
+    from sentinel_rag.agent.conversations.store import ConversationStore
 
 SHORT_ID = 8
 """Characters of an id that are shown, and that are enough to name a conversation."""

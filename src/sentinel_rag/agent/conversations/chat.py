@@ -1,35 +1,43 @@
-"""An analyst whose conversations are kept: it recalls one that is not in memory, and saves each turn.
+"""A chat whose conversations are stored: it recalls one that is not in memory, and saves each turn.
 
 Implements `contracts.ports.Chat` around any `Analyst`. A question is answered whatever becomes of the store; a line of
-the footnote then says that the conversation is not being kept. Memory is recalled only while the Interceptor still
-knows the session: what was read in it would else stand in a session whose labels know nothing of it.
+the footnote then says that the conversation is not being kept. Memory is recalled only while the gateway still knows
+the session: what was read in it would else stand in a session whose labels know nothing of it.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import replace
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from functools import partial
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.agent.remembering.carried import carried_on, supported_facts
-from sentinel_rag.agent.remembering.store import ConversationDeletedError, ConversationStore
-from sentinel_rag.agent.remembering.stored import STOPPED, OpenConversation, StoredConversation, StoredTurn
-from sentinel_rag.contracts.conversations import CarriedFact, Remembered
+from sentinel_rag.agent.conversations.facts import carried_on, supported_facts
+from sentinel_rag.agent.conversations.store import (
+    STOPPED,
+    ConversationDeletedError,
+    ConversationStore,
+    StoredConversation,
+    StoredTurn,
+    Version,
+)
+from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences, Remembered
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Analyst, Clock, Question
 from sentinel_rag.contracts.query_results import format_time
 
 KnowsSession = Callable[[str], Awaitable[bool | None]]
-"""Whether the Interceptor still knows a session, and it is open; None if it cannot be asked."""
-
+"""Whether the gateway still knows a session, and it is open; None if it cannot be asked."""
 MAX_OPEN = 400
 """Conversations in memory; fewer than an analyst holds, so that none is lost there before it is recalled here."""
-
+MAX_UNSAVED = 30
+"""Turns that wait for a store that fails; the oldest are given up."""
+MAX_FACTS = 200
 DELETED = "memory: this conversation was deleted in another window; it starts over"
 SESSION_GONE = (
     "memory: the Interceptor no longer knows this conversation's session, so what was read in it is not carried on; "
@@ -38,7 +46,48 @@ SESSION_GONE = (
 NOT_ASKED = "memory: the Interceptor cannot be reached, so what was said before is not recalled yet"
 
 
-class RememberingAnalyst:
+@dataclass(slots=True)
+class _Open:
+    """A conversation in memory, without what is the analyst's own: what the store has of it and what waits for it."""
+
+    preferences: Preferences = NO_PREFERENCES
+    carried: tuple[CarriedFact, ...] = ()
+    facts: tuple[CarriedFact, ...] = ()
+    turns: int = 0
+    cleared_turns: int = 0
+    saved: bool = False
+    unsaved: list[StoredTurn] = field(default_factory=list)
+    newest_memory: Mapping[str, Any] | None = None
+    unread: bool = False
+    """True while what the store has of it is not recalled, so that it must not be written over."""
+    version: Version | None = None
+    """What the store has of it, as far as this process knows."""
+    kept: frozenset[tuple[int, str, str]] = frozenset()
+    """Number, time and question of each turn that was read from the store."""
+
+    def take(self, waiting: Sequence[StoredTurn]) -> None:
+        """Go on after turns that were asked before the conversation could be read."""
+        for turn in waiting:
+            if not self.has(turn):
+                self.turns += 1
+                turn = replace(turn, number=self.turns)
+            self.note(turn)
+            self.learn(turn.facts)
+
+    def has(self, turn: StoredTurn) -> bool:
+        """Whether the store has `turn`, written by a process that was never told so: the connection broke."""
+        return (turn.number, turn.asked_at, turn.question) in self.kept
+
+    def note(self, turn: StoredTurn) -> None:
+        """Let `turn` be written next; it takes the place of what was noted of the same turn before."""
+        self.unsaved = [*(each for each in self.unsaved if each.number != turn.number), turn][-MAX_UNSAVED:]
+
+    def learn(self, facts: Sequence[CarriedFact]) -> None:
+        """Facts that a /clear may carry on."""
+        self.facts = (*self.facts, *facts)[-MAX_FACTS:]
+
+
+class StoredChat:
     """`Chat` over an `Analyst`. `store` is None where nothing is to be kept. `prepare` is awaited before the analyst is
     handed a memory: it loads what that needs, which the analyst would else load while others wait."""
 
@@ -56,7 +105,7 @@ class RememberingAnalyst:
         self._clock = clock
         self._knows_session = knows_session
         self._prepare = prepare
-        self._open: OrderedDict[str, OpenConversation] = OrderedDict()
+        self._open: OrderedDict[str, _Open] = OrderedDict()
 
     async def answer(self, question: Question) -> Answer:
         """One turn; the store knows of it before it is answered, and of its answer before a person sees it."""
@@ -76,10 +125,11 @@ class RememberingAnalyst:
             raise
         facts = supported_facts(answer, format_time(self._clock()))
         conversation.learn(facts)
+        rows = (" | ".join(row) for table in answer.tables for row in (table.columns, *table.rows))
         turn = replace(
             turn,
             outcome=answer.outcome.value,
-            answer=_stored_text(answer),
+            answer="\n".join((answer.text, *rows)),
             facts=facts,
             shown=answer.to_dict(),
             results=answer.results,
@@ -110,12 +160,10 @@ class RememberingAnalyst:
         if self._store is not None:
             await anyio.to_thread.run_sync(self._store.delete, session_id)
 
-    async def _opened(self, session_id: str, notices: list[str]) -> OpenConversation:
+    async def _opened(self, session_id: str, notices: list[str]) -> _Open:
         """The conversation, recalled from the store if it is not in memory, or another process went on with it."""
         conversation = self._open.get(session_id)
-        if conversation is not None and await self._went_on_elsewhere(session_id, conversation):
-            conversation.unread = True
-        if conversation is None or conversation.unread:
+        if conversation is None or conversation.unread or await self._went_on_elsewhere(session_id, conversation):
             waiting = [] if conversation is None else conversation.unsaved
             conversation = await self._recalled(session_id, waiting, notices)
             conversation.take(waiting)
@@ -125,9 +173,9 @@ class RememberingAnalyst:
             self._open.popitem(last=False)
         return conversation
 
-    async def _went_on_elsewhere(self, session_id: str, conversation: OpenConversation) -> bool:
+    async def _went_on_elsewhere(self, session_id: str, conversation: _Open) -> bool:
         """Whether the store has what this process does not know: it would be written over, and is not remembered."""
-        if self._store is None or not conversation.saved or conversation.unread:
+        if self._store is None or not conversation.saved:
             return False
         try:
             found = await anyio.to_thread.run_sync(self._store.version, session_id)
@@ -135,54 +183,60 @@ class RememberingAnalyst:
             return False  # saving will say what ails the store
         return found is not None and found != conversation.version
 
-    async def _recalled(self, session_id: str, waiting: Sequence[StoredTurn], notices: list[str]) -> OpenConversation:
+    async def _recalled(self, session_id: str, waiting: Sequence[StoredTurn], notices: list[str]) -> _Open:
         if self._store is None:
-            return OpenConversation()
+            return _Open()
         try:
             stored = await anyio.to_thread.run_sync(partial(self._store.load, session_id, with_results=True))
         except SentinelError as error:
             notices.append(_not_kept(error))
-            return OpenConversation(unread=True)
+            return _Open(unread=True)
         if stored is None:
-            return OpenConversation()
+            return _Open()
         number = stored.turns[-1].number if stored.turns else stored.cleared_turns
-        conversation = OpenConversation(
-            stored.preferences, turns=number, cleared_turns=stored.cleared_turns, saved=True, version=stored.version
+        conversation = _Open(
+            stored.preferences,
+            turns=number,
+            cleared_turns=stored.cleared_turns,
+            saved=True,
+            version=stored.version,
+            kept=frozenset((turn.number, turn.asked_at, turn.question) for turn in stored.turns),
         )
-        conversation.kept = frozenset((turn.number, turn.asked_at, turn.question) for turn in stored.turns)
         known = await self._knows_session(session_id)
         if known is None:
             conversation.unread = True
             notices.append(NOT_ASKED)
-            return conversation
-        if not known:
+        elif not known:
             conversation.cleared_turns = number
             notices.append(SESSION_GONE)
-            return conversation
+        else:
+            await self._hand_back(session_id, stored, conversation, waiting)
+        return conversation
+
+    async def _hand_back(
+        self, session_id: str, stored: StoredConversation, conversation: _Open, waiting: Sequence[StoredTurn]
+    ) -> None:
+        """Give the analyst its memory of a stored conversation, and of turns that still wait to be stored."""
         newer = {turn.number: turn for turn in waiting if conversation.has(turn)}
-        waiting = [turn for turn in waiting if not conversation.has(turn)]
         since = [newer.get(turn.number, turn) for turn in stored.turns if turn.number > stored.cleared_turns]
+        unknown = [turn for turn in waiting if not conversation.has(turn)]
         conversation.carried = stored.carried
         conversation.learn([fact for turn in since for fact in turn.facts])
-        memories = tuple(turn.memory for turn in (*since, *waiting) if turn.memory is not None)
+        memories = tuple(turn.memory for turn in (*since, *unknown) if turn.memory is not None)
+        results = tuple(entry for turn in since for entry in turn.results)
         await self._prepared()
         self._analyst.clear(session_id, stored.carried)
-        results = tuple(entry for turn in since for entry in turn.results)
         self._analyst.recall(session_id, Remembered(stored.state, memories, results))
         conversation.newest_memory = memories[-1] if memories else None
-        return conversation
 
     async def _prepared(self) -> None:
         if self._prepare is not None:
             await self._prepare()
 
-    async def _save(
-        self, session_id: str, conversation: OpenConversation, turn: StoredTurn | None, notices: list[str]
-    ) -> None:
+    async def _save(self, session_id: str, conversation: _Open, turn: StoredTurn | None, notices: list[str]) -> None:
         """Write what is new. Turns that could not be written wait for the next time."""
         if self._store is None:
             return
-        store = self._store
         remembered = self._analyst.remembered(session_id)
         if turn is not None:
             newest = remembered.turns[-1] if remembered is not None and remembered.turns else None
@@ -200,8 +254,9 @@ class RememberingAnalyst:
             conversation.cleared_turns,
             tuple(conversation.unsaved),
         )
+        write = partial(self._store.save, stored, known=conversation.saved)
         try:
-            conversation.version = await anyio.to_thread.run_sync(partial(store.save, stored, known=conversation.saved))
+            conversation.version = await anyio.to_thread.run_sync(write)
         except ConversationDeletedError:
             notices.append(DELETED)
             self._analyst.forget(session_id)
@@ -214,12 +269,6 @@ class RememberingAnalyst:
             notices.append(_not_kept(error))
         else:
             conversation.saved, conversation.unsaved = True, []
-
-
-def _stored_text(answer: Answer) -> str:
-    """The answer as the record keeps it: its text and its tables as lines."""
-    rows = (" | ".join(row) for table in answer.tables for row in (table.columns, *table.rows))
-    return "\n".join((answer.text, *rows))
 
 
 def _not_kept(error: SentinelError) -> str:

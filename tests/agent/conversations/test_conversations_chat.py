@@ -10,11 +10,10 @@ from pathlib import Path
 import anyio
 import pytest
 
+from sentinel_rag.agent.conversations import store as store_module
+from sentinel_rag.agent.conversations.chat import DELETED, NOT_ASKED, SESSION_GONE, StoredChat
+from sentinel_rag.agent.conversations.store import STOPPED, ConversationStore, StoredConversation, Version
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.remembering import STOPPED, ConversationStore, RememberingAnalyst, StoredConversation
-from sentinel_rag.agent.remembering import store as store_module
-from sentinel_rag.agent.remembering.analyst import DELETED, NOT_ASKED, SESSION_GONE
-from sentinel_rag.agent.remembering.stored import Version
 from sentinel_rag.contracts.conversations import Preferences, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -37,8 +36,8 @@ class Home:
     sessions: set[str] | None = field(default_factory=lambda: {SESSION})
     opened: list[ConversationStore] = field(default_factory=list)
 
-    def chat(self) -> RememberingAnalyst:
-        return RememberingAnalyst(
+    def chat(self) -> StoredChat:
+        return StoredChat(
             OfflineAnalyst(self.gateway, clock=lambda: NOW),
             self.store(),
             clock=lambda: NOW,
@@ -120,7 +119,7 @@ async def test_a_turn_that_was_written_although_nobody_was_told_is_kept_once(hom
 
     store = InDoubt(home.file, clock=lambda: NOW)
     home.opened.append(store)
-    chat = RememberingAnalyst(
+    chat = StoredChat(
         OfflineAnalyst(home.gateway, clock=lambda: NOW), store, clock=lambda: NOW, knows_session=home.knows
     )
     await chat.answer(Question("how many incidents are open?", SESSION))
@@ -240,7 +239,7 @@ async def test_a_damaged_store_is_told_in_one_line_and_questions_are_answered(ho
 
 
 async def test_without_a_store_questions_are_answered_and_nothing_is_said_of_it(home: Home) -> None:
-    chat = RememberingAnalyst(
+    chat = StoredChat(
         OfflineAnalyst(home.gateway, clock=lambda: NOW), None, clock=lambda: NOW, knows_session=home.knows
     )
     await chat.answer(Question("list open incidents", SESSION))
@@ -355,9 +354,9 @@ async def test_what_a_memory_needs_is_loaded_before_it_is_recalled_and_not_for_n
     async def prepare() -> None:
         prepared.append(len(home.gateway.calls))
 
-    def chat() -> RememberingAnalyst:
+    def chat() -> StoredChat:
         analyst = OfflineAnalyst(home.gateway, clock=lambda: NOW)
-        return RememberingAnalyst(analyst, home.store(), clock=lambda: NOW, knows_session=home.knows, prepare=prepare)
+        return StoredChat(analyst, home.store(), clock=lambda: NOW, knows_session=home.knows, prepare=prepare)
 
     await chat().answer(Question("list open incidents", SESSION))
     assert prepared == []

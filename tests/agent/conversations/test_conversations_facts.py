@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.remembering.carried import MAX_CHARACTERS, MAX_FACTS, carried_on, supported_facts
+from sentinel_rag.agent.conversations.facts import MAX_CHARACTERS, MAX_FACTS, carried_on, supported_facts
 from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer, Citation, Evidence, Mark, Outcome, Sentence, SentenceState, Table
 

@@ -11,30 +11,31 @@ import zlib
 from base64 import b64decode, b64encode
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import dataclass, field
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.agent.remembering.stored import (
-    STOPPED,
-    ConversationEntry,
-    StoredConversation,
-    StoredTurn,
-    Version,
-    title_of,
-)
-from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
+import msgspec
+
+from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences, Verbosity
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.records import Connection, Migration, RecordFile, Records
 
 WAIT_FOR_LOCK_S = 1.0
+MAX_TITLE = 80
 MAX_TURNS_READ = 200
 MAX_RESULTS = 8_000_000
 """Characters of one turn's results that are kept."""
+STOPPED = "stopped"
+"""The outcome of a turn that was cancelled, or that a crash cut off."""
 _ALL = 2**31 - 1
 """No limit, in the SQL of every place."""
+
+Version = tuple[str, int, int]
+"""When a conversation was written last, its `cleared_turns`, and the number of its newest turn."""
 
 
 def _first(connection: Connection) -> None:
@@ -63,12 +64,75 @@ def _third(connection: Connection) -> None:
 
 MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)
 """The tables, as numbered steps."""
+_VERSION = (
+    "SELECT used_at, cleared_turns, (SELECT coalesce(max(number), 0) FROM turn WHERE conversation_id = id) "
+    "FROM conversation WHERE id = ?"
+)
 
 
 class ConversationDeletedError(SentinelError):
     """The conversation was deleted in another window meanwhile."""
 
     code = "conversation_deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class StoredTurn:
+    """One question with its answer. Hidden values stand in all of it as their placeholders."""
+
+    number: int
+    asked_at: str
+    question: str
+    outcome: str | None = None
+    """One of `Outcome`, or STOPPED, or None while it is being answered."""
+    answer: str = ""
+    facts: tuple[CarriedFact, ...] = ()
+    memory: Mapping[str, Any] | None = None
+    """The analyst's own form of the turn."""
+    shown: Mapping[str, Any] | None = None
+    """The whole answer in the form of `ask --json`, for the person's record and never for a memory; None where it was
+    not kept, or not read."""
+    results: tuple[Mapping[str, Any], ...] = ()
+    """Its calls with their results (`answers.results_file`), as far as they were kept and read."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredConversation:
+    """All that is kept of a conversation. `turns` are the newest, oldest first; those up to number `cleared_turns` are
+    the person's record only, and no memory. `version` is what was read of it, if it was."""
+
+    conversation_id: str
+    preferences: Preferences = NO_PREFERENCES
+    state: Mapping[str, Any] = field(default_factory=dict)
+    carried: tuple[CarriedFact, ...] = ()
+    cleared_turns: int = 0
+    turns: tuple[StoredTurn, ...] = ()
+    version: Version | None = field(default=None, compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ConversationEntry:
+    """A line of the list of conversations. `title` is the beginning of the first question; times are ISO 8601, UTC."""
+
+    conversation_id: str
+    title: str
+    started_at: str
+    used_at: str
+    turns: int
+    preferences: Preferences
+
+    def to_dict(self) -> dict[str, Any]:
+        """The form of `sentinel chat --list --json`."""
+        return {
+            "session_id": self.conversation_id,
+            "title": self.title,
+            "started_at": self.started_at,
+            "used_at": self.used_at,
+            "turns": self.turns,
+            "workspace": self.preferences.workspace,
+            "timezone": self.preferences.timezone,
+            "verbosity": self.preferences.verbosity,
+        }
 
 
 class ConversationStore:
@@ -96,40 +160,39 @@ class ConversationStore:
         `known` says that it was written before: then it is not made again, and ConversationDeletedError tells that a
         person deleted it. A new one makes room by the bounds.
         """
-        now = format_time(self._clock())
+        now, key, chosen = format_time(self._clock()), conversation.conversation_id, conversation.preferences
+        memory = (
+            *(chosen.workspace, chosen.timezone, None if chosen.verbosity is None else chosen.verbosity.value),
+            *(_text(conversation.state), _text(conversation.carried), conversation.cleared_turns),
+        )
         with self._records.transaction() as run:
             found = run.execute(
                 "UPDATE conversation SET used_at = ?, workspace = ?, timezone = ?, verbosity = ?, state = ?, "
                 "carried = ?, cleared_turns = ? WHERE id = ?",
-                [now, *_memory(conversation), conversation.conversation_id],
+                [now, *memory, key],
             ).rowcount
             if not found and known:
                 raise ConversationDeletedError("This conversation was deleted in another window.")
             if not found:
-                title = title_of(_clean(conversation.turns[0].question)) if conversation.turns else ""
+                title = _title(conversation.turns[0].question) if conversation.turns else ""
                 run.execute(
-                    "INSERT INTO conversation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-                    [conversation.conversation_id, now, now, title, *_memory(conversation)],
+                    "INSERT INTO conversation VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?)", [key, now, now, title, *memory]
                 )
-                self._purge(run, conversation.conversation_id)
+                self._purge(run, key)
             run.executemany(
                 "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (conversation_id, number) DO UPDATE SET asked_at = excluded.asked_at, "
                 "question = excluded.question, outcome = excluded.outcome, answer = excluded.answer, "
                 "facts = excluded.facts, memory = excluded.memory, shown = excluded.shown, results = excluded.results",
-                [_turn_row(conversation.conversation_id, turn) for turn in conversation.turns],
+                [_turn_row(key, turn) for turn in conversation.turns],
             )
-            version = _version(run, conversation.conversation_id)
-        assert version is not None  # written in this transaction
-        return version
+            return _version(run.execute(_VERSION, [key]).fetchone())
 
     def version(self, conversation_id: str) -> Version | None:
         """Which version of it is kept now; None if there is none of that id. Another than a process knows was written
         by another process."""
-        if not self._records.exists():
-            return None
-        with self._records.transaction(reads=True) as run:
-            return _version(run, conversation_id)
+        rows = self._read(_VERSION, [conversation_id])
+        return _version(rows[0]) if rows else None
 
     def load(
         self,
@@ -141,44 +204,35 @@ class ConversationStore:
     ) -> StoredConversation | None:
         """The conversation with its newest `turns`; None if there is none of that id. The whole answers (`shown`) and
         the results are read only where they are asked for: they are long."""
-        if not self._records.exists():  # reading makes no file
+        if not self._records.exists():
             return None
         with self._records.transaction(reads=True) as run:
             row = run.execute(
-                "SELECT workspace, timezone, verbosity, state, carried, cleared_turns FROM conversation WHERE id = ?",
+                "SELECT workspace, timezone, verbosity, state, carried FROM conversation WHERE id = ?",
                 [conversation_id],
             ).fetchone()
+            if row is None:
+                return None
             rows = run.execute(
                 "SELECT number, asked_at, question, outcome, answer, facts, memory, "
                 "CASE WHEN ? = 1 THEN shown END, CASE WHEN ? = 1 THEN results END "
                 "FROM turn WHERE conversation_id = ? ORDER BY number DESC LIMIT ?",
                 [int(with_answers), int(with_results), conversation_id, turns],
             ).fetchall()
-            version = _version(run, conversation_id)
-        if row is None:
-            return None
-        *chosen, state, carried, cleared = row
-        return StoredConversation(
-            conversation_id,
-            _preferences(*chosen),
-            _json(state, {}),
-            _facts(carried),
-            cleared,
-            tuple(_turn(*each) for each in reversed(rows)),
-            version,
-        )
+            version = _version(run.execute(_VERSION, [conversation_id]).fetchone())
+        *chosen, state, carried = row
+        read = tuple(map(_turn, reversed(rows)))
+        preferences, facts = _preferences(*chosen), _facts(carried)
+        return StoredConversation(conversation_id, preferences, _json(state) or {}, facts, version[1], read, version)
 
     def list(self, limit: int = 50) -> tuple[ConversationEntry, ...]:
         """The conversations, the one that was used last first."""
-        if not self._records.exists():
-            return ()
-        with self._records.transaction(reads=True) as run:
-            rows = run.execute(
-                "SELECT id, title, started_at, used_at, "
-                "(SELECT count(*) FROM turn WHERE conversation_id = id), workspace, timezone, verbosity "
-                "FROM conversation ORDER BY used_at DESC, rowid DESC LIMIT ?",
-                [limit],
-            ).fetchall()
+        rows = self._read(
+            "SELECT id, title, started_at, used_at, "
+            "(SELECT count(*) FROM turn WHERE conversation_id = id), workspace, timezone, verbosity "
+            "FROM conversation ORDER BY used_at DESC, rowid DESC LIMIT ?",
+            [limit],
+        )
         return tuple(
             ConversationEntry(key, title, started, used, turns, _preferences(*chosen))
             for key, title, started, used, turns, *chosen in rows
@@ -186,26 +240,16 @@ class ConversationStore:
 
     def count(self) -> int:
         """How many conversations are kept."""
-        if not self._records.exists():
-            return 0
-        with self._records.transaction(reads=True) as run:
-            return int(run.execute("SELECT count(*) FROM conversation").fetchone()[0])
+        return sum(int(count) for (count,) in self._read("SELECT count(*) FROM conversation"))
 
     def find(self, beginning: str) -> str:
         """The id that starts with `beginning`. Raises UsageError if none does, or several."""
-        rows = self._beginning_with(beginning) if beginning and self._records.exists() else []
+        sql = "SELECT id FROM conversation WHERE substr(id, 1, CAST(? AS INTEGER)) = ? LIMIT 2"
+        rows = self._read(sql, [len(beginning), beginning]) if beginning else []
         if len(rows) != 1:
             many = "More than one conversation begins" if rows else "No conversation begins"
             raise UsageError(f"{many} with {beginning!r}.", next_step="sentinel chat --list shows their ids.")
-        return rows[0]
-
-    def _beginning_with(self, beginning: str) -> Sequence[str]:
-        with self._records.transaction(reads=True) as run:
-            rows = run.execute(
-                "SELECT id FROM conversation WHERE substr(id, 1, CAST(? AS INTEGER)) = ? LIMIT 2",
-                [len(beginning), beginning],
-            ).fetchall()
-        return [str(conversation_id) for (conversation_id,) in rows]
+        return str(rows[0][0])
 
     def delete(self, conversation_id: str) -> bool:
         """Remove a conversation and overwrite its bytes; whether there was one."""
@@ -218,6 +262,12 @@ class ConversationStore:
     def close(self) -> None:
         """Let go of the place. It may be used again afterwards."""
         self._records.close()
+
+    def _read(self, sql: str, values: Sequence[Any] = ()) -> Sequence[Any]:
+        if not self._records.exists():  # reading makes no file
+            return ()
+        with self._records.transaction(reads=True) as run:
+            return run.execute(sql, values).fetchall()
 
     def _purge(self, run: Connection, newest: str) -> None:
         """Hold the bounds. Single questions go before conversations: a script that asks often displaces no chat."""
@@ -234,15 +284,6 @@ class ConversationStore:
         )
 
 
-def _version(run: Connection, conversation_id: str) -> Version | None:
-    row = run.execute(
-        "SELECT used_at, cleared_turns, (SELECT coalesce(max(number), 0) FROM turn WHERE conversation_id = id) "
-        "FROM conversation WHERE id = ?",
-        [conversation_id],
-    ).fetchone()
-    return None if row is None else (str(row[0]), int(row[1]), int(row[2]))
-
-
 def conversation_file(path: Path) -> RecordFile:
     """Conversations in the file `path`."""
     return RecordFile(
@@ -254,54 +295,37 @@ def conversation_file(path: Path) -> RecordFile:
     )
 
 
-def _memory(conversation: StoredConversation) -> tuple[Any, ...]:
-    chosen = conversation.preferences
-    carried = _text([fact.to_dict() for fact in conversation.carried])
-    return (
-        chosen.workspace,
-        chosen.timezone,
-        None if chosen.verbosity is None else chosen.verbosity.value,
-        _text(conversation.state),
-        carried,
-        conversation.cleared_turns,
-    )
+def _version(row: Sequence[Any]) -> Version:
+    used_at, cleared, newest = row
+    return str(used_at), int(cleared), int(newest)
+
+
+def _title(question: str) -> str:
+    """The first words of a question, in one line."""
+    line = " ".join(_clean(question).split())
+    return line if len(line) <= MAX_TITLE else line[: MAX_TITLE - 1] + "…"
 
 
 def _turn_row(conversation_id: str, turn: StoredTurn) -> Sequence[Any]:
-    memory = None if turn.memory is None else _text(turn.memory)
-    facts = _text([fact.to_dict() for fact in turn.facts])
-    question, answer = _clean(turn.question), _clean(turn.answer)
-    shown = None if turn.shown is None else _text(turn.shown)
-    kept = _packed(turn.results)
-    return (conversation_id, turn.number, turn.asked_at, question, turn.outcome, answer, facts, memory, shown, kept)
+    memory, shown = (None if value is None else _text(value) for value in (turn.memory, turn.shown))
+    said = (_clean(turn.question), turn.outcome, _clean(turn.answer), _text(turn.facts))
+    return (conversation_id, turn.number, turn.asked_at, *said, memory, shown, _packed(turn.results))
 
 
-def _turn(
-    number: int,
-    asked_at: str,
-    question: str,
-    outcome: str | None,
-    answer: str,
-    facts: str,
-    memory: str | None,
-    shown: str | None,
-    results: str | None,
-) -> StoredTurn:
+def _turn(row: Sequence[Any]) -> StoredTurn:
+    number, asked_at, question, outcome, answer, facts, memory, shown, results = row
     # Whoever reads a turn without an outcome looks at one that nobody answers any more.
-    read = None if memory is None else _json(memory, {})
-    whole = None if shown is None else _json(shown, None)
-    kept = _unpacked(results)
-    return StoredTurn(number, asked_at, question, outcome or STOPPED, answer, _facts(facts), read, whole, kept)
+    said = (number, asked_at, question, outcome or STOPPED, answer, _facts(facts))
+    return StoredTurn(*said, _json(memory), _json(shown), _unpacked(results))
 
 
 def _preferences(workspace: str | None, timezone: str | None, verbosity: str | None) -> Preferences:
-    known = verbosity in tuple(Verbosity)
-    return Preferences(workspace, timezone, Verbosity(verbosity) if verbosity is not None and known else None)
+    return Preferences(workspace, timezone, Verbosity(verbosity) if verbosity in tuple(Verbosity) else None)
 
 
 def _facts(text: str) -> tuple[CarriedFact, ...]:
-    with suppress(KeyError, TypeError):
-        return tuple(CarriedFact.from_dict(fact) for fact in _json(text, []))
+    with suppress(msgspec.ValidationError):
+        return msgspec.convert(_json(text) or [], tuple[CarriedFact, ...])
     return ()
 
 
@@ -310,6 +334,8 @@ def _text(value: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, CarriedFact):
+        return value.to_dict()
     return dict(value) if hasattr(value, "keys") else list(value)
 
 
@@ -325,18 +351,15 @@ def _packed(results: Sequence[Mapping[str, Any]]) -> str | None:
 
 
 def _unpacked(text: str | None) -> tuple[Mapping[str, Any], ...]:
-    if text is None:
-        return ()
     with suppress(ValueError, zlib.error):
-        return tuple(json.loads(zlib.decompress(b64decode(text))))
+        return () if text is None else tuple(json.loads(zlib.decompress(b64decode(text))))
     return ()
 
 
-def _json(text: str, otherwise: Any) -> Any:
-    try:
-        return json.loads(text)
-    except ValueError:
-        return otherwise
+def _json(text: str | None) -> Any:
+    with suppress(ValueError):
+        return None if text is None else json.loads(text)
+    return None
 
 
 def _clean(text: str) -> str:

@@ -16,9 +16,13 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.agent.remembering import ConversationStore, StoredConversation, StoredTurn
-from sentinel_rag.agent.remembering import store as store_module
-from sentinel_rag.agent.remembering.store import ConversationDeletedError
+from sentinel_rag.agent.conversations import store as store_module
+from sentinel_rag.agent.conversations.store import (
+    ConversationDeletedError,
+    ConversationStore,
+    StoredConversation,
+    StoredTurn,
+)
 from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 
@@ -228,7 +232,7 @@ def test_a_full_disk_is_told_and_what_was_there_stays(store: ConversationStore, 
         from dataclasses import replace
         from datetime import UTC, datetime
         from pathlib import Path
-        from sentinel_rag.agent.remembering import ConversationStore, StoredTurn
+        from sentinel_rag.agent.conversations.store import ConversationStore, StoredTurn
         from sentinel_rag.contracts.errors import UnavailableError
         store = ConversationStore(Path(sys.argv[1]), clock=lambda: datetime.now(UTC))
         whole = store.load("session-0001")

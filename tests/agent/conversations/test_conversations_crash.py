@@ -10,8 +10,9 @@ from pathlib import Path
 import pytest
 from conversation_crash_driver import QUESTIONS, SESSION
 
+from sentinel_rag.agent.conversations.chat import StoredChat
+from sentinel_rag.agent.conversations.store import STOPPED, ConversationStore
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.remembering import STOPPED, ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -48,8 +49,6 @@ async def test_a_killed_process_loses_at_most_the_turn_it_was_answering(tmp_path
 
 async def _goes_on(store: ConversationStore) -> None:
     gateway = small_estate()
-    analyst = RememberingAnalyst(
-        OfflineAnalyst(gateway, clock=lambda: NOW), store, clock=lambda: NOW, knows_session=_known
-    )
+    analyst = StoredChat(OfflineAnalyst(gateway, clock=lambda: NOW), store, clock=lambda: NOW, knows_session=_known)
     await analyst.answer(Question("who owns [2]?", SESSION))
     assert gateway.calls[-1].arguments == {"incident": "31"}

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from sentinel_rag.agent.conversations.chat import StoredChat
+from sentinel_rag.agent.conversations.store import MIGRATIONS, ConversationStore
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
-from sentinel_rag.agent.remembering.store import MIGRATIONS
 from sentinel_rag.contracts.conversations import Preferences, Verbosity
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
@@ -43,7 +43,7 @@ async def test_a_file_of_an_earlier_version_loads_and_goes_on(dump: Path, tmp_pa
     ]
     assert stored.carried[0].tool == "query_incidents"
     analyst = OfflineAnalyst(small_estate(), clock=lambda: NOW)
-    chat = RememberingAnalyst(analyst, store, clock=lambda: NOW, knows_session=_known)
+    chat = StoredChat(analyst, store, clock=lambda: NOW, knows_session=_known)
     answer = await chat.answer(Question("how many incidents are open?", session))
     assert answer.outcome is Outcome.ANSWERED
     assert not [line for line in answer.footnote if line.startswith("memory:")]

@@ -15,8 +15,9 @@ from pathlib import Path
 
 import anyio
 
+from sentinel_rag.agent.conversations.chat import StoredChat
+from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.remembering import ConversationStore, RememberingAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -49,7 +50,7 @@ def converse(folder: Path, last_statement: int, seen: int) -> None:
     async def ask_all() -> None:
         store = ConversationStore(folder / "conversations.db", clock=lambda: NOW)
         analyst = OfflineAnalyst(small_estate(), clock=lambda: NOW)
-        chat = RememberingAnalyst(analyst, store, clock=lambda: NOW, knows_session=known)
+        chat = StoredChat(analyst, store, clock=lambda: NOW, knows_session=known)
         for question in QUESTIONS:
             await chat.answer(Question(question, SESSION))
             os.write(seen, b".")
