@@ -138,7 +138,9 @@ def test_what_the_person_asks_to_look_up_keeps_the_tool_open(gateway: RunningGat
 
 def test_what_the_key_has_seen_elsewhere_refuses_a_new_session_too(gateway: RunningGateway) -> None:
     gateway.call("query_incidents", {}, session_id="before")
-    assert set(refusals(gateway, gateway.open_session(key=gateway.key))) == {"web_search"}
+    [(reason, why)] = refusals(gateway, gateway.open_session(key=gateway.key)).values()
+    assert reason == "sink_label"
+    assert why.startswith("Another session of this agent has read what is MEDIUM and UNTRUSTED. Its argument query may")
 
 
 def test_a_closed_session_refuses_to_tell(gateway: RunningGateway) -> None:
