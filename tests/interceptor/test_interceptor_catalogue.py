@@ -120,8 +120,8 @@ def test_a_session_tells_which_tools_it_refuses_whatever_is_asked(gateway: Runni
     gateway.call("query_incidents", {}, session_id=session_id)
     # A page may still be fetched: one that is shipped, or any after a person has looked at the address.
     why = (
-        "This session has read what is MEDIUM and UNTRUSTED. Its argument query may carry at most what is LOW and "
-        "UNTRUSTED, so every call is refused."
+        "This session, or another one of this agent, has read what is MEDIUM and UNTRUSTED. Its argument query may "
+        "carry at most what is LOW and UNTRUSTED, so every call is refused."
     )
     assert refusals(gateway, session_id) == {"web_search": ("sink_label", why)}
     assert gateway.call("web_search", {"query": "giant panda"}, session_id=session_id).body["reason"] == "sink_label"
@@ -140,7 +140,7 @@ def test_what_the_key_has_seen_elsewhere_refuses_a_new_session_too(gateway: Runn
     gateway.call("query_incidents", {}, session_id="before")
     [(reason, why)] = refusals(gateway, gateway.open_session(key=gateway.key)).values()
     assert reason == "sink_label"
-    assert why.startswith("Another session of this agent has read what is MEDIUM and UNTRUSTED. Its argument query may")
+    assert why.startswith("This session, or another one of this agent, has read what is MEDIUM and UNTRUSTED.")
 
 
 def test_a_closed_session_refuses_to_tell(gateway: RunningGateway) -> None:

@@ -98,7 +98,7 @@ class CallRoutes:
             return problem(Reason.CONFLICT, CLOSED)
         offered = await self.offered(tuple(Effect))
         refused = await self.gate.refused_now(session)
-        tools = [{**tool, **_refusal(tool["name"], refused, session.context)} for tool in offered]
+        tools = [{**tool, **_refusal(tool["name"], refused)} for tool in offered]
         return json_response({"tools": tools, "policy": self.policies.current.sha256})
 
     async def tools_to_look_with(self, request: Request) -> Response:
@@ -115,15 +115,14 @@ class CallRoutes:
         return [tool for tool in catalogue.offered if tool["effect"] in effects]
 
 
-def _refusal(tool: str, refused: Mapping[str, tuple[Violation, ...]], context: Label) -> dict[str, Any]:
+def _refusal(tool: str, refused: Mapping[str, tuple[Violation, ...]]) -> dict[str, Any]:
     violations = refused.get(tool)
     if not violations:
         return {"refused_now": False}
     first = violations[0]
     what = "The call" if not first.parameter else f"Its argument {first.parameter}"
-    reader = "This session" if context.join(first.label) == context else "Another session of this agent"
     why = (
-        f"{reader} has read what is {_label(first.label)}. {what} may carry at most what is "
+        f"This session, or another one of this agent, has read what is {_label(first.label)}. {what} may carry at most what is "
         f"{_label(first.accepts)}, so every call is refused."
     )
     return {"refused_now": True, "reason": Reason.SINK_LABEL.value, "why": why}
