@@ -14,7 +14,7 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.agent.gateway_client import HttpToolGateway
-from sentinel_rag.agent.retry import RetryOnce
+from sentinel_rag.agent.tool_runs import RetryOnce
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall

@@ -12,7 +12,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag.agent.gateway_client import HttpToolGateway, read_response
-from sentinel_rag.agent.retry import RetryOnce
+from sentinel_rag.agent.tool_runs import RetryOnce
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import DocumentResult, Failed, Succeeded, ToolCall
 from sentinel_rag.interceptor.policy import Policy

@@ -93,7 +93,7 @@ async def test_an_answer_without_end_takes_bounded_memory(reply: Reply) -> None:
     server = ScriptedModel([reply])
     with server.running() as url:
         model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", api_key(KEY)), limits=LIMITS)
-        await model.connection.prepare()
+        await model.connection.opened()
         tracemalloc.start()
         try:
             failure = await _failure(model)

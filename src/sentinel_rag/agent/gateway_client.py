@@ -1,7 +1,7 @@
 """The agent's only wire: tool calls over HTTP to the Interceptor.
 
 Implements `contracts.ports.ToolGateway` on `POST /v1/proxy-execute`. Whatever goes wrong on the way comes back as a
-`Failed` that names the next step; nothing is raised and nothing is retried here (see `agent.retry`). It holds the
+`Failed` that names the next step; nothing is raised and nothing is retried here (see `RetryOnce`). It holds the
 gateway's address and key and no other credential.
 """
 

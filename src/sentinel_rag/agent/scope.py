@@ -13,8 +13,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 
-from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import data_line, quoted
+from sentinel_rag.agent.tool_runs import READING_TOOLS
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolCall

@@ -1,4 +1,4 @@
-"""Running the calls of one turn: together, with status lines, and with what came back kept for the answer.
+"""Running the calls of one turn: together, with status lines, one silent second try, and a line each in the footnote.
 
 `ToolRun` is a call with its outcome and reads places of the result by JSON pointer (RFC 6901), which is what evidence
 refers to. Used by every analyst; knows nothing of how calls were chosen.
@@ -6,18 +6,30 @@ refers to. Used by every analyst; knows nothing of how calls were chosen.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, tzinfo
 from functools import cached_property
 
 import anyio
 
+from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.times import show_age, show_time, show_window
 from sentinel_rag.contracts.evidence import Progress, ToolTrace
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
-from sentinel_rag.contracts.query_results import QueryResult
+from sentinel_rag.contracts.query_results import Coverage, QueryResult, TimeWindow
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
+
+READING_TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS) - WRITING_TOOLS
+"""Tools that are known to change nothing. Any other is treated as one that may."""
+FREEFORM_TOOL = "run_freeform_kql"
+MAX_WAIT_S = 3.0
+"""A longer Retry-After is not waited for, the person decides."""
 
 _WORKING = "Working..."
 _STATUS = {
@@ -153,3 +165,73 @@ async def run_calls(
         for place, call in enumerate(calls):
             group.start_soon(one, place, call)
     return [run for run in runs if run is not None]
+
+
+class RetryOnce:
+    """Wraps a `ToolGateway`: errors that say `retry_possible` are tried again, once, and only when the wait that they
+    ask for is short. A refusal or an argument error is final, and so is every answer to a call that may have changed
+    something."""
+
+    def __init__(self, gateway: ToolGateway) -> None:
+        self._gateway = gateway
+
+    async def execute(self, call: ToolCall) -> ToolOutcome:
+        """`ToolGateway.execute` with at most one more try."""
+        outcome = await self._gateway.execute(call)
+        if call.tool_name not in READING_TOOLS or not isinstance(outcome, Failed) or not outcome.error.retry_possible:
+            return outcome
+        wait = outcome.error.retry_after_s or 0.0
+        if wait > MAX_WAIT_S:
+            return outcome
+        await anyio.sleep(wait)
+        return await self._gateway.execute(call)
+
+    async def offered_tools(self) -> frozenset[str]:
+        """As the gateway says; an answer without them is no failure, so nothing is tried again."""
+        return await self._gateway.offered_tools()
+
+
+def footnote(runs: Sequence[ToolRun], *, now: datetime, zone: tzinfo) -> tuple[str, ...]:
+    """One line for each run, in their order."""
+    return tuple(_footnote_line(run, now, zone) for run in runs)
+
+
+def _footnote_line(run: ToolRun, now: datetime, zone: tzinfo) -> str:
+    arguments = ", ".join(
+        f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in run.call.arguments.items()
+    )
+    parts = [plain(f"{run.call.tool_name}({arguments})", limit=500)]
+    match run.outcome:
+        case Succeeded(result=DocumentResult()):
+            pass  # no rows and no window: the call and its record say all
+        case Succeeded(result=QueryResult() as result):
+            parts += _coverage(result.coverage, now, zone, own_text=run.call.tool_name == FREEFORM_TOOL)
+        case Denied(detail=detail, rule_id=rule_id):
+            parts.append(f"denied: {plain(detail)}" + ("" if rule_id is None else f" (rule {plain(rule_id)})"))
+        case Failed(error=error):
+            parts.append(f"failed, {error.code.value}: {plain(error.message)}")
+    if run.outcome.audit_id:
+        parts.append(f"audit {plain(run.outcome.audit_id)}")
+    return " · ".join(parts)
+
+
+def _coverage(coverage: Coverage, now: datetime, zone: tzinfo, *, own_text: bool) -> list[str]:
+    """`own_text` tells of a query whose text may bound its time by itself."""
+    total = "an unknown total" if coverage.rows_total is None else str(coverage.rows_total)
+    parts = [f"{coverage.rows_returned} of {total} rows"]
+    window = f"window {show_window(coverage.window, zone)}"
+    if own_text and coverage.window == TimeWindow():
+        window = "window as the query itself says"
+    elif coverage.time_column:
+        window += f" by {plain(coverage.time_column)}"
+    parts.append(window)
+    if coverage.table_newest is not None:
+        age = now - coverage.table_newest
+        parts.append(f"newest row {show_time(coverage.table_newest, zone)}, {show_age(age)} old")
+    elif coverage.table_rows == 0:
+        parts.append("the table holds no rows")
+    if coverage.partial:
+        parts.append(f"PARTIAL: {plain(coverage.partial_reason) or 'the service cut the result'}")
+    if coverage.workspace:
+        parts.append(f"workspace {plain(coverage.workspace)}")
+    return parts

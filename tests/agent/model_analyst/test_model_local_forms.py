@@ -8,7 +8,7 @@ import pytest
 
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning
 from sentinel_rag.agent.models.port import AssistantMessage
-from sentinel_rag.agent.retry import READING_TOOLS
+from sentinel_rag.agent.tool_runs import READING_TOOLS
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.testing.scripted_model import calls_reply, text_reply
 

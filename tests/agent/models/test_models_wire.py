@@ -287,7 +287,7 @@ async def test_a_deadline_of_the_caller_comes_first_and_the_model_is_named_befor
     server = ScriptedModel([stream_reply(Pause(60), chunk({"content": "Late."}), *ending())])
     with server.running() as url:
         model = connect(url)
-        await model.connection.prepare()
+        await model.connection.opened()
         with anyio.fail_after(2), pytest.raises(ModelTimedOutError, match="had not begun to answer") as caught:
             await complete(model, question, deadline=anyio.current_time() + 2)
     assert caught.value.waited_for == "whole_answer"

@@ -7,42 +7,33 @@ and the model but hints.
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Sequence
 
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.results_file import kept_form
-from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.history.fitting import Budget
-from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
-from sentinel_rag.agent.model_analyst.composing import Composed, compose, draft_opening, uncheckable
+from sentinel_rag.agent.model_analyst.composing import Composed, compose, uncheckable
 from sentinel_rag.agent.model_analyst.context import question_text
-from sentinel_rag.agent.model_analyst.loop import Ended, Ending, run_loop
+from sentinel_rag.agent.model_analyst.loop import checked, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.requests import TieredModels
 from sentinel_rag.agent.model_analyst.tools import Catalogue, OfferedTools, fixed_part, shipped
-from sentinel_rag.agent.model_analyst.turn import Turn, TurnLimits
+from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimits
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
-from sentinel_rag.agent.models.retrying import RetryBudget
 from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
-from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.times import zone_named
 from sentinel_rag.agent.tokens import load_counter, ready_counter
-from sentinel_rag.agent.tool_runs import changed_something
-from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
+from sentinel_rag.agent.tool_runs import RetryOnce, changed_something, footnote
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 
-_MISSHAPEN = (TypeError, ValueError, LookupError, AttributeError, AssertionError, RecursionError)
-"""What a check raises that cannot be made, such as of a result without the agreed shape."""
-_log = logging.getLogger(__name__)
 NO_TOOL = "no tool was asked for this answer"
 RECENT_RUNS = 8
 """Earlier calls whose things an answer may list again; what was listed or talked about is known anyway."""
@@ -98,22 +89,11 @@ class ModelAnalyst:
         if named is not None:
             memory.places.go_to(named)
         memory.hear(question.text)
-        turn = Turn(
-            question=question.text,
-            session_id=question.session_id,
-            memory=memory,
-            limits=self._limits,
-            now=now,
-            clock=self._clock,
-            started=started,
-            deadline=deadline,
-            progress=question.progress,
-            retries=RetryBudget(self._limits.retries),
-            verbosity=chosen.verbosity or Verbosity.NORMAL,
-        )
+        turn = Turn(question, memory, self._limits, now, self._clock, started, deadline)
         try:
-            ended, checked = await self._within_time(turn, resolution)
-            composed = uncheckable() if checked is None else compose(turn, ended, checked)
+            ended = await self._within_time(turn, resolution)
+            found = await checked(turn, ended.text)
+            composed = uncheckable() if found is None else compose(turn, ended, found)
         except BaseException:
             memory.history.end()
             raise
@@ -138,35 +118,24 @@ class ModelAnalyst:
         """Take over the memory of a conversation that was stored."""
         self._memories.of(session_id, ready_counter()).recall(session_id, remembered)
 
-    async def _within_time(self, turn: Turn, resolution: Resolution) -> tuple[Ended, CheckedAnswer | None]:
-        """How the loop ended, within the turn's deadline, and the check of its text; None where it cannot be made."""
-        ended = Ended(Ending.FAILED, failure=_too_slow(self._limits.turn_s))
+    async def _within_time(self, turn: Turn, resolution: Resolution) -> Ended:
+        """How the loop ended, within the turn's deadline."""
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
-                offered = await self._tools.now(turn.session_id)
+                offered = await self._tools.now(turn.question.session_id)
                 turn.rules, own = fixed_part(turn.memory.history.budget.total)
                 turn.offer(offered, own)
                 turn.memory.history.begin(question_text(turn, resolution))
                 # Results of before a restart are read for the first time here: off the event loop.
                 await anyio.to_thread.run_sync(lambda: turn.memory.evidence)
-
-                async def check(text: str) -> CheckedAnswer:
-                    try:
-                        return await _checked(turn, text)
-                    except _MISSHAPEN:  # said once, of the whole answer
-                        return CheckedAnswer("", ())
-
-                def drafting(out_of_rounds: bool) -> Draft | None:
-                    return Draft(turn.memory.evidence, opening=draft_opening(turn, out_of_rounds=out_of_rounds))
-
-                ended = await run_loop(self._gateway, self._models, turn, check=check, drafting=drafting)
+                return await run_loop(self._gateway, self._models, turn)
         except UnavailableError as failure:
-            ended = Ended(Ending.FAILED, failure=failure)
-        try:
-            return ended, await _checked(turn, ended.text)
-        except _MISSHAPEN:
-            _log.exception("an answer could not be compared with the results")
-            return ended, None
+            return Ended(Ending.FAILED, failure=failure)
+        too_slow = UnavailableError(
+            f"This took longer than {self._limits.turn_s:.0f} seconds, so it was stopped.",
+            next_step="Ask with a narrower time window, or raise SENTINEL_QUESTION_TIMEOUT_S.",
+        )
+        return Ended(Ending.FAILED, failure=too_slow)
 
     @staticmethod
     def _keep(turn: Turn, ended: Ended, composed: Composed) -> None:
@@ -188,7 +157,7 @@ class ModelAnalyst:
         return Answer(
             outcome=composed.outcome,
             text=composed.text,
-            session_id=turn.session_id,
+            session_id=turn.question.session_id,
             footnote=tuple(line for line in lines if line),
             tools=tuple(run.trace() for run in turn.runs),
             evidence=composed.evidence,
@@ -199,15 +168,3 @@ class ModelAnalyst:
                 kept_form(run, writes=changed_something(run, turn.reading), read_at=turn.now) for run in turn.runs
             ),
         )
-
-
-async def _checked(turn: Turn, text: str) -> CheckedAnswer:
-    """The check of a model's text, in a thread of its own: another person's question does not wait for it."""
-    return await anyio.to_thread.run_sync(lambda: check_answer(shown(text), turn.memory.evidence))
-
-
-def _too_slow(seconds: float) -> UnavailableError:
-    return UnavailableError(
-        f"This took longer than {seconds:.0f} seconds, so it was stopped.",
-        next_step="Ask with a narrower time window, or raise SENTINEL_QUESTION_TIMEOUT_S.",
-    )

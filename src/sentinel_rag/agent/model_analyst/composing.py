@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.answer_text import moved
-from sentinel_rag.agent.model_analyst.loop import Ended, Ending
-from sentinel_rag.agent.model_analyst.turn import Turn
+from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions.changes import call_text
@@ -197,7 +196,7 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
 def _openings(turn: Turn, ended: Ended) -> list[str]:
     """What stands before the answer, whether or not the model thought of it."""
     opening = [OUT_OF_ROUNDS] if ended.out_of_rounds else []
-    if wants_sample(turn.question) and SAMPLE_SENTENCE not in ended.text:
+    if wants_sample(turn.question.text) and SAMPLE_SENTENCE not in ended.text:
         opening.append(SAMPLE_SENTENCE)
     return opening
 
@@ -233,7 +232,13 @@ def _closings(turn: Turn, ended: Ended, body: str, cited: Sequence[str]) -> list
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
     # An offer in English below an answer in another language helps nobody.
     english = language_of(fold(body).split()) in ("en", "")
-    offers = detail and english and not analysed and not turn.acted and turn.verbosity is not Verbosity.SHORT
+    offers = (
+        detail
+        and english
+        and not analysed
+        and not turn.acted
+        and turn.question.preferences.verbosity is not Verbosity.SHORT
+    )
     told = [run for run in turn.runs if run.call.tool_name not in _CATALOGUES]
     closings = {
         READ_EARLIER.format("; ".join(ages)): bool(earlier),

@@ -27,8 +27,8 @@ _LENGTH = {
 def question_text(turn: Turn, resolution: Resolution) -> str:
     """The person's question, and behind it the context that it is asked in."""
     lines = [_time(turn)]
-    if turn.verbosity in _LENGTH:
-        lines.append(_LENGTH[turn.verbosity])
+    if turn.question.preferences.verbosity in _LENGTH:
+        lines.append(_LENGTH[turn.question.preferences.verbosity])
     lines += _workspace(turn)
     if any(_is_pointed_at(each.said) for each in resolution.resolved) and not resolution.ask:
         lines.append(f"What the person's words may point at: {_safe(resolution.named_footnote)}")
@@ -49,7 +49,7 @@ def question_text(turn: Turn, resolution: Resolution) -> str:
             f"- {call.tool_name} {_safe(_compact(dict(call.arguments)))}" for call in turn.memory.awaited.values()
         ]
     told = "\n".join(lines)
-    return f"{turn.question}\n\n<context>\n{told}\n</context>"
+    return f"{turn.question.text}\n\n<context>\n{told}\n</context>"
 
 
 def _is_pointed_at(said: str) -> bool:

@@ -7,22 +7,24 @@ sees is decided above; what the check says of it, in `agent.answers`.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Sequence
-from dataclasses import dataclass, replace
-from enum import StrEnum
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import anyio
 import anyio.to_thread
 from msgspec import structs
 
-from sentinel_rag.agent.answers.check import CheckedAnswer
+from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.repair import repair_request, repaired
 from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
+from sentinel_rag.agent.model_analyst.composing import draft_opening
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
 from sentinel_rag.agent.model_analyst.tools import answer_calls, only_own, unanswered
-from sentinel_rag.agent.model_analyst.turn import Turn
+from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
+from sentinel_rag.agent.models.answer_parts import unused_id
 from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.port import (
     AssistantMessage,
@@ -33,8 +35,9 @@ from sentinel_rag.agent.models.port import (
     ToolResultMessage,
     UserMessage,
 )
+from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.prompts import prompt
-from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
+from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.ports import ToolGateway
 
@@ -46,72 +49,60 @@ UNASKED_SHARE = 3
 """Of an answer without a tool, one sentence in so many that states what no result holds sends it back."""
 ROUNDS_TOLD = 5
 """Rounds left from which the model is told of them."""
+_ENDINGS = {
+    FinishReason.LENGTH: Ending.CUT,
+    FinishReason.REFUSAL: Ending.REFUSED,
+    FinishReason.CONTENT_FILTER: Ending.FILTERED,
+}
+_log = logging.getLogger(__name__)
 
 
-class Ending(StrEnum):
-    """How the loop ended."""
-
-    TEXT = "text"
-    CUT = "cut"
-    REFUSED = "refused"
-    FILTERED = "filtered"
-    FAILED = "failed"
-
-
-@dataclass(frozen=True, slots=True)
-class Ended:
-    """`text` is the model's, with its citations. `failure` is there exactly for FAILED, `filtered` names what a filter
-    found. `out_of_rounds`: it was asked to answer without further calls. `written_call` names the tool of a call that
-    stands in the text instead of having been made."""
-
-    ending: Ending
-    text: str = ""
-    out_of_rounds: bool = False
-    failure: SentinelError | None = None
-    filtered: tuple[str, ...] = ()
-    written_call: str = ""
-
-
-Drafting = Callable[[bool], Draft | None]
-"""Makes what shows the next text of the model while it comes, if that can be done; `True` once it is out of rounds."""
-Checking = Callable[[str], Awaitable[CheckedAnswer]]
-"""Compares a text with the results of the conversation."""
-
-
-async def run_loop(
-    gateway: ToolGateway, models: TieredModels, turn: Turn, *, check: Checking, drafting: Drafting = lambda _: None
-) -> Ended:
+async def run_loop(gateway: ToolGateway, models: TieredModels, turn: Turn) -> Ended:
     """Carry one question to its end.
 
     The open turn of `turn.memory.history` gets every message but the last text, which is added by the caller.
     """
     try:
-        ended = await _rounds(gateway, models, turn, check, drafting)
+        ended = await _rounds(gateway, models, turn)
     except (ModelError, ConfigurationError) as failure:
         return Ended(Ending.FAILED, failure=failure)
     if ended.ending is not Ending.TEXT or ended.written_call:
         return ended
     try:
-        return replace(ended, text=await _repaired(gateway, models, turn, ended.text, check))
+        return replace(ended, text=await _repaired(gateway, models, turn, ended.text))
     except (ModelError, ConfigurationError):
         return ended  # the answer stands as it was, with its marks
 
 
-async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, check: Checking, drafting: Drafting) -> Ended:
+async def checked(turn: Turn, text: str) -> CheckedAnswer | None:
+    """The check of a model's text, in a thread of its own: another person's question does not wait for it. None where
+    a result has not the agreed shape, so that no check can be made."""
+    try:
+        return await anyio.to_thread.run_sync(lambda: check_answer(shown(text), turn.memory.evidence))
+    except (*MISSHAPEN, AssertionError, RecursionError):
+        _log.exception("an answer could not be compared with the results")
+        return None
+
+
+def _draft(turn: Turn, out_of_rounds: bool) -> Draft:
+    return Draft(turn.memory.evidence, opening=draft_opening(turn, out_of_rounds=out_of_rounds))
+
+
+async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn) -> Ended:
     limits = turn.limits
     urged: list[ModelMessage] = []
     turn.say("Thinking...")
     while True:
         spent = turn.rounds >= limits.rounds or turn.calls >= limits.calls
         out = spent or turn.faulty_rounds >= limits.faulty_rounds
-        turn.new_draft = partial(drafting, spent)
+        turn.new_draft = partial(_draft, turn, spent)
         extra = [UserMessage(prompt("last_round").text)] if out else urged
         finished = await ask(models, turn, tool_choice=ToolChoice.NONE if out else ToolChoice.AUTO, extra=extra)
         message = finished.message
         message = with_calls(structs.replace(message, text=without_reasoning(message.text)), turn.reading)
         finished = replace(finished, message=message)
         if not message.tool_calls:
-            if not out and not urged and await _states_unasked(turn, message.text, check):
+            if not out and not urged and await _states_unasked(turn, message.text):
                 # A state is asked of the tools again, every time (CHAT-16); a model that forgot is told once.
                 urged = [message, UserMessage(prompt("query_first").text)]
                 continue
@@ -132,23 +123,22 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn, check:
         turn.say("Reading the results...")
 
 
-async def _states_unasked(turn: Turn, text: str, check: Checking) -> bool:
+async def _states_unasked(turn: Turn, text: str) -> bool:
     """True if `text` states what only a tool can know, and no tool was asked in this conversation."""
     if len(turn.memory.results) or not text.strip():
         return False
-    checked = await check(text)
-    missed = sum(sentence.state is SentenceState.NOT_FOUND for sentence in checked.sentences)
-    return (
-        0 < len(checked.sentences) <= missed * UNASKED_SHARE
-    )  # of a general answer a sentence or two may look like one
+    found = await checked(turn, text)
+    states = [] if found is None else [sentence.state for sentence in found.sentences]
+    # Of a general answer a sentence or two may look like one.
+    return 0 < len(states) <= states.count(SentenceState.NOT_FOUND) * UNASKED_SHARE
 
 
-async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text: str, check: Checking) -> str:
+async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text: str) -> str:
     """The text after one repair round: the model is told which sentences do not stand in what they cite, and why."""
     text = shown(text)  # the form that is checked, so that places in it agree
-    checked = await check(text)
-    request = repair_request(checked)
-    if not request or not turn.memory.results or turn.time_left_share < REPAIR_SHARE:
+    found = await checked(turn, text)
+    request = "" if found is None else repair_request(found)
+    if found is None or not request or not turn.memory.results or turn.time_left_share < REPAIR_SHARE:
         return text
     turn.say(CORRECTING)
     extra: list[ModelMessage] = [AssistantMessage(text), UserMessage(request)]
@@ -157,31 +147,22 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         finished = await ask(models, turn, tool_choice=choice, extra=extra, shown=False)
         message = finished.message
         if not message.tool_calls:
-            return repaired(text, checked, without_reasoning(message.text))
+            return repaired(text, found, without_reasoning(message.text))
         message = _with_fresh_ids(message, turn, extra)
-        run = left and only_own(message.tool_calls)
-        answers = (
-            await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
-            if run
-            else unanswered(message.tool_calls, ONLY_OWN)
-        )
+        answers = unanswered(message.tool_calls, ONLY_OWN)
+        if left and only_own(message.tool_calls):
+            answers = await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
         extra += [message, *answers]
     return text
 
 
 def _ended(finished: Finished, turn: Turn, out: bool) -> Ended:
-    endings = {
-        FinishReason.LENGTH: Ending.CUT,
-        FinishReason.REFUSAL: Ending.REFUSED,
-        FinishReason.CONTENT_FILTER: Ending.FILTERED,
-    }
-    text = finished.message.text
     return Ended(
-        endings.get(finished.reason, Ending.TEXT),
-        text,
+        _ENDINGS.get(finished.reason, Ending.TEXT),
+        finished.message.text,
         out_of_rounds=out,
         filtered=tuple(sorted(finished.filtered)),
-        written_call=written_call(text, [tool.name for tool in turn.tools]),
+        written_call=written_call(finished.message.text, [tool.name for tool in turn.tools]),
     )
 
 
@@ -200,11 +181,7 @@ def _with_fresh_ids(message: AssistantMessage, turn: Turn, extra: Sequence[Model
     known = {*turn.memory.history.call_ids, *(call.call_id for call in repairing)}
     calls = []
     for call in message.tool_calls:
-        call_id = call.call_id
-        number = len(known) + 1
-        while call_id in known:
-            call_id = f"call_{number}"
-            number += 1
+        call_id = unused_id(known) if call.call_id in known else call.call_id
         known.add(call_id)
-        calls.append(call if call_id == call.call_id else structs.replace(call, call_id=call_id))
+        calls.append(structs.replace(call, call_id=call_id))
     return structs.replace(message, tool_calls=tuple(calls))

@@ -9,9 +9,11 @@ from __future__ import annotations
 from collections import OrderedDict, deque
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import Any
 from zoneinfo import ZoneInfo
+
+import msgspec
 
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import MOST_RESULTS, Results
@@ -19,8 +21,7 @@ from sentinel_rag.agent.answers.results_file import read_entry
 from sentinel_rag.agent.history.fitting import Budget
 from sentinel_rag.agent.history.history import History
 from sentinel_rag.agent.models.tiers import Tier
-from sentinel_rag.agent.offline.conversation import MAX_SESSIONS, Conversation
-from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
+from sentinel_rag.agent.offline.conversation import MAX_SESSIONS, Places
 from sentinel_rag.agent.references import References
 from sentinel_rag.agent.tokens import TokenCounter
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -31,13 +32,12 @@ MOST_AWAITED = 10
 MOST_WORDS = 60
 VERSION = 1
 """Of the stored form."""
+_UNREADABLE = (TypeError, KeyError, ValueError, AttributeError, msgspec.ValidationError)
 
 
 @dataclass(slots=True)
 class Memory:
-    """`places` numbers the calls of the session and knows which workspace questions go to. `awaited` are calls that a
-    person may approve, by approval id. `defanged`: the provider's
-    filter stopped rows of this conversation, so they are sent shortened from then on."""
+    """`places` numbers the calls of the session and knows which workspace questions go to."""
 
     zone: ZoneInfo
     history: History
@@ -48,8 +48,9 @@ class Memory:
     words: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_WORDS))
     """What the person said and what a /clear carried on: an answer may repeat it."""
     references: References = field(default_factory=References)
-    places: Conversation = field(default_factory=Conversation)
+    places: Places = field(default_factory=Places)
     awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
+    """Calls that a person may approve, by approval id."""
     newest: list[str] = field(default_factory=list)
     """The approvals of the question that asked for one last."""
     asked_now: bool = False
@@ -58,6 +59,7 @@ class Memory:
     last_tier: Tier | None = None
     last_failed: bool = False
     defanged: bool = False
+    """True once the provider's filter stopped rows of this conversation: from then on they are sent shortened."""
     _evidence: Evidence | None = None
 
     @property
@@ -91,7 +93,7 @@ class Memory:
             {
                 "version": VERSION,
                 "references": self.references.to_dict(),
-                "places": conversation_to_dict(self.places),
+                "places": asdict(self.places),
                 "awaited": [
                     {"approval_id": approval_id, "tool": call.tool_name, "arguments": dict(call.arguments)}
                     for approval_id, call in self.awaited.items()
@@ -107,16 +109,16 @@ class Memory:
         """Take over what was stored. A part that cannot be read is left out: the conversation goes on without it."""
         self.history.recall(remembered.turns, self.history.carried)
         for entry in remembered.results:
-            with suppress(TypeError, KeyError, ValueError, AttributeError):
+            with suppress(*_UNREADABLE):
                 self.results.add(read_entry(entry, self.results, default_ref=""))
         state = remembered.state
         if state.get("version") != VERSION:
             return
-        with suppress(TypeError, KeyError, ValueError, AttributeError):
+        with suppress(*_UNREADABLE):
             self.references = References.from_dict(state["references"])  # type: ignore[arg-type]
-        with suppress(TypeError, KeyError, ValueError, AttributeError):
-            self.places = conversation_from_dict(state["places"]) or self.places  # type: ignore[arg-type]
-        with suppress(TypeError, KeyError, ValueError, AttributeError):
+        with suppress(*_UNREADABLE):
+            self.places = msgspec.convert(state["places"], Places)
+        with suppress(*_UNREADABLE):
             self.awaited = _awaited(session_id, state["awaited"])
             self.last_tier = None if state["last_tier"] is None else Tier(str(state["last_tier"]))
             self.last_failed, self.defanged = bool(state["last_failed"]), bool(state["defanged"])
@@ -140,13 +142,10 @@ class Memory:
             while len(self.awaited) > MOST_AWAITED:
                 self.awaited.popitem(last=False)
         elif run.worked:
-            same = [
-                approval_id
-                for approval_id, call in self.awaited.items()
-                if (call.tool_name, dict(call.arguments)) == (run.call.tool_name, dict(run.call.arguments))
-            ]
-            for approval_id in same:
-                del self.awaited[approval_id]
+            made = (run.call.tool_name, dict(run.call.arguments))
+            for approval_id, call in list(self.awaited.items()):
+                if (call.tool_name, dict(call.arguments)) == made:
+                    del self.awaited[approval_id]
 
 
 def _awaited(session_id: str, stored: Any) -> OrderedDict[str, ToolCall]:
@@ -169,8 +168,7 @@ class Memories:
         """The memory of `session_id`, opened if it is new."""
         memory = self._open.get(session_id)
         if memory is None:
-            zone = self._zone
-            memory = self._open[session_id] = Memory(zone, History(self._budget, counter))
+            memory = self._open[session_id] = Memory(self._zone, History(self._budget, counter))
         self._open.move_to_end(session_id)
         while len(self._open) > self._limit:
             self._open.popitem(last=False)

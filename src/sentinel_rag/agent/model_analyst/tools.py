@@ -25,8 +25,7 @@ from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.prompts import Prompt, prompt
-from sentinel_rag.agent.retry import READING_TOOLS
-from sentinel_rag.agent.tool_runs import ToolRun, changed_something, run_calls
+from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun, changed_something, run_calls
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
@@ -305,9 +304,9 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
     arguments = _arguments(turn, asked)
     if asked.name in _OWN_NAMES:
         ref = places.next_call_id() if asked.name == COMPUTE.name else f"own_{turn.calls}"
-        return _Chosen(asked, ToolCall(ref, turn.session_id, asked.name, arguments))
-    call = ToolCall(places.next_call_id(), turn.session_id, asked.name, placed(asked.name, arguments, places))
-    if changes and memory.awaited and means_again(turn.question, just_now=memory.asked_before):
+        return _Chosen(asked, ToolCall(ref, turn.question.session_id, asked.name, arguments))
+    call = ToolCall(places.next_call_id(), turn.question.session_id, asked.name, placed(asked.name, arguments, places))
+    if changes and memory.awaited and means_again(turn.question.text, just_now=memory.asked_before):
         return _as_it_waits(turn, asked, call)
     return _Chosen(asked, call)
 
@@ -343,7 +342,7 @@ async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> d
     """What a model is told of each call, by its id."""
     if not calls:
         return {}
-    runs = await run_calls(gateway, calls, progress=turn.progress, started=turn.started)
+    runs = await run_calls(gateway, calls, progress=turn.question.progress, started=turn.started)
     remember_places(turn.memory.places, runs)
     return {run.call.call_id: _result_text(turn, _kept(turn, run)) for run in runs}
 

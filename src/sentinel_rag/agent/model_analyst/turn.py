@@ -10,6 +10,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from enum import StrEnum
 
 import anyio
 
@@ -27,13 +28,12 @@ from sentinel_rag.agent.models.port import (
 from sentinel_rag.agent.models.retrying import RetryBudget
 from sentinel_rag.agent.models.tiers import QuestionFeatures, TierChoice, features_of
 from sentinel_rag.agent.prompts import Prompt, prompt
-from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.conversations import Verbosity
+from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun
+from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.evidence import Progress, Sentence, Written
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.ports import Clock, ProgressListener
+from sentinel_rag.contracts.ports import Clock, Question
 from sentinel_rag.contracts.tool_calls import OfferedTool, ToolSchema
 
 _log = logging.getLogger(__name__)
@@ -58,22 +58,43 @@ class TurnLimits:
     repair_rounds: int = 3
 
 
+class Ending(StrEnum):
+    """How the loop ended."""
+
+    TEXT = "text"
+    CUT = "cut"
+    REFUSED = "refused"
+    FILTERED = "filtered"
+    FAILED = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """`text` is the model's, with its citations. `failure` is there exactly for FAILED, `filtered` names what a filter
+    found. `out_of_rounds`: it was asked to answer without further calls. `written_call` names the tool of a call that
+    stands in the text instead of having been made."""
+
+    ending: Ending
+    text: str = ""
+    out_of_rounds: bool = False
+    failure: SentinelError | None = None
+    filtered: tuple[str, ...] = ()
+    written_call: str = ""
+
+
 @dataclass(slots=True)
 class Turn:
-    """`question` is the person's own text. `deadline` is a moment of `anyio.current_time()`, `started` one of
-    `time.monotonic()`; `now` is when the question was asked, `clock` tells the time since."""
+    """`deadline` is a moment of `anyio.current_time()`, `started` one of `time.monotonic()`; `now` is when the question
+    was asked, `clock` tells the time since."""
 
-    question: str
-    session_id: str
+    question: Question
     memory: Memory
     limits: TurnLimits
     now: datetime
     clock: Clock
     started: float
     deadline: float
-    progress: ProgressListener | None
-    retries: RetryBudget
-    verbosity: Verbosity = Verbosity.NORMAL
+    retries: RetryBudget = field(init=False)
     rules: Prompt = field(default_factory=lambda: prompt("rules"))
     tools: tuple[ToolSchema, ...] = ()
     reading: frozenset[str] = READING_TOOLS
@@ -103,17 +124,18 @@ class Turn:
     """What the rule of tiers, and the notices of an answer, read of the question."""
 
     def __post_init__(self) -> None:
-        self.features = features_of(self.question)
+        self.features = features_of(self.question.text)
+        self.retries = RetryBudget(self.limits.retries)
 
     def say(self, text: str) -> None:
         """A status line for the person."""
-        if self.progress is not None:
-            self.progress(Progress(text, round(time.monotonic() - self.started, 3)))
+        if self.question.progress is not None:
+            self.question.progress(Progress(text, round(time.monotonic() - self.started, 3)))
 
     def begin_text(self) -> None:
         """A model is about to be asked: what it writes is another text than what was shown before."""
         self.withdraw()
-        self.draft = None if self.progress is None or self.new_draft is None else self.new_draft()
+        self.draft = None if self.question.progress is None or self.new_draft is None else self.new_draft()
 
     def hear(self, event: ModelEvent) -> None:
         """What a model's stream tells a waiting person. Of its text only what is checked is passed on."""
@@ -152,8 +174,8 @@ class Turn:
 
     def _show(self, progress: Progress) -> None:
         self.written.hear(progress)
-        if self.progress is not None:
-            self.progress(replace(progress, elapsed_s=round(time.monotonic() - self.started, 3)))
+        if self.question.progress is not None:
+            self.question.progress(replace(progress, elapsed_s=round(time.monotonic() - self.started, 3)))
 
     def offer(self, tools: Sequence[OfferedTool], own: Sequence[ToolSchema] = ()) -> None:
         """Take over what the gateway offers for this question, and the agent's own tools."""

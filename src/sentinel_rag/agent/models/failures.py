@@ -44,17 +44,7 @@ class FailureKind(StrEnum):
     """The model ended its answer and said nothing."""
 
 
-_PASSING = frozenset(
-    {
-        FailureKind.RATE_LIMITED,
-        FailureKind.PROVIDER,
-        FailureKind.LOADING,
-        FailureKind.UNREACHABLE,
-        FailureKind.CUT_OFF,
-        FailureKind.BAD_ANSWER,
-        FailureKind.EMPTY_ANSWER,
-    }
-)
+_PASSING = frozenset(["rate_limited", "provider", "loading", "unreachable", "cut_off", "bad_answer", "empty_answer"])
 """Kinds for which another try can help."""
 
 

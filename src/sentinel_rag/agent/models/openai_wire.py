@@ -113,7 +113,7 @@ class _WireAnswer:
 
     async def events(self) -> AsyncGenerator[ModelEvent, None]:
         """Ask, and give out what comes. Events that were read together with a failure are dropped."""
-        await self._model.connection.prepare()
+        await self._model.connection.opened()
         self._started = anyio.current_time()
         # A little before the caller's own deadline, so that it hears what was waited for.
         margin = min(_MARGIN_S, max(self._deadline - self._started, 0.0) * _MARGIN_SHARE)

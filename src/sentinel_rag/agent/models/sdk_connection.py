@@ -84,27 +84,20 @@ class SdkConnection:
 
         Raises RefusedResponse for another status than 200 and ModelError if there is no answer.
         """
-        client, omit = await self._opened()
+        client, omit = await self.opened()
+        # What the process's environment names for OpenAI's own service is not for every provider.
+        without = dict.fromkeys(("OpenAI-Organization", "OpenAI-Project", "Authorization"), omit)
         fields = {key: body[key] for key in ("model", "messages", "stream")}
         manager: AbstractAsyncContextManager[Any] = client.chat.completions.with_streaming_response.create(
             **fields,
             extra_body={key: value for key, value in body.items() if key not in fields},
-            extra_headers={
-                # What the process's environment names for OpenAI's own service is not for every provider.
-                "OpenAI-Organization": omit,
-                "OpenAI-Project": omit,
-                "Authorization": omit,
-                "Accept-Encoding": "identity",
-                **headers,
-            },
+            extra_headers={**without, "Accept-Encoding": "identity", **headers},
         )
         try:
             return ByteAnswer(manager, await manager.__aenter__(), self._base_url)
         except Exception as error:  # as above: what is no refusal is told as unreachable
-            refused = _refused(error)
-            if refused is not None:
-                raise refused from None
-            raise _unreachable(error, self._base_url) from None
+            refused = (cause for cause in _causes(error) if isinstance(cause, RefusedResponse))  # 2.x wraps it
+            raise next(refused, None) or _unreachable(error, self._base_url) from None
 
     async def close(self) -> None:
         """Close idle connections; the next request opens new ones."""
@@ -112,11 +105,9 @@ class SdkConnection:
         if client is not None:
             await client.close()
 
-    async def prepare(self) -> None:
-        """Load the SDK, so that no time limit counts it. Raises ModelError where it is not installed."""
-        await self._opened()
-
-    async def _opened(self) -> tuple[AsyncOpenAI, Any]:
+    async def opened(self) -> tuple[AsyncOpenAI, Any]:
+        """The SDK's client and its mark for a header that is left out. Loads the SDK, so it is awaited before any time
+        limit runs. Raises ModelError where it is not installed."""
         async with self._opening:
             sdk = await anyio.to_thread.run_sync(_import_sdk)
             if self._client is None:
@@ -170,17 +161,10 @@ async def _stop_at_refusal(response: Any) -> None:
     raise RefusedResponse(response.status_code, headers, bytes(body[:MAX_REFUSAL_BYTES]))
 
 
-def _refused(error: BaseException) -> RefusedResponse | None:
-    """The refusal that `error` is, or that the SDK wrapped (the 2.x line does)."""
-    return next((cause for cause in _causes(error) if isinstance(cause, RefusedResponse)), None)
-
-
 def _causes(error: BaseException) -> list[BaseException]:
-    found: list[BaseException] = []
-    current: BaseException | None = error
-    while current is not None and len(found) < 10:
-        found.append(current)
-        current = current.__cause__ or current.__context__
+    found = [error]
+    while len(found) < 10 and (cause := found[-1].__cause__ or found[-1].__context__) is not None:
+        found.append(cause)
     return found
 
 

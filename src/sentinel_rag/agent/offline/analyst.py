@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.footnote import FREEFORM_TOOL
 from sentinel_rag.agent.offline import follow_up, outside
 from sentinel_rag.agent.offline.action_words import read_action
 from sentinel_rag.agent.offline.alert_walk import walk_plan
@@ -35,9 +34,9 @@ from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.references import remember, resolve
-from sentinel_rag.agent.retry import RetryOnce
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.times import zone_named
+from sentinel_rag.agent.tool_runs import FREEFORM_TOOL, RetryOnce
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway

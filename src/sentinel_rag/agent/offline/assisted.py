@@ -21,9 +21,9 @@ from sentinel_rag.agent.models.small_profile import small_profile
 from sentinel_rag.agent.offline import ANSWERED_CALLS, OfflineAnalyst
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.prompts import prompt
-from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import data_line, plain
 from sentinel_rag.agent.scope import names_it, unsupported
+from sentinel_rag.agent.tool_runs import READING_TOOLS
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue

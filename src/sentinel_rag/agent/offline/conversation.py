@@ -52,7 +52,35 @@ class AskedChange:
 
 
 @dataclass(slots=True)
-class Conversation:
+class Places:
+    """Where the questions of a session go, and how many calls it has made."""
+
+    calls: int = 0
+    requested_workspace: str = ""
+    """The workspace that the surface asked for; empty for the default one."""
+    workspace: str = ""
+    """The one that questions go to: as requested, or as the person's words named it since."""
+    found_in: dict[str, str] = field(default_factory=dict)
+    """Reference -> workspace, of things that a list over all workspaces showed."""
+
+    def request_workspace(self, name: str) -> None:
+        """What the surface asks for; only a change of it overrides what the person's words said."""
+        if name != self.requested_workspace:
+            self.requested_workspace = name
+            self.go_to(name)
+
+    def go_to(self, name: str) -> None:
+        """Send the questions from here on to that workspace."""
+        self.workspace = name
+
+    def next_call_id(self) -> str:
+        """`c1`, `c2`, ...: unique in the session."""
+        self.calls += 1
+        return f"c{self.calls}"
+
+
+@dataclass(slots=True)
+class Conversation(Places):
     """One session: `references` are the things that its questions can point at."""
 
     references: References = field(default_factory=References)
@@ -68,7 +96,6 @@ class Conversation:
     offers: tuple[Offer, ...] = ()
     shown: int = 0
     turns: int = 0
-    calls: int = 0
     pending: str = ""
     """A question that waits for one missing value, so that the value alone completes it."""
     change: AskedChange | None = None
@@ -79,12 +106,6 @@ class Conversation:
     """The wishes that a question back offered last; no other sentence that is picked asks for a change."""
     person: str = ""
     """Who the person says to be, as an owner of incidents: a user principal name, an address or an object id."""
-    requested_workspace: str = ""
-    """The workspace that the surface asked for; empty for the default one."""
-    workspace: str = ""
-    """The one that questions go to: as requested, or as the person's words named it since."""
-    found_in: dict[str, str] = field(default_factory=dict)
-    """Reference -> workspace, of things that a list over all workspaces showed."""
     names: dict[str, tuple[str, ...]] | None = field(default=None)
     """Directory of hosts and accounts, by kind, once it was needed."""
 
@@ -95,22 +116,11 @@ class Conversation:
         others = tuple(each for each in self.changes if each.done or (each.tool, dict(each.arguments)) != same)
         self.changes = (*others, change)[-MAX_CHANGES:]
 
-    def request_workspace(self, name: str) -> None:
-        """What the surface asks for; only a change of it overrides what the person's words said."""
-        if name != self.requested_workspace:
-            self.requested_workspace = name
-            self.go_to(name)
-
     def go_to(self, name: str) -> None:
         """Send the questions from here on to that workspace; names known of another one are forgotten."""
         if name != self.workspace:
             self.workspace = name
             self.names = None
-
-    def next_call_id(self) -> str:
-        """`c1`, `c2`, ...: unique in the session."""
-        self.calls += 1
-        return f"c{self.calls}"
 
 
 class Conversations:

@@ -11,7 +11,6 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answers.results_file import kept_form
-from sentinel_rag.agent.footnote import footnote
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.conversation import Conversation, ListItem
@@ -19,9 +18,8 @@ from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.references import Resolution
-from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.tool_runs import ToolRun, run_calls
+from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun, footnote, run_calls
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ProgressListener, ToolGateway

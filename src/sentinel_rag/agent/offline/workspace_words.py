@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.blanking import blank
-from sentinel_rag.agent.offline.conversation import Conversation
+from sentinel_rag.agent.offline.conversation import Places
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -104,7 +104,7 @@ def _takes_workspace(tool: str) -> bool:
     return known is not None and "workspace" in known.parameter_schemas()
 
 
-def placed(tool: str, arguments: Mapping[str, JsonValue], conversation: Conversation) -> dict[str, JsonValue]:
+def placed(tool: str, arguments: Mapping[str, JsonValue], conversation: Places) -> dict[str, JsonValue]:
     """The arguments of a call with the workspace that it goes to; none is named where the default one is meant."""
     if not _takes_workspace(tool) or "workspace" in arguments:
         return dict(arguments)
@@ -120,7 +120,7 @@ def placed(tool: str, arguments: Mapping[str, JsonValue], conversation: Conversa
     return {**arguments, "workspace": name} if name else dict(arguments)
 
 
-def remember_places(conversation: Conversation, runs: Iterable[ToolRun]) -> None:
+def remember_places(conversation: Places, runs: Iterable[ToolRun]) -> None:
     """Where the things of an answer from all workspaces were found; a number that two of them use is no reference."""
     for run in runs:
         asked = run.call.arguments.get("workspace") if conversation.workspace == ALL_WORKSPACES else None

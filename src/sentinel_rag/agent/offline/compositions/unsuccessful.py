@@ -7,9 +7,8 @@ from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
-from sentinel_rag.agent.retry import READING_TOOLS
 from sentinel_rag.agent.row_text import code, plain
-from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue
