@@ -11,6 +11,8 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sentinel_rag.language.phrases import phrases, says
+
 
 class Tier(StrEnum):
     """Two models, by what they are for."""
@@ -58,40 +60,20 @@ LONG_QUESTION_WORDS = 60
 LONG_CONTEXT_TOKENS = 32_000
 MANY_ROUNDS = 3
 
-_REASONING = re.compile(
-    r"\b(?:why|how come|explain|analy[sz]e|analysis|assess|evaluate|investigat\w+|correlat\w+|compar\w+|root cause"
-    r"|implications?|likely|hypothes[ie]s|attack (?:path|chain|story)|kill chain|lateral movement|what happened"
-    r"|timeline|reconstruct|recommend\w*|should (?:we|i)|prioriti[sz]e|summari[sz]e|summary|report|relat(?:ed|ion\w*)"
-    r"|false positive|true positive|write (?:a |me )?(?:kql|query|rule)|hunt\w*)\b",
-    re.IGNORECASE,
-)
-_ACTION = re.compile(
-    r"\b(?:close|reopen|assign|escalate|re-?classify|classify|comment on|add (?:a )?(?:comment|note)|change|set|update"
-    r"|isolate|disable|block)\b",
-    re.IGNORECASE,
-)
-_CONTEST = re.compile(
-    r"^\W*(?:no\b(?!\s+(?:incidents?|alerts?))|wrong|that(?:'s| is) (?:not|wrong)|not (?:right|correct|what)|incorrect"
-    r"|are you sure|you missed|check again|try again|really\?)",
-    re.IGNORECASE,
-)
-_BACK = re.compile(
-    r"\b(?:it|its|that|those|these|them|they|this|more|again|also)\b"
-    r"|\bthe (?:first|second|third|last|same|other)\b|\[\d{1,3}\]",
-    re.IGNORECASE,
-)
-_SPLIT = re.compile(r"\?|;|\n+|\b(?:and then|then also|and also|as well as|after that)\b", re.IGNORECASE)
+_LINE = re.compile(r"\[\d{1,3}\]")
+_SPLIT = re.compile("|".join((r"\?|;|\n+", *(each.pattern for each in phrases("questions", "goes_on")))), re.IGNORECASE)
 
 
 def features_of(question: str) -> QuestionFeatures:
     """Read a question, which is at most `contracts.ports.MAX_QUESTION_CHARACTERS` long."""
+    contests = says(question, "questions", "contests") and not says(question, "questions", "counts")
     return QuestionFeatures(
         words=len(question.split()),
         parts=sum(1 for part in _SPLIT.split(question) if len(part.split()) >= 2) or 1,
-        reasons=_REASONING.search(question) is not None,
-        acts=_ACTION.search(question) is not None,
-        contests=_CONTEST.search(question) is not None,
-        refers_back=_BACK.search(question) is not None,
+        reasons=says(question, "questions", "reasons"),
+        acts=says(question, "questions", "acts"),
+        contests=contests,
+        refers_back=says(question, "questions", "refers_back") or _LINE.search(question) is not None,
     )
 
 
