@@ -122,8 +122,8 @@ def _refusal(tool: str, refused: Mapping[str, tuple[Violation, ...]]) -> dict[st
     first = violations[0]
     what = "The call" if not first.parameter else f"Its argument {first.parameter}"
     why = (
-        f"This session, or another one of this agent, has read what is {_label(first.label)}. {what} may carry at most what is "
-        f"{_label(first.accepts)}, so every call is refused."
+        f"This session, or another one of this agent, has read what is {_label(first.label)}. {what} may carry at "
+        f"most what is {_label(first.accepts)}, so every call is refused."
     )
     return {"refused_now": True, "reason": Reason.SINK_LABEL.value, "why": why}
 
