@@ -20,8 +20,7 @@ from typing import Any
 
 from bench.harness import paired, timings, write
 from sentinel_rag.agent.conversations.store import ConversationStore, StoredConversation, StoredTurn
-from sentinel_rag.agent.history.fitting import Budget, Fitted, cut_lines
-from sentinel_rag.agent.history.history import History
+from sentinel_rag.agent.history import Budget, Fitted, History, cut_lines
 from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall, SystemMessage, ToolResultMessage
 from sentinel_rag.agent.tokens import TokenCounter, count_message, count_tool, ready_counter
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS

@@ -19,7 +19,7 @@ from typing import Any, Self
 import anyio
 
 from bench.harness import write
-from sentinel_rag.agent.history.fitting import Budget
+from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst import ModelAnalyst
 from sentinel_rag.agent.models.port import (
     NO_DEADLINE,

@@ -11,8 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from conversation_rules import conversation_faults
-from sentinel_rag.agent.history.fitting import Budget, Fitted
-from sentinel_rag.agent.history.history import History
+from sentinel_rag.agent.history import Budget, Fitted, History
 from sentinel_rag.agent.models.port import (
     AssistantMessage,
     ModelMessage,

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.agent.history.fitting import Budget
+from sentinel_rag.agent.history import Budget
 from sentinel_rag.assembly.conversations import conversation_configuration, model_budget
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import Settings, load_settings

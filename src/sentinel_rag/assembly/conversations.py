@@ -14,7 +14,7 @@ from sentinel_rag.settings import Settings
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.conversations.store import ConversationStore
-    from sentinel_rag.agent.history.fitting import Budget
+    from sentinel_rag.agent.history import Budget
     from sentinel_rag.records import Records
 
 CONVERSATIONS_FILE = "conversations.db"
@@ -55,7 +55,7 @@ def open_conversations(configuration: Mapping[str, Any]) -> ConversationStore | 
 
 def model_budget(configuration: Mapping[str, Any]) -> Budget:
     """How much of a conversation a model is told, by a `conversation_configuration`."""
-    from sentinel_rag.agent.history.fitting import Budget
+    from sentinel_rag.agent.history import Budget
 
     total = configuration["context_tokens"]
     turns = configuration["turns"]

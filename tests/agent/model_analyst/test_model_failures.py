@@ -8,7 +8,7 @@ from collections.abc import Callable
 import anyio
 import pytest
 
-from sentinel_rag.agent.history.fitting import Budget
+from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst import TurnLimits
 from sentinel_rag.agent.model_analyst.composing import CUT, DEFANGED, FILTERED_ROWS
 from sentinel_rag.contracts.evidence import Outcome

@@ -14,7 +14,7 @@ import pytest
 
 from sentinel_rag.agent.conversations.chat import StoredChat
 from sentinel_rag.agent.conversations.store import ConversationStore
-from sentinel_rag.agent.history.fitting import WARNING, Budget
+from sentinel_rag.agent.history import WARNING, Budget
 from sentinel_rag.agent.model_analyst import ModelAnalyst
 from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.agent.prompts import prompt

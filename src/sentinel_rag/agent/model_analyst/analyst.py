@@ -14,7 +14,7 @@ import anyio
 import anyio.to_thread
 
 from sentinel_rag.agent.answers.results_file import kept_form
-from sentinel_rag.agent.history.fitting import Budget
+from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, uncheckable
 from sentinel_rag.agent.model_analyst.context import question_text
 from sentinel_rag.agent.model_analyst.loop import checked, run_loop

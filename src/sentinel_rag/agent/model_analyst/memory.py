@@ -18,8 +18,7 @@ import msgspec
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import MOST_RESULTS, Results
 from sentinel_rag.agent.answers.results_file import read_entry
-from sentinel_rag.agent.history.fitting import Budget
-from sentinel_rag.agent.history.history import History
+from sentinel_rag.agent.history import Budget, History
 from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.agent.offline.conversation import MAX_SESSIONS, Places
 from sentinel_rag.agent.references import References

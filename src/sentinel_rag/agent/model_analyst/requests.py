@@ -12,7 +12,7 @@ from typing import Protocol
 
 from msgspec.structs import replace
 
-from sentinel_rag.agent.history.fitting import Budget
+from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models.failures import ContextOverflowError, ModelError, PromptFilteredError

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.history.fitting import Budget, cut_lines, cut_text
-from sentinel_rag.agent.history.history import History
+from sentinel_rag.agent.history import Budget, History, cut_lines, cut_text
 from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall, SystemMessage, ToolResultMessage
 from sentinel_rag.agent.tokens import EstimatingCounter, TokenCounter, ready_counter
 

@@ -5,8 +5,15 @@ from __future__ import annotations
 import pytest
 
 from conversation_rules import conversation_faults
-from sentinel_rag.agent.history.fitting import LEFT_OUT, MOST_OF_A_RESULT, STOPPED_ANSWER, STOPPED_CALL, WARNING, Budget
-from sentinel_rag.agent.history.history import History
+from sentinel_rag.agent.history import (
+    LEFT_OUT,
+    MOST_OF_A_RESULT,
+    STOPPED_ANSWER,
+    STOPPED_CALL,
+    WARNING,
+    Budget,
+    History,
+)
 from sentinel_rag.agent.models.port import (
     AssistantMessage,
     ModelToolCall,
