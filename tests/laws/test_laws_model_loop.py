@@ -75,7 +75,7 @@ def _error(kind: FailureKind) -> ModelError:
         return PromptFilteredError({"violence": "high"})
     if kind is FailureKind.CONTEXT_OVERFLOW:
         return ContextOverflowError(limit_tokens=None, used_tokens=None)
-    return ModelError(kind, "It failed.", next_step="Ask again.")
+    return ModelError(kind, "empty_answer")
 
 
 @dataclass

@@ -162,6 +162,6 @@ async def test_text_comes_through_as_it_is_written(connect, question):
 
 def test_waits_grow_and_are_spread():
     policy = RetryPolicy(attempts=9, first_wait_s=0.5, longest_wait_s=8.0)
-    failure = ModelError(FailureKind.PROVIDER, "busy")
+    failure = ModelError(FailureKind.PROVIDER, status=503)
     assert [policy.wait(n, failure, 1.0) for n in range(1, 10)] == [0.5, 1.0, 2.0, 4.0, 8.0, 8.0, 8.0, 8.0, None]
     assert policy.wait(3, failure, 0.0) == 1.0

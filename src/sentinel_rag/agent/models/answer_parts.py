@@ -28,7 +28,7 @@ from sentinel_rag.agent.models.port import (
     TokenCounts,
     ToolCallStarted,
 )
-from sentinel_rag.agent.models.refusals import Asked, as_mapping, bad_answer, failure_of_error, filter_categories
+from sentinel_rag.agent.models.refusals import Asked, as_mapping, failure_of_error, filter_categories
 from sentinel_rag.contracts.json_values import JsonObject
 
 MAX_STREAM_BYTES = 32_000_000
@@ -201,7 +201,8 @@ class ToolCallParts:
 
     def _require(self, real: bool) -> None:
         if not real:
-            raise bad_answer(self._model, "holds more tool calls, or longer ones, than can be real")
+            what = "holds more tool calls, or longer ones, than can be real"
+            raise ModelError(FailureKind.BAD_ANSWER, model=self._model, what=what)
 
     def _read(self, draft: _Draft, *, is_cut: bool) -> Sequence[ModelToolCall]:
         text = "".join(draft.pieces).encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
@@ -334,27 +335,15 @@ class AnswerParts:
         Raises ModelError if it was cut off, failed or says nothing.
         """
         if self._finish == "error":
-            raise ModelError(
-                FailureKind.PROVIDER,
-                "The model's provider failed amid the answer.",
-                next_step="Ask again in a moment.",
-            )
+            raise ModelError(FailureKind.PROVIDER, "provider_amid")
         reason = _REASONS.get(self._finish)
         calls = self._calls.calls(last_is_cut=reason is not None)
         broken = not in_order or any(call.problem is CallProblem.NO_ARGUMENTS_OBJECT for call in calls)
         if not self._finish and broken:
-            raise ModelError(
-                FailureKind.CUT_OFF,
-                "The model's answer broke off before its end.",
-                next_step="Ask again; if it stays, check the connection.",
-            )
+            raise ModelError(FailureKind.CUT_OFF)
         text = "".join(self._text)
         if reason is None and not calls and not self._refused and not text.strip():
-            raise ModelError(
-                FailureKind.EMPTY_ANSWER,
-                "The model ended its answer and said nothing.",
-                next_step="Ask again; if it stays, ask in other words or choose another model.",
-            )
+            raise ModelError(FailureKind.EMPTY_ANSWER)
         if reason is None:
             words = FinishReason.REFUSAL if self._refused else FinishReason.STOP
             reason = FinishReason.TOOL_CALLS if calls else words
@@ -362,7 +351,7 @@ class AnswerParts:
         return Finished(reason, message, filtered=dict(self._filtered), stated=bool(self._finish))
 
     def _bad(self, what: str) -> ModelError:
-        return bad_answer(self._asked.model, what)
+        return ModelError(FailureKind.BAD_ANSWER, model=self._asked.model, what=what)
 
 
 def unused_id(taken: Collection[str]) -> str:

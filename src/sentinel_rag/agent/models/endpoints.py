@@ -64,11 +64,7 @@ def entra_token(get_token: Callable[[], Awaitable[str]]) -> Admission:
         except ModelError:
             raise
         except Exception:  # whatever a library of credentials raises; its text can hold tenant and client ids
-            raise ModelError(
-                FailureKind.ACCESS,
-                "No Entra ID token for the model could be had.",
-                next_step="Sign in (`az login`) or set AZURE_OPENAI_API_KEY; `sentinel doctor --model` tries it.",
-            ) from None
+            raise ModelError(FailureKind.ACCESS, "no_token") from None
 
     return headers
 

@@ -1,13 +1,16 @@
 """Every way in which a model's answer can fail, as one family. No exception of a provider's library leaves the port.
 
-Each says who acts next, whether trying again can help (`retry_possible`) and after how long. Messages are written here
-and beside what raises them, and hold no provider text, key or prompt: a provider's own words may quote all three.
+Each says who acts next, whether trying again can help (`retry_possible`) and after how long. Its sentences stand in
+`failures.toml` and hold no provider text, key or prompt: a provider's own words may quote all three.
 """
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping
 from enum import StrEnum
+from functools import cache
+from importlib.resources import files
 
 from sentinel_rag.agent.models.port import ModelUsage
 from sentinel_rag.contracts.errors import Actor, SentinelError
@@ -48,27 +51,34 @@ _PASSING = frozenset(["rate_limited", "provider", "loading", "unreachable", "cut
 """Kinds for which another try can help."""
 
 
-class ModelError(SentinelError):
-    """A model did not answer. `delivered` is True if a part of the answer had been given out before: then trying again
-    would say things twice, and only the caller can decide. `usage` is what the failed tries took. `patience_s`: tries
-    go on for so long, however many they are; None leaves that to who tries."""
+@cache
+def _sentences() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(files(__package__).joinpath("failures.toml").read_text(encoding="utf-8"))
 
-    def __init__(
-        self,
-        kind: FailureKind,
-        message: str,
-        *,
-        next_step: str = "",
-        retry_after_s: float | None = None,
-        patience_s: float | None = None,
-    ) -> None:
-        super().__init__(message, next_step=next_step, code=f"model_{kind.value}")
+
+class ModelError(SentinelError):
+    """A model did not answer. `case` names the sentence that says so, mostly its kind's; `values` stand in it. `local`:
+    the server is of this machine."""
+
+    def __init__(self, kind: FailureKind, case: str = "", *, local: bool = False, **values: object) -> None:
+        told = _sentences()[case or kind.value]
+        said, next_step = (
+            told.get(f"{name}_local" if local else name, told[name]).format(**values) for name in ("said", "next_step")
+        )
+        super().__init__(said, next_step=next_step, code=f"model_{kind.value}")
+        self.actor = Actor(told.get("actor", self.actor))
         self.kind = kind
         self.retry_possible = kind in _PASSING
-        self.retry_after_s = retry_after_s
-        self.patience_s = patience_s
+        self.retry_after_s: float | None = None
+        self.patience_s: float | None = None
+        """Tries go on for so long, however many they are; None leaves that to who tries."""
         self.delivered = False
+        """True if a part of the answer had been given out before: then trying again would say things twice, and only
+        the caller can decide."""
         self.usage = ModelUsage()
+        """What the failed tries took."""
+        self.parameter = ""
+        """The field that a provider does not take, if it names one."""
 
 
 class Overflowing(StrEnum):
@@ -80,30 +90,9 @@ class Overflowing(StrEnum):
     FIXED_PART = "fixed_part"
 
 
-_OVERFLOWS = {
-    Overflowing.CONVERSATION: (
-        "The conversation is too long for the model.",
-        "Clear the conversation (/clear) or ask with a shorter time window.",
-    ),
-    Overflowing.ROWS: (
-        "The results of this question are too long for the model.",
-        "Ask a narrower question, with a shorter time window or fewer rows.",
-    ),
-    Overflowing.FIXED_PART: (
-        "The model's context is too small for any question: rules, tools and the question alone do not fit.",
-        "",
-    ),
-}
-_LARGER_SERVER = (
-    "Start the model server with a larger context (llama.cpp: --ctx-size 16384) and set SENTINEL_MODEL_CONTEXT_TOKENS "
-    "to the same number."
-)
-_LARGER_MODEL = "Choose a model that reads 16384 tokens or more (SENTINEL_MODEL_NAME)."
-
-
 class ContextOverflowError(ModelError):
     """A request is longer than the model reads. Numbers are the provider's; None where it gave none. `overflowing` says
-    what can be done: nothing that a person says helps against FIXED_PART. `local`: the server is of this machine."""
+    what can be done: nothing that a person says helps against FIXED_PART."""
 
     def __init__(
         self,
@@ -113,12 +102,11 @@ class ContextOverflowError(ModelError):
         overflowing: Overflowing = Overflowing.CONVERSATION,
         local: bool = False,
     ) -> None:
-        what, next_step = _OVERFLOWS[overflowing]
         reads = "" if limit_tokens is None else f" It reads {limit_tokens} tokens."
         sent = "" if used_tokens is None else f" The request has {used_tokens}."
-        next_step = next_step or (_LARGER_SERVER if local else _LARGER_MODEL)
-        super().__init__(FailureKind.CONTEXT_OVERFLOW, what + reads + sent, next_step=next_step)
-        self.actor = Actor.OPERATOR if overflowing is Overflowing.FIXED_PART else Actor.USER
+        super().__init__(
+            FailureKind.CONTEXT_OVERFLOW, f"overflow_{overflowing.value}", local=local, numbers=reads + sent
+        )
         self.limit_tokens = limit_tokens
         self.used_tokens = used_tokens
         self.overflowing = overflowing
@@ -130,35 +118,20 @@ class PromptFilteredError(ModelError):
     `categories` maps what tripped (`jailbreak`, `violence`, ...) to a severity, `detected` or an empty text.
     """
 
-    actor = Actor.MODEL
-
     def __init__(self, categories: Mapping[str, str]) -> None:
         named = f" ({', '.join(sorted(categories))})" if categories else ""
-        super().__init__(
-            FailureKind.PROMPT_FILTERED,
-            f"The provider's content filter stopped the question{named}.",
-            next_step="Rows with attack text can trip it: ask for fewer columns or a narrower question.",
-        )
+        super().__init__(FailureKind.PROMPT_FILTERED, named=named)
         self.categories = dict(categories)
 
 
-class RequestRefusedError(ModelError):
-    """The provider does not take the request as it is. `parameter` is the field it names, if any."""
-
-    actor = Actor.DEVELOPER
-
-    def __init__(self, message: str, *, next_step: str = "", parameter: str = "") -> None:
-        super().__init__(FailureKind.REQUEST_REFUSED, message, next_step=next_step)
-        self.parameter = parameter
-
-
 class ModelTimedOutError(ModelError):
-    """Too slow. `waited_for` is `connection`, `first_token`, `next_token` or `whole_answer`.
+    """Too slow. `waited_for` is `connection`, `first_token`, `next_token` or `whole_answer`; `case` names another
+    sentence than that says.
 
     Only a connection is tried again: a person has waited for the rest already, and would wait as long once more.
     """
 
-    def __init__(self, message: str, *, next_step: str = "", waited_for: str) -> None:
-        super().__init__(FailureKind.TIMED_OUT, message, next_step=next_step)
+    def __init__(self, waited_for: str, case: str = "", *, local: bool = False, **values: object) -> None:
+        super().__init__(FailureKind.TIMED_OUT, case or waited_for, local=local, **values)
         self.waited_for = waited_for
         self.retry_possible = waited_for == "connection"

@@ -23,7 +23,7 @@ from sentinel_rag.agent.models.answer_parts import (
     StreamTooLargeError,
 )
 from sentinel_rag.agent.models.endpoints import ModelEndpoint, request_body
-from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError, RequestRefusedError
+from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError
 from sentinel_rag.agent.models.port import (
     NO_DEADLINE,
     ModelEvent,
@@ -33,16 +33,12 @@ from sentinel_rag.agent.models.port import (
     Price,
     TextDelta,
 )
-from sentinel_rag.agent.models.refusals import Asked, bad_answer, failure_of_error, failure_of_response, longest_part
+from sentinel_rag.agent.models.refusals import Asked, failure_of_error, failure_of_response, longest_part
 from sentinel_rag.agent.models.sdk_connection import ByteAnswer, RefusedResponse, SdkConnection
 
 _DONE = "[DONE]"
 _MARGIN_S = 1.0
 _MARGIN_SHARE = 0.02
-_TOO_SLOW = (
-    "raise SENTINEL_MODEL_TIMEOUT_S, and SENTINEL_QUESTION_TIMEOUT_S above it, or choose a faster or smaller model."
-)
-_SILENT = "Ask again; if it stays, raise SENTINEL_MODEL_IDLE_TIMEOUT_S, and SENTINEL_QUESTION_TIMEOUT_S above it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,7 +147,7 @@ class _WireAnswer:
                     return await self._model.connection.post(body, headers)
             except RefusedResponse as refused:
                 failure = failure_of_response(refused.status, refused.headers, refused.body, asked=self._asked)
-            adapted = dialect.without(failure.parameter) if isinstance(failure, RequestRefusedError) else None
+            adapted = dialect.without(failure.parameter)
             if adapted is None:
                 raise failure
             self._model.dialect = adapted
@@ -167,22 +163,9 @@ class _WireAnswer:
         with anyio.move_on_after(seconds) as scope:
             yield
         if scope.cancelled_caught:
-            raise self._too_slow(f"{said_s:.3g} seconds", waited_for)
-
-    def _too_slow(self, seconds: str, waited_for: str) -> ModelTimedOutError:
-        if not self._heard:
-            said = f"The model had not begun to answer after {seconds}."
+            case = ("next_token" if waited_for == "next_token" else "whole_answer") if self._heard else "first_token"
             # A server on this machine can take minutes to read the prompt alone.
-            local = "A model on this machine reads the whole prompt first: "
-            next_step = (local if self._asked.local else "Ask again; if it stays, ") + _TOO_SLOW
-        elif waited_for == "next_token":
-            said, next_step = f"The model stopped in the middle of its answer, and nothing came for {seconds}.", _SILENT
-        else:
-            said, next_step = (
-                f"The model was still writing its answer after {seconds}.",
-                f"Ask for less, or {_TOO_SLOW}",
-            )
-        return ModelTimedOutError(said, next_step=next_step, waited_for=waited_for)
+            raise ModelTimedOutError(waited_for, case, local=self._asked.local, seconds=f"{said_s:.3g} seconds")
 
     async def _advance(self, answer: ByteAnswer) -> None:
         """Read until there is an event, or the answer has ended."""
@@ -266,16 +249,11 @@ class _WireAnswer:
         return ModelUsage.of_request(self._model.name, self._parts.tokens, self._model.price, seconds)
 
     def _unreadable(self, data: str) -> ModelError:
-        if data.lstrip()[:1] != "<":
-            return bad_answer(self._model.name, "is not JSON")
-        return ModelError(
-            FailureKind.BAD_ANSWER,
-            f"The address of the model {self._model.name!r} answers with a web page.",
-            next_step="Check the address: it ends in /v1 for most servers, and must not be a sign-in page or a proxy.",
-        )
+        case = "web_page" if data.lstrip()[:1] == "<" else ""
+        return ModelError(FailureKind.BAD_ANSWER, case, model=self._model.name, what="is not JSON")
 
     def _endless(self) -> ModelError:
-        return bad_answer(self._model.name, "is longer than an answer can be", narrower=True)
+        return ModelError(FailureKind.BAD_ANSWER, "endless", model=self._model.name)
 
 
 def _documents(data: str) -> list[object]:

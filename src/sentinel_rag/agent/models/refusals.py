@@ -21,7 +21,6 @@ from sentinel_rag.agent.models.failures import (
     ModelError,
     Overflowing,
     PromptFilteredError,
-    RequestRefusedError,
 )
 from sentinel_rag.agent.models.port import AssistantMessage, ModelMessage, ToolResultMessage, UserMessage
 
@@ -97,11 +96,7 @@ def longest_part(messages: Sequence[ModelMessage]) -> Overflowing:
 def failure_of_response(status: int, headers: Mapping[str, str], body: bytes, *, asked: Asked) -> ModelError:
     """What an HTTP answer other than 200 means. `headers` in lower case."""
     if 300 <= status < 400:
-        return ModelError(
-            FailureKind.NOT_FOUND,
-            f"The model endpoint answered with a redirect (HTTP {status}), which is not followed.",
-            next_step="Set the model's address to the place that it moved to.",
-        )
+        return ModelError(FailureKind.NOT_FOUND, "redirect", status=status)
     try:
         document = json.loads(body)
     except (ValueError, RecursionError):
@@ -123,38 +118,24 @@ def _failure(status: int, refusal: Refusal, retry_after: float | None, asked: As
     if kind is FailureKind.CONTEXT_OVERFLOW:
         limit, used = refusal.tokens() if refusal.says(_OVERFLOW) else (None, None)
         return ContextOverflowError(limit_tokens=limit, used_tokens=used, overflowing=asked.longest, local=asked.local)
-    wait = retry_after
+    wait, parameter = retry_after, refusal.parameter()
     if wait is None and kind is FailureKind.RATE_LIMITED:
         wait = refusal.wait_s()
-    parameter = refusal.parameter()
-    said, next_step = _SENTENCES[kind]
-    said = said.format(
+    failure = ModelError(
+        kind,
+        local=asked.local,
         status=status,
         model=asked.model,
         field=f": it does not take {parameter!r}" if parameter else "",
         wait="" if wait is None else f" It asks to wait {wait:g} seconds.",
-        who="model server on this machine" if asked.local else "model's provider",
     )
-    next_step = next_step.format(look="what the server printed" if asked.local else "the provider's status page")
-    if kind is FailureKind.REQUEST_REFUSED:
-        return RequestRefusedError(said, next_step=next_step, parameter=parameter)
-    return ModelError(
-        kind,
-        said,
-        next_step=next_step,
-        retry_after_s=wait if kind in (FailureKind.RATE_LIMITED, FailureKind.PROVIDER) else None,
-        patience_s=asked.loading_s if kind is FailureKind.LOADING else None,
-    )
-
-
-def bad_answer(model: str, what: str, *, narrower: bool = False) -> ModelError:
-    """An answer of `model` that is not in the form that was agreed; `what` goes on after its name."""
-    more = "or ask a narrower question." if narrower else "docs/models.md lists tried servers."
-    return ModelError(
-        FailureKind.BAD_ANSWER,
-        f"The answer of the model {model!r} {what}.",
-        next_step=f"Check that the address is a chat completions endpoint{',' if narrower else ';'} {more}",
-    )
+    if kind in (FailureKind.RATE_LIMITED, FailureKind.PROVIDER):
+        failure.retry_after_s = wait
+    elif kind is FailureKind.LOADING:
+        failure.patience_s = asked.loading_s
+    elif kind is FailureKind.REQUEST_REFUSED:
+        failure.parameter = parameter
+    return failure
 
 
 def _retry_after(headers: Mapping[str, str]) -> float | None:
@@ -262,37 +243,6 @@ _KINDS: tuple[tuple[FailureKind, Container[int], re.Pattern[str] | None], ...] =
 )
 """What a status means, with words that must stand in the body; the first row that fits counts, and what fits none is
 the provider's fault."""
-_SENTENCES = {
-    FailureKind.LOADING: (
-        "The model server is still loading its model.",
-        "Ask again in a moment; SENTINEL_MODEL_TIMEOUT_S and SENTINEL_QUESTION_TIMEOUT_S bound the wait.",
-    ),
-    FailureKind.ACCESS: (
-        "The model endpoint refused the key or identity (HTTP {status}).",
-        "Check the key and that it may use this model; `sentinel doctor --model` tries it.",
-    ),
-    FailureKind.CREDIT: (
-        "The account at the model's provider has no credit or quota left.",
-        "Add credit at the provider, or choose another model (SENTINEL_MODEL).",
-    ),
-    FailureKind.RATE_LIMITED: (
-        "The model is asked too often.{wait}",
-        "Wait a moment and ask again; a higher quota is set at the provider.",
-    ),
-    FailureKind.NOT_FOUND: (
-        "The endpoint has no model or deployment named {model!r}.",
-        "Check the name and the address (`sentinel doctor --model`); a new deployment takes some minutes.",
-    ),
-    FailureKind.REQUEST_REFUSED: (
-        "The model endpoint refused the request (HTTP {status}){field}.",
-        "Check that the model's address and name fit SENTINEL_MODEL; see docs/models.md.",
-    ),
-    FailureKind.PROVIDER: (
-        "The {who} failed (HTTP {status}).",
-        "Ask again in a moment; if it stays, look at {look}.",
-    ),
-}
-"""What is said of a failure, and what a person can do."""
 
 
 def filter_categories(results: Any) -> dict[str, str]:

@@ -135,11 +135,7 @@ def _import_sdk() -> ModuleType:
         import openai
         from openai.resources.chat import completions  # noqa: F401  # lazily loaded by the SDK, so load it here too
     except ImportError:
-        raise ModelError(
-            FailureKind.NOT_INSTALLED,
-            "The openai library, which speaks to models, is not installed.",
-            next_step="Install it: pip install 'sentinel-rag[openai]'. SENTINEL_MODEL=offline needs none.",
-        ) from None
+        raise ModelError(FailureKind.NOT_INSTALLED) from None
     for name in _LOGGERS:  # at DEBUG they write request bodies and headers
         logging.getLogger(name).setLevel(logging.WARNING)
     return openai
@@ -175,38 +171,18 @@ def _names(error: BaseException) -> set[str]:
 
 def _unreachable(error: BaseException, address: str) -> ModelError:
     names = _names(error)
-    kind = FailureKind.UNREACHABLE
     hung_up = any("disconnected" in str(cause) for cause in _causes(error))
-    if "SSLCertVerificationError" in names:
-        said = f"The model at {address} has no certificate that this machine trusts."
-        next_step = "Set SSL_CERT_FILE to your organisation's certificates, or check the address."
-    elif "SSLError" in names:
-        said = f"What answers at {address} does not speak https."
-        next_step = "Check the address; a server of this machine mostly speaks plain http."
-    elif names & {"ConnectTimeout", "PoolTimeout"}:
-        return ModelTimedOutError(
-            f"The model at {address} did not accept a connection in time.",
-            next_step="Check the network and the address; `sentinel doctor --model` tries it.",
-            waited_for="connection",
-        )
-    elif names & {"RemoteProtocolError", "LocalProtocolError", "DecodingError"} and not hung_up:
-        kind, said = FailureKind.BAD_ANSWER, f"What answers at {address} does not speak HTTP as it should."
-        next_step = "Check the address and whether it needs https."
-    else:
-        said = f"The model at {address} cannot be reached, or hangs up."
-        next_step = "Start the model server, or check the address; `sentinel doctor --model` tries it."
-    return ModelError(kind, said, next_step=next_step)
+    for name, case in (("SSLCertVerificationError", "no_certificate"), ("SSLError", "no_https")):
+        if name in names:
+            return ModelError(FailureKind.UNREACHABLE, case, address=address)
+    if names & {"ConnectTimeout", "PoolTimeout"}:
+        return ModelTimedOutError("connection", address=address)
+    if names & {"RemoteProtocolError", "LocalProtocolError", "DecodingError"} and not hung_up:
+        return ModelError(FailureKind.BAD_ANSWER, "no_http", address=address)
+    return ModelError(FailureKind.UNREACHABLE, address=address)
 
 
 def _broken(error: BaseException, address: str) -> ModelError:
     if "DecodingError" in _names(error):
-        return ModelError(
-            FailureKind.BAD_ANSWER,
-            f"The answer of the model at {address} is packed in a way that cannot be read.",
-            next_step="Ask again; if it stays, look for a proxy in between.",
-        )
-    return ModelError(
-        FailureKind.CUT_OFF,
-        "The connection to the model broke before its answer ended.",
-        next_step="Ask again; if it stays, check the connection.",
-    )
+        return ModelError(FailureKind.BAD_ANSWER, "packed", address=address)
+    return ModelError(FailureKind.CUT_OFF, "connection_lost")
