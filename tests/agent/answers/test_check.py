@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from answer_rows import INCIDENTS, read, refused
-from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, cited_share
+from sentinel_rag.agent.answers.check import CheckedAnswer, GrowingAnswer, check_answer, cited_share
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import Results
 from sentinel_rag.contracts.evidence import CitedBy, SentenceState
@@ -270,3 +270,20 @@ def test_the_share_of_sentences_with_a_citation_tells_a_writer_that_gives_none(e
     assert cited_share(with_one) == 1.0
     assert cited_share(without) == 0.0
     assert cited_share(CheckedAnswer("", ())) == 1.0
+
+
+@pytest.mark.parametrize(
+    ("written", "shown"),
+    [
+        ("124 (High [c1.1]), then 125.", "124 (High), then 125."),
+        ("124 is High ([c1.1]).", "124 is High."),
+        ("124 is High [[c1.1]].", "124 is High."),
+        ("124 is High (c1.1).", "124 is High."),
+        ("(124 is High【c1.1】)", "(124 is High)"),
+    ],
+)
+def test_a_citation_takes_its_own_brackets_with_it(evidence: Evidence, written: str, shown: str) -> None:
+    for size in (1, 3, 100):
+        growing = GrowingAnswer(evidence)
+        assert "".join(growing.add(written[at : at + size])[0] for at in range(0, len(written), size)) in shown
+    assert check_answer(written, evidence).text == shown

@@ -20,7 +20,10 @@ CellText = Callable[[str], str | None]
 
 _GAP = "[ \t\u00a0\u202f]?"
 _REF = rf"c\d{{1,6}}(?:\.\d{{1,6}}(?:{_GAP}[-–]{_GAP}(?:c\d{{1,6}}\.)?\d{{1,6}})?)?(?:\.[A-Za-z_]\w{{0,60}})?"
-_CITATION = re.compile(rf"[\[【(]{{1,2}}{_GAP}({_REF}(?:{_GAP}[,;]{_GAP}{_REF}){{0,40}}){_GAP}[\]】)]{{1,2}}")
+_CITATION = re.compile(
+    rf"(?P<two>[\[【(](?=[\[【(]))?[\[【(]{_GAP}(?P<refs>{_REF}(?:{_GAP}[,;]{_GAP}{_REF}){{0,40}}){_GAP}[\]】)](?(two)[\]】)])"
+)
+"""As many brackets are closed as were opened: the one of `(High [c1.3])` is the sentence's own."""
 _POINTER = re.compile(r"\[([^\]\[\n]{1,200})\]\((c\d{1,6}\.\d{1,6}\.[A-Za-z_]\w{0,60})\)")
 _HOLE = re.compile(r"\{(c\d{1,6}\.\d{1,6}\.[A-Za-z_]\w{0,60})\}")
 _LONGEST_CITATION = 1_200
@@ -222,7 +225,9 @@ class Markup:
             spaced = held[at] in " \t" and end < len(held) and (held[end].isalnum() or held[end] in '*_`"“„«')
             if spaced:
                 put(held[at], end)
-            self._line.cited.append(Cited(self._written - spaced, _expanded(citation[1]), self._read_before + bracket))
+            self._line.cited.append(
+                Cited(self._written - spaced, _expanded(citation["refs"]), self._read_before + bracket)
+            )
             return end + (opens and held[end : end + 1] in (" ", "\t"))
         if open_ended and _UNFINISHED_CITATION.match(window):
             return None
