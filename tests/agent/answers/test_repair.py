@@ -65,3 +65,9 @@ def test_what_cannot_be_read_leaves_the_answer_as_it_was(evidence: Evidence) -> 
 def test_a_row_may_come_back_without_the_number_that_counts_it(evidence: Evidence) -> None:
     raw = "| Id | State |\n|---|---|\n| 7 | 124 is Low [c1.1] |"
     assert "| 7 | 124 is High [c1.1] |" in repaired(raw, check_answer(raw, evidence), "1: 124 is High [c1.1]")
+
+
+def test_a_row_may_come_back_with_a_number_that_its_unit_leaves_out(evidence: Evidence) -> None:
+    raw = "| [n] | Id | State |\n|---|---|---|\n| [1] | 124 | Low [c1.1] |"
+    new = repaired(raw, check_answer(raw, evidence), "1: | [1] | 124 | High [c1.1] |")
+    assert check_answer(new, evidence).text.splitlines()[-1].replace(" ", "") == "|[1]|124|High|"

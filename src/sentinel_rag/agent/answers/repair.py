@@ -83,6 +83,8 @@ def _change(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
         old, new = (part.strip("| ").split("|") for part in (raw[start:end], text))
         if len(new) == len(old) - 1 and _COUNTER.fullmatch(old[0]):
             new = [old[0], *new]  # a row is sent back without the number that only counts it
+        elif len(new) == len(old) + 1 and new[0].strip() == raw[unit.line[0] : start].strip("| "):
+            new = new[1:]  # or with it, where the row's unit begins behind it
         if len(new) != len(old):
             return None
         text = " | ".join(cell.strip() for cell in new)
