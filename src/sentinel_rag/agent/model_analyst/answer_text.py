@@ -28,7 +28,7 @@ _CELL = re.compile(r"c\d{1,6}\.\d{1,6}\.\w{1,80}")
 _STILL_A_LINK = re.compile(rf"({_CITATION}:)|!(?=\[)|(?<=\])(?=:|\((?!{_CELL.pattern}\)))")
 """What a Markdown reader could still take for a link. A citation before a colon is none: the check takes it out."""
 _TAG_OR_URL = re.compile(
-    r"<(?=[A-Za-z/!?])[^<>\n]{0,2000}>?|(?:[a-z][a-z0-9+.-]{0,30}://|(?<![a-z0-9])www\.)[^\s<>\"'()\[\]]*",
+    r"<(?=[A-Za-z/!?])[^<>\n]{0,2000}>?|(?:[a-z][a-z0-9+.-]{0,30}://|(?<![a-z0-9])www\.)[^\s<>\"'()\[\]«»“”„]*",
     re.IGNORECASE,
 )
 _MAY_BE_A_CALL = re.compile(r"\s*(?:<|\{|```|\[(?!c?\d))")
