@@ -139,6 +139,8 @@ def test_what_one_call_narrows_and_another_does_not_was_looked_at() -> None:
     assert narrowed(question, [week, call(status="Open")]) != ()  # of another scope
     other = ToolCall("c2", "s", "query_alerts", {"severity": "High"})
     assert narrowed(question, [week, other]) != ()
+    assert narrowed(question, [week, other, week, other]) != ()  # half of the calls
+    assert narrowed(question, [week, other, other]) == ()  # one step of several
 
 
 def test_a_very_long_question_is_read_too() -> None:

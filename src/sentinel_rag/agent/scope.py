@@ -101,10 +101,14 @@ def narrowed(
     questions: Sequence[str], calls: Sequence[ToolCall], *, known: Collection[str] | None = None
 ) -> tuple[Narrowing, ...]:
     """What all reading calls of a question together left out that nobody asked to leave out. What one call narrows and
-    another of the same tool asks for without it was looked at all the same."""
+    another of the same tool asks for without it was looked at all the same, and so was what fewer than half of the
+    calls narrow: a step of an investigation."""
     found = []
-    for call in calls:
-        for each in unsupported(questions, call, known=known):
+    narrow = [(call, unsupported(questions, call, known=known)) for call in calls]
+    if 2 * sum(bool(narrowings) for _, narrowings in narrow) < len(calls):
+        return ()
+    for call, narrowings in narrow:
+        for each in narrowings:
             wider = (
                 other for other in calls if other.tool_name == call.tool_name and each.argument not in other.arguments
             )
