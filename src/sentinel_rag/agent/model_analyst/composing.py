@@ -150,8 +150,7 @@ def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWrit
     opening = "".join(f"{part}\n\n" for part in before)
     _say_what_was_changed(writer, [run for run in turn.runs if changed_something(run, turn.reading)])
     body = checked.text
-    cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
-    text = opening + _blocks(body, writer.text, *_closings(turn, ended, body, cited))
+    text = opening + _blocks(body, writer.text, *_closings(turn, ended, checked))
     sentences = moved(checked.sentences, len(opening))
     missed = [sentence.state for sentence in sentences if sentence.state in _MISSED]
     return Composed(
@@ -223,8 +222,10 @@ def _warnings(turn: Turn, checked: CheckedAnswer) -> list[str]:
     return [FEW_SOURCES] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
 
 
-def _closings(turn: Turn, ended: Ended, body: str, cited: Sequence[str]) -> list[str]:
-    """What stands behind it. `body` is the model's text, `cited` the calls that it cites."""
+def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
+    """What stands behind it."""
+    body = checked.text
+    cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
     now = {run.call.call_id for run in turn.runs}
     earlier = [result for ref in dict.fromkeys(cited) if ref not in now and (result := turn.memory.results.get(ref))]
     ages = (f"{each.ref}, {show_age(turn.now - each.read_at)} ago" for each in earlier if each.read_at is not None)
@@ -232,9 +233,11 @@ def _closings(turn: Turn, ended: Ended, body: str, cited: Sequence[str]) -> list
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
     # An offer in English below an answer in another language helps nobody.
     english = language_of(fold(body).split()) in ("en", "")
+    facts_alone = all(sentence.state is not SentenceState.OWN_WORDS for sentence in checked.sentences)
     offers = (
         detail
         and english
+        and facts_alone
         and not analysed
         and not turn.acted
         and turn.question.preferences.verbosity is not Verbosity.SHORT

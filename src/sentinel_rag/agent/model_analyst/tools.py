@@ -294,16 +294,17 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
         return _Chosen(asked, refusal=asked.explanation)
     if place >= turn.limits.calls_a_round:
         return _Chosen(asked, refusal=_TOO_MANY_AT_ONCE)
-    if turn.calls >= turn.limits.calls:
+    own = asked.name in _OWN_NAMES
+    if turn.calls >= turn.limits.calls and not own:
         return _Chosen(asked, refusal=_TOO_MANY)
     changes = asked.name not in turn.reading
     if changes and not stated:
         return _Chosen(asked, refusal=_UNSURE)
-    turn.calls += 1
+    turn.calls += not own
     memory, places = turn.memory, turn.memory.places
     arguments = _arguments(turn, asked)
-    if asked.name in _OWN_NAMES:
-        ref = places.next_call_id() if asked.name == COMPUTE.name else f"own_{turn.calls}"
+    if own:
+        ref = places.next_call_id() if asked.name == COMPUTE.name else f"own_{asked.call_id}"
         return _Chosen(asked, ToolCall(ref, turn.question.session_id, asked.name, arguments))
     call = ToolCall(places.next_call_id(), turn.question.session_id, asked.name, placed(asked.name, arguments, places))
     if changes and memory.awaited and means_again(turn.question.text, just_now=memory.asked_before):

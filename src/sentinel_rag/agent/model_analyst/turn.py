@@ -45,14 +45,15 @@ ASKS_ON = "The answer goes another way; what was written so far is taken back...
 @dataclass(frozen=True, slots=True)
 class TurnLimits:
     """`turn_s` bounds the whole question, from its first word to its answer. `rounds` of tool calls are followed by one
-    last request without tools. `calls_a_round` and `calls` bound the calls of one response and of the question;
+    last request without tools. `calls_a_round` bounds the calls of one response, `calls` those of the
+    question that a tool server answers;
     `faulty_rounds` are rounds in which no call could run. `retries` is the number of further tries that all requests to
     models share. `repair_rounds` are requests for the repair of an answer, its calls of `compute` included."""
 
     turn_s: float = 115.0
     rounds: int = MAX_TOOL_ROUNDS
     calls_a_round: int = 16
-    calls: int = 60
+    calls: int = 160
     faulty_rounds: int = 2
     retries: int = 4
     repair_rounds: int = 3
