@@ -17,6 +17,7 @@ from sentinel_rag.contracts.handles import quoted_in
 TEXTS = {
     ("rules", 3): "99ce03237c44732e",
     ("rules", 4): "c9a30d01c1a2b1fc",
+    ("rules", 5): "6a481d643a50d5f7",
     ("rules_small", 1): "14605175a08843df",
     ("rules_small", 2): "95ff18f92a0c6c62",
     ("last_round", 2): "b22c551808253ac9",
@@ -122,6 +123,7 @@ def test_plain_markdown_stays_as_it_is():
         ("<https://evil.example>", "`<https://evil.example>`"),
         ("[r]: //evil.example/x", "[r] : //evil.example/x"),
         ("at www.evil.example/y now", "at `www.evil.example/y` now"),
+        ("«https://evil.example/y» said", "« `https://evil.example/y` » said"),
         ("5 < 6 and a<b>c", "5 < 6 and a `<b>` c"),
         ("a `code with https://x.example` stays", "a `code with https://x.example` stays"),
     ],
