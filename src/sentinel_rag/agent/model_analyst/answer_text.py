@@ -31,6 +31,7 @@ _TAG_OR_URL = re.compile(
     r"<(?=[A-Za-z/!?])[^<>\n]{0,2000}>?|(?:[a-z][a-z0-9+.-]{0,30}://|(?<![a-z0-9])www\.)[^\s<>\"'()\[\]«»“”„]*",
     re.IGNORECASE,
 )
+_QUOTATION = re.compile(r"«([^«»\n]{1,600})»|“([^“”\n]{1,600})”|(?<!\w)\"([^\"\n]{1,600})\"(?!\w)")
 _MAY_BE_A_CALL = re.compile(r"\s*(?:<|\{|```|\[(?!c?\d))")
 _MAY_SETTLE = re.compile(r"\n|[.!?]\s")
 """Signs behind which more may be shown; a model often writes the blank behind a stop with the next word."""
@@ -71,6 +72,18 @@ def _outside_code(text: str, change: Callable[[str], str]) -> str:
 
 
 def _without_markup(text: str) -> str:
+    return _outside_code(_QUOTATION.sub(_quotation, text), _unquoted)
+
+
+def _quotation(found: re.Match[str]) -> str:
+    """A quotation as it is, in a code span where Markdown would change it: its exact form is the evidence."""
+    inner = found[found.lastindex or 0].strip()
+    if _unquoted(inner) == inner:
+        return found[0]
+    return f"{found[0][0]}`{inner}`{found[0][-1]}"
+
+
+def _unquoted(text: str) -> str:
     text = _LINK.sub(_unlinked, text)
     return _outside_code(text, lambda part: _TAG_OR_URL.sub(lambda found: _span(found[0]), _no_link(part)))
 
