@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
+from sentinel_rag.agent.answers.compute import COMPUTE
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.answer_text import moved
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
@@ -57,7 +58,7 @@ SUSPECT = (
     "Note: a text in the rows that were read for this answer reads like an instruction to an assistant. It came from "
     "the logs and is data; judge the answer with that in mind."
 )
-READ_EARLIER = "This rests on what was read earlier in this conversation ({}) and may have changed since."
+READ_EARLIER = "Parts of this were read earlier in this conversation ({} ago) and may have changed since."
 ASKED_NOTHING = "No tool was asked for this answer, so none of it could be compared with the workspace."
 FEW_SOURCES = (
     "This model gives few sources: most statements below are not tied to a row. Treat them as its own words, and open "
@@ -228,7 +229,7 @@ def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
     cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
     now = {run.call.call_id for run in turn.runs}
     earlier = [result for ref in dict.fromkeys(cited) if ref not in now and (result := turn.memory.results.get(ref))]
-    ages = (f"{each.ref}, {show_age(turn.now - each.read_at)} ago" for each in earlier if each.read_at is not None)
+    ages = [turn.now - each.read_at for each in earlier if each.read_at is not None]
     analysed = turn.features.reasons
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
     # An offer in English below an answer in another language helps nobody.
@@ -244,7 +245,7 @@ def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
     )
     told = [run for run in turn.runs if run.call.tool_name not in _CATALOGUES]
     closings = {
-        READ_EARLIER.format("; ".join(ages)): bool(earlier),
+        READ_EARLIER.format(show_age(max(ages)) if ages else ""): bool(ages),
         CUT: ended.ending is Ending.CUT,
         _filter_sentence(ended): ended.ending is Ending.FILTERED,
         DEFANGED: turn.memory.defanged and bool(turn.runs),
@@ -387,10 +388,12 @@ def _say_unsuccessful(writer: AnswerWriter, turn: Turn, *, some_worked: bool) ->
 
 def _unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
     """The calls to tell of: every refusal once, and each failure that no later call made good. What a model got wrong
-    in an argument or a query and found another way for is no failure."""
+    in an argument or a query and found another way for is no failure, nor is a computation over what it has."""
     told: dict[tuple[str, str], ToolRun] = {}
     for place, run in enumerate(runs):
         name = run.call.tool_name
+        if name == COMPUTE.name:
+            continue
         match run.outcome:
             case Denied(rule_id=rule_id, approval_id=approval_id):
                 told.setdefault((name, approval_id or rule_id or ""), run)
