@@ -404,6 +404,8 @@ def _with_unit(literal: Literal, text: str, raws: Raws, lexicon: Lexicon) -> Lit
     place = _place(raws, literal.start)
     bound = _bound([word for word, _, end in raws[max(0, place - 3) : place] if literal.start - end < 24], lexicon)
     behind = raws[place] if place < len(raws) and raws[place][1] - literal.end <= 2 else None
+    if behind is not None and lexicon.has("windows", behind[0]) and place + 1 < len(raws):
+        behind = raws[place + 1]  # `7 derniers jours`
     return _quantity(literal, behind, bound, lexicon)
 
 

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from sentinel_rag.agent.answers.compute import compute
 from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.answers.view import read_rows, view
 from sentinel_rag.agent.tokens import EstimatingCounter
@@ -47,6 +48,24 @@ def test_rows_are_numbered_and_slim():
     assert "[c1.2] 2 | Incident of sort 2" in text
     assert "portal.example" not in text
     assert "the same in all of them: severity=High" in text
+
+
+@pytest.mark.requirement("CHAT-18")
+def test_columns_that_are_empty_in_every_row_are_said_once():
+    rows = [{"number": 1, "owner": None, "comments": [], "url": ""}, {"number": 2, "owner": "Ann", "comments": []}]
+    assert shown(result(rows)).text.count("empty in every row: comments") == 1
+    assert "empty in every row" not in shown(result(rows), fields=["owner"]).text
+    assert "empty in every row" not in shown(result(incidents(2))).text
+
+
+@pytest.mark.requirement("CHAT-18")
+def test_a_choice_of_rows_is_no_part_of_a_result():
+    held = Results()
+    held.add(result(incidents(3)))
+    text = shown(compute("c2", {"op": "count", "of": "c1.1,c1.3"}, held, now=NOW)).text
+    assert "whole [c2]: of the rows named; 1 of 1 rows" in text
+    assert "note: computed over the 2 rows named" in text
+    assert "PARTIAL" not in text
 
 
 @pytest.mark.requirement("CHAT-18")

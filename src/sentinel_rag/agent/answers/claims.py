@@ -162,7 +162,7 @@ def negative(of: Comparison) -> str:
 def _is_empty_cell(of: Comparison) -> bool:
     """`none` that the row says itself, or as a whole cell of a table where the row has no value and others have one."""
     said = of.sentence.has("negative")
-    if any(all(f" {word} " in facts.words for word in said) for facts in of.plain):
+    if _counted(of, of.tells_empty) or any(all(f" {word} " in facts.words for word in said) for facts in of.plain):
         return True
     cells = {key(cell) for cell in of.sentence.text.split("|")} if of.sentence.kind is UnitKind.ROW else set()
     if not said <= cells or len(of.plain) != 1:

@@ -97,13 +97,83 @@ class Comparison:
     def _rows_with(self, literal: Literal) -> list[Facts] | None:
         """The rows that hold a literal, none of them where it is a total or follows from what is cited; None where it
         stands nowhere."""
+        if self.is_window(literal):
+            return [] if self._fits_window(literal) else None
         if self._compares(literal):
             held = [facts for facts in self.computed if facts.holds(literal)]
             return held if held or self._is_twice(literal) else None
         held = [facts for facts in self.rows if self._in_row(literal, facts)]
         held = held or self._in_entities(literal) or self._in_whole(literal)
-        follows = (self._in_totals, self._derived, self._denied, self._is_absent)
+        if not held and literal.kind is Kind.MOMENT and self.sentence.has("head"):
+            self.evaluated = self.evaluated or self._in_head(literal) or self._in_totals(literal)
+        follows = (self._in_totals, self._derived, self._denied, self._is_absent, self._in_head)
         return held if held or any(test(literal) for test in follows) else None
+
+    # -- the window of what is cited ----------------------------------------------------------------------------------
+    @cached_property
+    def heads(self) -> list[Facts]:
+        """All that is cited as wholes, and what it was computed from."""
+        results = {result.ref: result for result in (*self.wholes, *(facts.result for facts in self.rows))}
+        return [head for result in results.values() for head in self.evidence.heads(result)]
+
+    def is_window(self, literal: Literal) -> bool:
+        """`the last 7 days` of results whose window is known: no number of a row."""
+        if literal.kind is not Kind.DURATION:
+            return False
+        sentence = self.sentence
+        beside = (*sentence.words_before(literal.start, 1), *sentence.words_after(literal.start, 1))
+        return any(sentence.says(word, "window") for word in beside) and any(
+            name == "window" for head in self.heads for name, _ in head.durations
+        )
+
+    def _fits_window(self, literal: Literal) -> bool:
+        """It is the window of what is cited, or all cited rows happened in it, or so many rows as the sentence says."""
+        if any(self._is_of_window(literal, head) for head in self.heads):
+            return True
+        if not self.wholes:
+            return bool(self.plain) and self._happened_in(literal) == len(self.plain)
+        return not self._counts_of_window().isdisjoint(each.value for each in self.sentence.of_kind(Kind.NUMBER))
+
+    def _counts_of_window(self) -> set[int]:
+        """How many rows of the results happened in a shorter window that the sentence names."""
+        windows = [each for head in self.heads for name, each in head.durations if name == "window"]
+        return {
+            self._happened_in(each)
+            for each in self.sentence.of_kind(Kind.DURATION)
+            if self.wholes and self.is_window(each) and each.number * each.unit < max(windows)
+        }
+
+    def _happened_in(self, window: Literal) -> int:
+        """How many rows that the sentence speaks of happened in a window up to now."""
+        if self.evidence.now is None:
+            return 0
+        start = self.evidence.now - timedelta(seconds=window.number * window.unit)
+        rows = self.universe() if self.wholes else self.plain
+        return sum(facts.happened is not None and facts.happened[1] >= start for facts in rows)
+
+    @staticmethod
+    def _is_of_window(literal: Literal, head: Facts) -> bool:
+        if literal.kind is Kind.MOMENT:
+            return any(name == "window" and literal.value.fits(at, head.zone) for name, at in head.moments)
+        return any(name == "window" and near(literal, each / literal.unit) for name, each in head.durations)
+
+    def _in_head(self, literal: Literal) -> bool:
+        """`since 22 November`, `in the seven days before`: an end or the length of the window of what is cited."""
+        of_a_thing = self.alone is not None and self.alone.is_thing
+        if literal.kind is Kind.MOMENT:
+            before = self.sentence.words_before(literal.start, 2)
+            of_a_thing = of_a_thing or not any(self.sentence.says(word, "span", "head") for word in before)
+        elif literal.kind is not Kind.DURATION:
+            return False
+        return not of_a_thing and any(self._is_of_window(literal, head) for head in self.heads)
+
+    def clause_labels(self, literal: Literal) -> list[Literal]:
+        """The labels of the clause of a literal that choose rows: ends of the window choose none."""
+        return [
+            each
+            for each in self.sentence.clause_labels(literal)
+            if each.kind is not Kind.MOMENT or not self._in_head(each)
+        ]
 
     def _may_be_a_word(self, literal: Literal) -> bool:
         """A one-word name at the start of a sentence, where ordinary words have a capital too; not a person's."""
@@ -272,6 +342,7 @@ class Comparison:
         if set(labels) - {"rows"} == {""} and self._is_narrowed(literal, self.universe([facts.result])):
             return False
         said = {str(each.value) for each in clause or self.sentence.of_kind(*STATES)}
+        said |= {"rows"} if self.sentence.has("head") else set()
         return "" in labels or any(
             label in said or (not clause and f" {key(label)} " in self.sentence.key) for label in labels
         )
@@ -298,7 +369,7 @@ class Comparison:
 
     def counts_rows(self, literal: Literal, rows: Sequence[Facts]) -> bool:
         """Whether so many rows hold all labels of the clause that the number stands in."""
-        labels = self.sentence.clause_labels(literal) or self.sentence.labels[:1]
+        labels = self.clause_labels(literal) or self.sentence.labels[:1]
         told = [
             each
             for each in labels[:MOST_LABELS]
@@ -336,20 +407,43 @@ class Comparison:
         return bool(rows) and all(within(facts, *bounds) for facts in rows)
 
     def _derived_number(self, literal: Literal) -> bool:
-        made = [facts for facts in self.computed if NONE not in facts.cells.values()]
-        counts = [len(rows) for rows in (self.plain, made) if len(rows) >= 2]
-        if literal.value in counts or self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal):
+        if literal.value in self._counts_of_cited(literal) | self._counts_of_window():
+            return True
+        if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal):
             return True
         return literal.number in self._owned() or any(
             (literal.value == len(rows) and not self._is_narrowed(literal, rows)) or self.counts_rows(literal, rows)
             for rows in self._each_universe()
         )
 
+    def _counts_of_cited(self, literal: Literal) -> set[int]:
+        """How many rows are cited, of the kind that is counted, and how many things of that kind they name."""
+        made = [facts for facts in self.computed if NONE not in facts.cells.values()]
+        thing = self.sentence.counted(literal)
+        found = {len(self.plain), len(made), sum(facts.kind == thing for facts in self.plain)}
+        columns = {column for facts in self.plain for column in facts.cells if thing and column_thing(column) == thing}
+        found |= {len({str(facts.cells.get(column)) for facts in self.plain}) for column in columns}
+        return {count for count in found if count >= 2}
+
+    @cached_property
+    def tells_empty(self) -> bool:
+        """`nobody owns it`, `it has no comments`: each cited row has no value in a column that the sentence denies."""
+        sentence = self.sentence
+        if not self.plain or not sentence.has("negative"):
+            return False
+        things = {sentence.lexicon.things.get(word, "") for word in sentence.bag} - {"", "other"}
+        return any(
+            sentence.bag.issuperset(column_words(column))
+            or sentence.lexicon.columns.get(column, frozenset()) & sentence.bag
+            or column_thing(column) in things
+            for column in frozenset.intersection(*(facts.empty for facts in self.plain))
+        )
+
     def _is_narrowed(self, literal: Literal, rows: Sequence[Facts]) -> bool:
         """So many in all, and the clause chooses some of them: then these are counted."""
         chosen = any(
             (0 if each.kind is Kind.SPOKEN else -1) < len(self.among(rows, [each])) < len(rows)
-            for each in self.sentence.clause_labels(literal)
+            for each in self.clause_labels(literal)
             if each not in self.sentence.thing_numbers
         )
         things = bool(rows) and all(each.is_thing for each in rows)

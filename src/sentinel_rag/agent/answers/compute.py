@@ -212,7 +212,7 @@ class ComputeCall:
         there = select(self.results, of, self.said("kind"), name=argument)
         made = Computation(self, there.complete, list(there.operands), list(there.notes), there)
         if there.picked:
-            made.notes.append(f"computed over the {len(there.rows)} rows named, not over all of a result")
+            made.notes.append(f"computed over the {len(there.rows)} rows named")
         elif not there.complete:
             count = f"{len(there.rows)} of {there.matched}" if there.matched else f"{len(there.rows)}"
             made.notes.append(f"computed over {count} rows: not complete, get the other pages first")
@@ -292,8 +292,9 @@ def _share(call: ComputeCall) -> Computation:
 
 def _group(call: ComputeCall) -> Computation:
     made = call.read()
+    asked = made.told(made.where, made.rows)
     for label, part in _parts(made):
-        made.add({**label, **_of(len(part), len(made.rows))}, made.outside(*label))
+        made.add({**asked, **label, **_of(len(part), len(made.rows))}, made.outside(*label))
     return made
 
 
@@ -647,7 +648,13 @@ def compute(ref: str, arguments: Mapping[str, Any], results: Results, *, now: da
         Row(f"{ref}.{place + 1}", "computed", f"/rows/{place}", cells, quoted)
         for place, (cells, quoted) in enumerate(zip(made.made, made.quoted, strict=True))
     )
-    coverage: dict[str, JsonValue] = {"rows_total": len(rows), "rows_returned": len(rows), "partial": not made.complete}
+    chosen = made.selection.picked  # a choice is no part that is missing, and yet no whole
+    coverage: dict[str, JsonValue] = {
+        "rows_total": len(rows),
+        "rows_returned": len(rows),
+        "partial": not (made.complete or chosen),
+        "chosen": chosen and not made.complete,
+    }
     return Result(
         ref=ref,
         tool=NAME,

@@ -113,6 +113,13 @@ class Facts:
         }
 
     @cached_property
+    def empty(self) -> frozenset[str]:
+        """The columns in which the row has no value."""
+        if self.row is None:
+            return frozenset()
+        return self.row.empty | {name for name in ("owner",) if self.kind == "incident" and name not in self.cells}
+
+    @cached_property
     def column_names(self) -> tuple[str, ...]:
         """The words of the row's columns."""
         return tuple(word for column in self.cells for word in column_words(column))
@@ -329,6 +336,13 @@ class Evidence:
     def whole(self, result: Result) -> Facts:
         """What a result holds as a whole."""
         return self._read[result.ref].whole
+
+    def heads(self, result: Result, depth: int = 3) -> Iterator[Facts]:
+        """A result as a whole, and those that it was computed from."""
+        yield self._read[result.ref].whole
+        for name in dict.fromkeys(ref.partition(".")[0] for ref in result.operands) if depth else ():
+            if (source := self.result(name)) is not None:
+                yield from self.heads(source, depth - 1)
 
     def rows_of(self, result: Result, kind: str = "") -> list[Facts]:
         """The rows of a result that a claim about all of it is about."""
@@ -615,7 +629,13 @@ class Evidence:
                     self.names.add(piece)
 
     def _take_operands(self, facts: Facts, result: Result) -> None:
-        """A computed row speaks of the things that it was computed from."""
+        """A computed row speaks of the things that it was computed from, and of what these were asked for."""
+        for ref in result.operands if len(result.rows) == 1 else ():
+            name, _, total = ref.partition(".")
+            source = self.result(name)
+            told = [total.rpartition(".")[2]] if total and not total[0].isdigit() else []
+            told += _asked(source) if source is not None else []
+            facts.words += "".join(f"| {key(text)} " for text in told)
         operands = [".".join(ref.split(".")[:2]) for ref in result.operands]
         named = [row for ref in operands if "." in ref and (row := self._facts.get(ref)) is not None]
         if named and len(result.rows) == 1:
@@ -675,17 +695,23 @@ class Evidence:
         for text in _flat(result.arguments) if result.problem else ():
             if text.isdigit():
                 facts.numbers[float(text)].add("")
-        window = result.coverage.get("window")
-        for text in (*_flat(window if isinstance(window, Mapping) else {}), *_asked(result)):
-            at = row_time(text)
-            if at is not None:
-                facts.moments.append(("window", at))
-            span = _SPAN.fullmatch(text)
-            if span is not None:
-                facts.durations.append(("window", int(span[1]) * (3600.0 if span[2] == "h" else 86400.0)))
+        _take_window(facts, result)
         facts.texts = texts
         facts.words = " " + " | ".join(text for _, text in texts) + " "
         return facts
+
+
+def _take_window(facts: Facts, result: Result) -> None:
+    """The window of a result: its ends, the last moment in it, and its length."""
+    window = result.coverage.get("window")
+    sides = [row_time(str(window.get(side))) for side in ("start", "end")] if isinstance(window, Mapping) else []
+    told = [*sides, *map(row_time, _asked(result))]
+    facts.moments.extend(("window", at) for at in told if at is not None)
+    if sides and sides[1] is not None:
+        facts.moments.append(("window", sides[1] - timedelta(seconds=1)))  # `to 22 November` that ends before the 23rd
+        facts.durations.extend(("window", (sides[1] - start).total_seconds()) for start in sides[:1] if start)
+    for span in filter(None, map(_SPAN.fullmatch, _asked(result))):
+        facts.durations.append(("window", int(span[1]) * (3600.0 if span[2] == "h" else 86400.0)))
 
 
 def _take_account(names: Names, text: str) -> None:

@@ -46,6 +46,8 @@ class Row:
     pointer: str
     cells: Mapping[str, Cell]
     quoted: frozenset[str] = frozenset()
+    empty: frozenset[str] = frozenset()
+    """Columns that the tool gave without a value."""
 
     @property
     def number(self) -> int:
@@ -220,7 +222,8 @@ class _Numbering:
             quoted = frozenset(name for name in cells if f"{pointer}/{_token(name)}" in self._holding)
         for name, value in (extra or {}).items():
             cells.setdefault(name, value)
-        self.rows.append(Row(f"{self._result}.{len(self.rows) + 1}", kind, pointer, cells, quoted))
+        ref = f"{self._result}.{len(self.rows) + 1}"
+        self.rows.append(Row(ref, kind, pointer, cells, quoted, frozenset(raw.keys() - cells.keys())))
 
 
 def _rows(result: str, raws: Sequence[Mapping[str, Any]], quoted: frozenset[str]) -> tuple[Row, ...]:
@@ -228,7 +231,7 @@ def _rows(result: str, raws: Sequence[Mapping[str, Any]], quoted: frozenset[str]
     for place, raw in enumerate(raws):
         pointer = f"/rows/{place}"
         dossier = isinstance(raw.get("timeline"), list)
-        parts = {name for name in PARTS if isinstance(raw.get(name), list)} if dossier else set()
+        parts = {name for name in PARTS if raw.get(name) and isinstance(raw[name], list)} if dossier else set()
         groups = raw.get("entities") if dossier and isinstance(raw.get("entities"), Mapping) else None
         own = {
             name: value

@@ -113,7 +113,8 @@ def nothing_to_compare(of: Comparison) -> str:
     """No literal, or only words that may mean a state."""
     soft = not of.sentence.anchors and not of.wholes and all(literal.kind is Kind.SPOKEN for literal in of.support)
     owned = of.wholes and of.sentence.has("universal") and of.sentence.lexicon.columns["owner"] & of.sentence.bag
-    return "nothing in it can be compared" if (soft or not of.support) and not (of.missing or owned) else ""
+    compared = of.missing or owned or of.tells_empty
+    return "nothing in it can be compared" if (soft or not of.support) and not compared else ""
 
 
 # -- rules: what does not belong together ----------------------------------------------------------------------------
@@ -244,7 +245,8 @@ def belong_together(of: Comparison) -> str:
 def crosswise(of: Comparison) -> str:
     """Two results cited at the end, two numbers: each comes from the result at its place."""
     homes: list[int] = []
-    for literal in of.sentence.of_kind(Kind.NUMBER) if len(of.wholes) > 1 and not of.computed else ():
+    listed = of.sentence.kind is UnitKind.ROW  # its columns have an order of their own
+    for literal in of.sentence.of_kind(Kind.NUMBER) if len(of.wholes) > 1 and not (of.computed or listed) else ():
         alone = (Comparison(of.sentence, (), (whole,), of.refs).is_total(literal, whole) for whole in of.wholes)
         mine = [at for at, holds in enumerate(alone) if holds]
         homes += mine if len(mine) == 1 and literal in of.support else ()
@@ -316,18 +318,27 @@ def outcome_counts(of: Comparison) -> str:
 def each_beside_its_name(of: Comparison) -> str:
     """Of several rows cited together, numbers come in the order of the names that they belong to."""
 
+    def holds(facts: Facts, literal: Literal) -> bool:
+        is_name = literal in of.sentence.thing_numbers and not facts.computed
+        return literal.number in facts.named_numbers if is_name else facts.holds(literal)
+
     def homes(literals: Iterable[Literal]) -> list[str]:
-        held = [[facts.ref for facts in of.rows if facts.holds(each)] for each in literals]
+        held = [[facts.ref for facts in of.rows if holds(facts, each)] for each in literals]
         return [ref for ref, _ in groupby(refs[0] for refs in held if len(refs) == 1)]
 
     if of.wholes or len(of.rows) < 2:
         return ""
-    names = homes(of.sentence.anchors)
+    names = homes(of.sentence.anchors) or homes(each for each in of.sentence.codes if _is_cell(of, each))
     numeric = of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
     numbers = homes(each for each in numeric if each not in of.sentence.thing_numbers)
     if len(names) < 2 or names == numbers or sorted(names) != sorted(numbers):
         return ""
     return f"the numbers of {' and '.join(dict.fromkeys(names))} stand beside the name of the other"
+
+
+def _is_cell(of: Comparison, code: Literal) -> bool:
+    """Whether a code such as `FI` is a whole cell of a cited row."""
+    return any(text == code.value for facts in of.rows for _, text in facts.texts)
 
 
 @not_found
@@ -358,6 +369,7 @@ def telling(of: Comparison, *, without_states: bool = False) -> bool:
     """Whether more than names was compared."""
     literals, sentence, anchors = of.literals, of.sentence, of.sentence.anchors
     few = len(literals) < 4 and not sentence.of_kind(Kind.STATE, Kind.MOMENT, Kind.PERCENT)
+    few = few and sentence.kind is not UnitKind.ROW
     for literal in literals:
         held = {facts.ref for facts in of.support.get(literal, ())}
         cited = len(literals) > 1 or of.cited & held

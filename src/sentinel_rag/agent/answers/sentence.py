@@ -14,7 +14,7 @@ from typing import TypeVar
 
 from sentinel_rag.agent.answers.evidence import RUN, Evidence
 from sentinel_rag.agent.answers.markup import UnitKind
-from sentinel_rag.language.lexicon import plain_words
+from sentinel_rag.language.lexicon import fold, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Word, key, scan, tokens
 
 STRONG_NAMES = frozenset({Kind.ID, Kind.NAME, Kind.TEXT})
@@ -26,6 +26,7 @@ _Part = TypeVar("_Part", Literal, Word)
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
+_CODE = re.compile(r"(?<!\w)[A-Z]{2}(?!\w)")
 _STOP_OF_COUNT = re.compile(r"[,;:|(]")
 
 
@@ -92,6 +93,11 @@ class Sentence:
         """The end of the clause that a place is in."""
         at = bisect_right(self._clauses, place)
         return self._clauses[at] if at < len(self._clauses) else len(self.text)
+
+    @cached_property
+    def codes(self) -> tuple[Literal, ...]:
+        """Words of two capitals, which may be a country's."""
+        return tuple(Literal(Kind.NAME, fold(match[0]), match[0], *match.span()) for match in _CODE.finditer(self.text))
 
     # -- what literals are ------------------------------------------------------------------------------------------
     def counted(self, literal: Literal) -> str:

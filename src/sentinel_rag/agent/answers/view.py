@@ -149,7 +149,8 @@ def _head(result: Result, age: str) -> list[str]:
     if result.problem:
         return lines
     coverage = result.coverage
-    facts = [f"whole [{result.ref}]: {'complete' if result.complete else 'NOT complete'}"]
+    state = "complete" if result.complete else "of the rows named" if coverage.get("chosen") else "NOT complete"
+    facts = [f"whole [{result.ref}]: {state}"]
     if age:
         facts.append(f"read {age} ago")
     total = coverage.get("rows_total")
@@ -236,12 +237,15 @@ class _Block:
         self._below = [column for column in told if column in _LONG_TEXTS]
         self._table = [column for column in told if 2 * held[column] >= len(rows) and column not in self._below]
         self._seldom = [column for column in told if column not in self._table and column not in self._below]
+        empty = frozenset.intersection(*(row.empty for row in rows)) - hidden
+        self._empty = sorted(empty.intersection(fields) if fields else empty)
 
     def head(self) -> list[str]:
         kind = self._rows[0].kind
         same = [f"{column}={self._cell(self._rows[0], column)}" for column in self._same]
         lines = [f"{kind} rows: {' | '.join(self._table)}"] if self._table else []
-        return [*lines, f"the same in all of them: {'; '.join(same)}"] if same else lines
+        lines += [f"the same in all of them: {'; '.join(same)}"] if same else []
+        return [*lines, f"empty in every row: {', '.join(self._empty)}"] if self._empty else lines
 
     def rows(self) -> list[str]:
         return [self._text(row) for row in self._rows]
