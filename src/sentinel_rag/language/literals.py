@@ -201,6 +201,9 @@ class Names:
         return best
 
 
+ELLIPSIS = "…"
+"""Stands in the value of a `TEXT` where words were left out."""
+_ELLIPSIS = re.compile(r"[\[(]?(?:…|\.{3})[\])]?")
 _ESCAPE = re.compile(r"\\(?:u[0-9a-fA-F]{4}|x[0-9a-fA-F]{2})")
 """How a control or an invisible character is made visible."""
 _MARKS = "\u0300-\u036f\u200b-\u200f\u2060\ufeff\u00ad"
@@ -308,7 +311,8 @@ Raws = list[tuple[str, int, int]]
 
 def _read_text(match: re.Match[str], found: Found, raws: Raws) -> None:
     raw = match.group()
-    if words := key(_ESCAPE.sub("", raw)):
+    parts = map(key, _ELLIPSIS.split(_ESCAPE.sub("", raw)))
+    if words := f" {ELLIPSIS} ".join(part for part in parts if part):
         found.append(Literal(Kind.TEXT, words, raw, match.start(), match.end(), quoted_by=raw[0]))
 
 

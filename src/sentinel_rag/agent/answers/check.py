@@ -18,7 +18,7 @@ from sentinel_rag.agent.answers.rules import RULES
 from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Mark, SentenceState
 from sentinel_rag.contracts.evidence import Sentence as CheckedSentence
-from sentinel_rag.language.lexicon import CANONICAL, plain_words
+from sentinel_rag.language.lexicon import CANONICAL, everything, plain_words
 from sentinel_rag.language.literals import Kind, Literal, key
 
 MOST_SHOWN_REFS = 40
@@ -177,6 +177,8 @@ class GrowingAnswer:
         self._evidence = evidence
         self._markup = Markup(evidence.cell_text)
         self._units: list[Unit] = []
+        self._advice = _Advice()
+        self._advises: list[bool] = []
         self._next = 0
         self._text: list[str] = []
         self._sentences: list[CheckedSentence] = []
@@ -198,6 +200,7 @@ class GrowingAnswer:
     def _take(self, written: str, units: Sequence[Unit], *, whole: bool) -> tuple[str, tuple[CheckedSentence, ...]]:
         self._text.append(written)
         self._units.extend(units)
+        self._advises.extend(map(self._advice.take, units))
         ready = tuple(self._ready(whole=whole))
         self._sentences.extend(ready)
         return written, ready
@@ -210,7 +213,8 @@ class GrowingAnswer:
             unit = self._units[at]
             if any(letter.isalnum() for letter in unit.text):
                 self._told.append(unit)
-                yield checked_sentence(unit, _check(self._units, at, self._evidence), self._evidence)
+                found = _check(self._units, at, self._evidence, advises=self._advises[at])
+                yield checked_sentence(unit, found, self._evidence)
 
     def _is_settled(self, at: int) -> bool:
         """A sentence with citations, or one whose neighbours are known."""
@@ -220,23 +224,54 @@ class GrowingAnswer:
         return self._markup.block != unit.block and not unit.text.endswith(":")
 
 
+class _Advice:
+    """Which units are the writer's judgement or advice: a paragraph from `My judgement:` on, and the items below such a
+    heading or line."""
+
+    def __init__(self) -> None:
+        self._block = -1
+        self._heading = self._lead = self._introduces = False
+
+    def take(self, unit: Unit) -> bool:
+        """Whether this unit is; units come in their order."""
+        text = unit.text.strip("*_ ")
+        title = unit.kind is UnitKind.HEADING or (unit.kind is UnitKind.PROSE and unit.text.strip().endswith("**"))
+        label = text if title and len(text) < _LONGEST_LABEL else text[:_LONGEST_LABEL].partition(":")[0]
+        words = key(label) if ":" in text[:_LONGEST_LABEL] or title else ""
+        claims = everything().claims
+        says = not claims["opinion"].isdisjoint(words.split()) or (
+            (title or text.endswith(":")) and any(f" {phrase} " in f" {words} " for phrase in claims["advice"])
+        )
+        if title:
+            self._heading, self._lead, self._introduces = says, False, False
+        elif unit.kind is UnitKind.PROSE:
+            self._lead = says or (self._lead and unit.block == self._block)
+            self._introduces = self._lead and text.endswith(":")
+        elif unit.kind is UnitKind.ITEM:
+            self._lead = says or self._introduces or (self._lead and unit.block == self._block)
+        else:
+            return False
+        self._block = unit.block
+        return self._lead or self._heading
+
+
 # -- one unit --------------------------------------------------------------------------------------------------------
-def _check(units: Sequence[Unit], at: int, evidence: Evidence) -> Found:
+def _check(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool) -> Found:
     unit = units[at]
     if len(unit.text) > LONGEST_SENTENCE or sum(len(each.refs) for each in unit.cited) > MOST_REFS:
         reason = "it is too long to be compared as one sentence"
         return _single(Verdict(SentenceState.NOT_FOUND, reason, unit.refs[:MOST_SHOWN_REFS]), CitedBy.NOBODY)
-    sentence = Sentence(unit.text, unit.kind, evidence)
+    sentence = Sentence(unit.text, unit.kind, evidence, advises=advises)
     refs = (*unit.refs, *(ref for cell in unit.cells if (ref := cell.ref.rpartition(".")[0]) not in unit.refs))
     found = (
         _of_others(unit, sentence, refs, evidence)
         or _of_no_statement(unit)
         or _of_cells(unit, refs, evidence)
-        or _of_parts(unit, evidence)
+        or _of_parts(unit, evidence, advises=advises)
         or _of_citations(units, at, sentence, refs)
         or _of_own_words(sentence)
         or _of_neighbours(units, at, sentence)
-        or _single(automatic(sentence), CitedBy.CHECK)
+        or _of_rows_or_advice(sentence)
     )
     return replace(found, literals=tuple((0, literal) for literal in sentence.literals))
 
@@ -311,7 +346,7 @@ def _are_comparable(shown: str, right: str) -> bool:
     return states or (shown.strip().isdigit() and right.strip().isdigit())
 
 
-def _of_parts(unit: Unit, evidence: Evidence) -> Found | None:
+def _of_parts(unit: Unit, evidence: Evidence, *, advises: bool) -> Found | None:
     """Several citations inside one sentence: each part is compared with its own; the worst is the sentence's."""
     if unit.cells:
         return None
@@ -333,7 +368,7 @@ def _of_parts(unit: Unit, evidence: Evidence) -> Found | None:
         return None
     verdicts: list[tuple[int, Verdict]] = []
     for place, text, refs in parts:
-        sentence = Sentence(text, unit.kind, evidence)
+        sentence = Sentence(text, unit.kind, evidence, advises=advises)
         verdict = _with_more(sentence, refs, unit.refs, Kind.NUMBER)
         listed = sentence.bag <= plain_words() and verdict.state is SentenceState.SOURCE_GIVEN
         if listed and verdicts and not verdict.missing:  # `124 is High [c1.1], and so is 108 [c1.8]`
@@ -370,6 +405,13 @@ def _of_own_words(sentence: Sentence) -> Found | None:
     return None if verdict is None else _single(verdict, CitedBy.NOBODY)
 
 
+def _of_rows_or_advice(sentence: Sentence) -> Found:
+    """The rows that hold it; without any, what stands in judgement or advice is own words."""
+    verdict = automatic(sentence)
+    free = own_words(sentence, advises=True) if sentence.advises and verdict.state is SentenceState.NOT_FOUND else None
+    return _single(free or verdict, CitedBy.CHECK)
+
+
 def _of_neighbours(units: Sequence[Unit], at: int, sentence: Sentence) -> Found | None:
     """A citation of the same block: of the next sentence that has one, then of the one before."""
     unit = units[at]
@@ -385,6 +427,8 @@ def _of_neighbours(units: Sequence[Unit], at: int, sentence: Sentence) -> Found 
 
 
 # -- what a sentence cites, or could ------------------------------------------------------------------------------
+_LONGEST_LABEL = 60
+"""Characters of a heading, or before a colon."""
 MOST_TRIED = 40
 """Rows that are tried for a sentence without a citation."""
 MOST_ROWS_OF_A_COVER = 4
@@ -426,8 +470,9 @@ def against(sentence: Sentence, refs: Sequence[str]) -> Verdict:
     return compare(Comparison(sentence, rows, wholes, refs), RULES)
 
 
-def own_words(sentence: Sentence) -> Verdict | None:
-    """Own words without a citation: nothing of the workspace, or only names of things that exist."""
+def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:
+    """Own words without a citation: nothing of the workspace, or only names of things that exist; of judgement and
+    advice (`advises`) what no row says otherwise, too."""
     evidence = sentence.evidence
     if sentence.own_deed:
         return Verdict(SentenceState.NOT_FOUND, _DEED)
@@ -437,9 +482,9 @@ def own_words(sentence: Sentence) -> Verdict | None:
         strong = [literal for literal in strong if literal.kind not in STATES and literal.kind is not Kind.MOMENT]
     if not strong:
         return Verdict(SentenceState.OWN_WORDS)
-    advice = _is_advice(sentence)
-    if advice:
-        strong = [literal for literal in strong if literal.kind not in (*STATES, Kind.PERCENT, Kind.DURATION)]
+    advice = advises or _is_advice(sentence)
+    if advice and not (sentence.advises and _is_known_otherwise(sentence)):
+        strong = [literal for literal in strong if not _is_free_in_advice(literal, sentence, advises=advises)]
     names = [literal for literal in strong if literal.kind in STRONG_NAMES or literal in sentence.thing_numbers]
     if len(names) < len(strong) or not all(evidence.holders(literal) for literal in names):
         return None
@@ -449,9 +494,31 @@ def own_words(sentence: Sentence) -> Verdict | None:
 
 def _is_advice(sentence: Sentence) -> bool:
     """Whether it says what may or should be, or what the writer thinks."""
-    return any(sentence.has(table) for table in ("possible", "i", "opinion")) or sentence.text.rstrip().endswith(
-        ("?", ":")
-    )
+    asks = sentence.text.rstrip().endswith(("?", ":"))
+    return asks or bool(sentence.has("possible", "i", "opinion"))
+
+
+def _is_free_in_advice(literal: Literal, sentence: Sentence, *, advises: bool) -> bool:
+    """What advice and judgement may say of a thing: a state, a share, a count, a time that some row has."""
+    if literal.kind is Kind.NUMBER:
+        return advises and literal not in sentence.thing_numbers
+    if literal.kind is Kind.MOMENT:
+        return advises and bool(sentence.evidence.holders(literal))
+    return literal.kind in (*STATES, Kind.PERCENT, Kind.DURATION)
+
+
+def _is_known_otherwise(sentence: Sentence) -> bool:
+    """`My judgement: 124 is Low`, where each row of 124 says High. A proposal (`set it to Low`) is none."""
+    if sentence.has("possible", "i") or sentence.text.rstrip().endswith("?"):
+        return False
+    evidence = sentence.evidence
+    named = [evidence.holders(literal) for literal in sentence.anchors]
+    rows = [facts for ref in frozenset.intersection(*named) if (facts := evidence.facts(ref))] if named else []
+    for state in sentence.of_kind(Kind.STATE):
+        told = {facts.states[state.domain] for facts in rows if facts.is_thing and state.domain in facts.states}
+        if told and state.value not in told and not sentence.negated(state):
+            return True
+    return False
 
 
 def _is_strong(literal: Literal, sentence: Sentence) -> bool:

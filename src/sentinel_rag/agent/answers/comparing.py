@@ -91,7 +91,7 @@ class Comparison:
                     self.missing.append(literal)
                 else:
                     self.unheard = literal.raw
-            elif not self._may_be_a_word(literal):
+            elif not (self._may_be_a_word(literal) or self.sentence.is_emphasis(literal)):
                 self.missing.append(literal)
 
     def _rows_with(self, literal: Literal) -> list[Facts] | None:

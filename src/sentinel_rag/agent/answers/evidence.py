@@ -18,7 +18,7 @@ from typing import Any
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words, words_in
-from sentinel_rag.language.literals import Kind, Literal, Moment, Names, key, row_time, scan, tokens
+from sentinel_rag.language.literals import ELLIPSIS, Kind, Literal, Moment, Names, key, row_time, scan, tokens
 
 PRIMARY_TIMES = (
     "start_time", "created_time", "TimeGenerated", "time", "closed_time", "FirstSeen", "LastSeen", "first_seen",
@@ -225,8 +225,19 @@ def _is_number(literal: Literal, number: float) -> bool:
 
 
 def _stands(literal: Literal, words: str) -> bool:
-    """Whether a name or quotation stands among words; one that ends in `…` may be cut inside its last word."""
-    return f" {literal.value}{'' if literal.raw[-2:-1] == '…' else ' '}" in words
+    """Whether a name or quotation stands among words; one that ends in `…` may be cut inside its last word, and one
+    with `…` in it has its parts in one cell, in their order."""
+    end = "" if literal.raw[-2:-1] == ELLIPSIS else " "
+    first, *parts = str(literal.value).split(f" {ELLIPSIS} ")
+    if not parts:
+        return f" {first}{end}" in words
+    for cell in words.split("|"):
+        at = cell.find(f" {first} ")
+        for part in parts[:-1]:
+            at = cell.find(f" {part} ", at) if at >= 0 else at
+        if at >= 0 and cell.find(f" {parts[-1]}{end}", at) >= 0:
+            return True
+    return False
 
 
 def plain_value(value: Any) -> JsonValue:
@@ -261,6 +272,7 @@ _NO_NAMES = frozenset(
 """Columns that hold no names."""
 _FREE_TEXT = frozenset({"query", "kql", "text", "words", "question", "comment"})
 """Arguments of a call that choose no rows by their values."""
+_TELLING = ("possible", "not", "negative", "judgements", "i")
 _MOST_WORDS_ASKED = 8
 _MEMO = 20_000
 
@@ -415,7 +427,7 @@ class Evidence:
     def _candidates(self, read: _Read, literal: Literal) -> Iterable[str]:
         match literal.kind:
             case Kind.ID | Kind.NAME | Kind.TEXT:
-                words = str(literal.value).split()
+                words = str(literal.value).replace(ELLIPSIS, "").split()
                 rarest = min((read.holding.get(word, ()) for word in words), key=len, default=())
                 found: Iterable[str] = rarest
             case Kind.NUMBER:
@@ -578,7 +590,7 @@ class Evidence:
         words = key(text)
         facts.texts.append((column, words))
         if quoted:
-            self._take_quoted(facts.ref, words)
+            self._take_quoted(facts.ref, text, words)
         if at is None and (quoted or _HAS_DIGIT.search(text) or not _number_words().isdisjoint(words.split())):
             self._scan_cell(facts, column, text, quoted)
         low = column.casefold()
@@ -603,7 +615,9 @@ class Evidence:
             elif literal.kind is Kind.MOMENT and (at := literal.value.begins) is not None:
                 facts.moments.append((column, at))
 
-    def _take_quoted(self, where: str, words: str) -> None:
+    def _take_quoted(self, where: str, text: str, words: str) -> None:
+        if _is_title(text):
+            return
         parts = words.split()[:_LONGEST_QUOTED]
         for at in range(len(parts) - RUN + 1):
             run = parts[at : at + RUN]
@@ -734,6 +748,18 @@ def _take_account(names: Names, text: str) -> None:
     for piece in (local, given, *more):
         if len(piece) > 2:
             names.add(piece)
+
+
+def _is_title(text: str) -> bool:
+    """A short name in capitals such as a product's (`Office 365 Exchange Online`), without a word that tells or asks
+    for something: whoever names it repeats nobody's message."""
+    words = text.split()
+    lexicon = everything()
+    telling = (lexicon.concepts, lexicon.states, lexicon.spoken, plain_words(), frozenset(lexicon.concepts.values()))
+    telling += tuple(lexicon.claims[table] for table in _TELLING)
+    return len(words) <= COPIED and not any(
+        word[0].islower() or any(fold(word) in table for table in telling) for word in words
+    )
 
 
 @cache

@@ -33,8 +33,10 @@ _STOP_OF_COUNT = re.compile(r"[,;:|(]")
 class Sentence:
     """A text with its literals, read against the names of the workspace."""
 
-    def __init__(self, text: str, kind: UnitKind, evidence: Evidence) -> None:
+    def __init__(self, text: str, kind: UnitKind, evidence: Evidence, *, advises: bool = False) -> None:
         self.text = text
+        self.advises = advises
+        """Stands where the writer judges or advises."""
         self.kind = kind
         self.evidence = evidence
         self.scan = scan(text, evidence.names)
@@ -169,12 +171,22 @@ class Sentence:
 
     def states(self, word: Word) -> bool:
         """Whether the clause of a word states it rather than denies, doubts or advises it."""
-        return not any(self.says(each, *_UNSTATED) for each in self.inside(word.start, self.words))
+        stated = not any(self.says(each, *_UNSTATED) for each in self.inside(word.start, self.words))
+        return stated and not self.advises
 
     @cached_property
     def quotes(self) -> bool:
         """Whether it gives a quotation or a code span."""
-        return bool(self.of_kind(Kind.TEXT))
+        return any(not self.is_emphasis(literal) for literal in self.of_kind(Kind.TEXT))
+
+    def is_emphasis(self, literal: Literal) -> bool:
+        """One or two plain words between quotation marks that no row holds, and that nobody is said to have said: a
+        manner of speaking (`the “clean” host`)."""
+        letters = literal.raw[1:-1].replace(" ", "")
+        words = literal.kind is Kind.TEXT and len(str(literal.value).split()) <= 2 and literal.quoted_by != "`"
+        if not words or not (letters.isalpha() and letters.islower()) or self.has("tells"):
+            return False
+        return not self.evidence.holders(literal)
 
     @cached_property
     def part(self) -> str:
