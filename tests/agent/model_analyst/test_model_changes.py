@@ -224,5 +224,5 @@ async def test_a_change_of_an_earlier_question_can_be_cited_with_its_age(desk):
     at.script(calls_reply(DETAIL, first=5), text_reply(said))
     answer = await at.ask("What is incident 40 about?")
     assert set(at.states(answer).values()) == {"values_found"}
-    assert "read earlier in this conversation (c1, under a minute ago)" in answer.text
+    assert "read earlier in this conversation (under a minute ago)" in answer.text
     assert "was changed" not in answer.text
