@@ -272,7 +272,6 @@ _NO_NAMES = frozenset(
 """Columns that hold no names."""
 _FREE_TEXT = frozenset({"query", "kql", "text", "words", "question", "comment"})
 """Arguments of a call that choose no rows by their values."""
-_TELLING = ("possible", "not", "negative", "judgements", "i")
 _MOST_WORDS_ASKED = 8
 _MEMO = 20_000
 
@@ -754,12 +753,15 @@ def _is_title(text: str) -> bool:
     """A short name in capitals such as a product's (`Office 365 Exchange Online`), without a word that tells or asks
     for something: whoever names it repeats nobody's message."""
     words = text.split()
+    return len(words) <= COPIED and not any(word[0].islower() or fold(word) in _telling_words() for word in words)
+
+
+@cache
+def _telling_words() -> frozenset[str]:
     lexicon = everything()
-    telling = (lexicon.concepts, lexicon.states, lexicon.spoken, plain_words(), frozenset(lexicon.concepts.values()))
-    telling += tuple(lexicon.claims[table] for table in _TELLING)
-    return len(words) <= COPIED and not any(
-        word[0].islower() or any(fold(word) in table for table in telling) for word in words
-    )
+    claims = (lexicon.claims[table] for table in ("possible", "not", "negative", "judgements", "i"))
+    tables = (lexicon.concepts, lexicon.concepts.values(), lexicon.states, lexicon.spoken, plain_words())
+    return frozenset().union(*tables, *claims)
 
 
 @cache
