@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 from collections.abc import Generator, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -26,6 +27,10 @@ REPOSITORY = Path(__file__).resolve().parent.parent
 # How long an example takes says something about the machine and what else it does, and nothing about a law.
 settings.register_profile("laws", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 settings.load_profile("laws")
+
+# A shell that runs the suite in the background has Ctrl-C ignored, which all that the tests start would inherit: then
+# no `sentinel up` of theirs would end by it.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -20,6 +20,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.scripted_gateway import failure, rows_result
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 CALL = ToolCall("c1", "session-1", "query_incidents", {"status": "Open", "limit": 5})
@@ -41,7 +42,7 @@ class Gateway:
 async def outcome_of(respond: Callable[[], Response]) -> tuple[Any, Gateway]:
     gateway = Gateway(respond)
     with serve(gateway.app) as url:
-        async with HttpToolGateway(url + "/", "the-key", timeout_s=10) as client:
+        async with HttpToolGateway(url + "/", "the-key", timeout_s=WAIT_S) as client:
             return await client.execute(CALL), gateway
 
 

@@ -16,6 +16,7 @@ import pytest
 from bench.package import build, constraints, names
 
 from sentinel_rag import __version__
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OPS-1")
 OF_EXTRAS = {"chromadb", "numpy", "onnxruntime", "openai", "psycopg", "pypdf", "selectolax", "tiktoken", "tokenizers"}
@@ -74,7 +75,7 @@ def test_the_wheel_works_away_from_the_clone(built: tuple[Path, Path], tmp_path:
             env={"SENTINEL_HOME": str(tmp_path / "home"), "PATH": "/usr/bin:/bin"},
             capture_output=True,
             text=True,
-            timeout=120,
+            timeout=WAIT_S,
         )
         assert done.returncode == 0, done.stdout + done.stderr
         return done.stdout

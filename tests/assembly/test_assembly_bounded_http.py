@@ -16,6 +16,7 @@ from starlette.routing import Route
 
 from sentinel_rag.assembly import bounded_http
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 
 async def _echo(request: Request) -> JSONResponse:
@@ -35,7 +36,7 @@ class Wire:
     """A connection on which a test says exactly which bytes are sent."""
 
     def __init__(self, address: tuple[str, int]) -> None:
-        self.socket = socket.create_connection(address, timeout=60)
+        self.socket = socket.create_connection(address, timeout=WAIT_S)
         self.reader = self.socket.makefile("rb")
 
     def __enter__(self) -> Wire:

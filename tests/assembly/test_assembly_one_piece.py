@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 import anyio.to_thread
 
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 HEAD = {"type": "http.response.start", "status": 200, "headers": [(b"transfer-encoding", b"chunked")]}
 
@@ -20,10 +21,13 @@ def test_the_head_of_a_stream_does_not_wait_for_its_body() -> None:
     async def app(scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "http":
             await send(HEAD)
-            await anyio.to_thread.run_sync(go_on.wait, 30)
+            await anyio.to_thread.run_sync(go_on.wait, WAIT_S)
             await send({"type": "http.response.body", "body": b"late"})
 
-    with serve(app) as url, socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=30) as line:
+    with (
+        serve(app) as url,
+        socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=WAIT_S) as line,
+    ):
         line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         head = b""
         while b"\r\n\r\n" not in head:
@@ -47,7 +51,10 @@ def test_a_large_answer_arrives_whole_and_the_connection_ends_behind_it() -> Non
                 more = start + 1_000 < len(content)
                 await send({"type": "http.response.body", "body": content[start : start + 1_000], "more_body": more})
 
-    with serve(app) as url, socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=30) as line:
+    with (
+        serve(app) as url,
+        socket.create_connection((urlsplit(url).hostname, urlsplit(url).port), timeout=WAIT_S) as line,
+    ):
         line.sendall(b"GET / HTTP/1.1\r\nHost: localhost\r\n\r\n")
         answer = b""
         while part := line.recv(1_000_000):

@@ -16,11 +16,12 @@ import pytest
 
 from sentinel_rag.assembly import bounded_http
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 PIECE = b"x" * 50_000
 BETWEEN_BYTES = 12_000_000
 """What the kernel holds for two sockets of one machine, at the most, and the transport on top."""
-WAIT_MS = 30_000
+WAIT_MS = WAIT_S * 1_000
 
 
 class Endless:
@@ -72,7 +73,7 @@ def test_a_reader_that_takes_nothing_is_dropped(monkeypatch: pytest.MonkeyPatch,
     with serve(app) as url:
         with closing(asking(url, path)) as deaf:
             assert dropped(deaf)
-            assert app.left.wait(60)
+            assert app.left.wait(WAIT_S)
             assert app.made < BETWEEN_BYTES
         with closing(asking(url, "/short")) as other:
             assert other.makefile("rb").read().endswith(b"short\r\n0\r\n\r\n")

@@ -13,12 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # in a process of its own pytest added nothing
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from waiting import WAIT_S
 
 POLICY = """
 tools:
@@ -113,7 +115,7 @@ class GatewayProcess:
     folder: Path
 
     def request(self, method: str, path: str, *, key: str, body: Any = None) -> HttpAnswer:
-        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=60)
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=WAIT_S)
         try:
             headers = {"X-API-Key": key, **({} if body is None else {"Content-Type": "application/json"})}
             connection.request(method, path, None if body is None else json.dumps(body).encode(), headers)
@@ -141,7 +143,7 @@ def gateway_process(folder: Path, executor: FakeExecutor) -> Iterator[GatewayPro
             assert process.stdout is not None
             yield GatewayProcess(folder=folder, **json.loads(process.stdout.readline()))
         finally:
-            process.communicate(timeout=60)
+            process.communicate(timeout=WAIT_S)
 
 
 def journal_of(folder: Path) -> list[dict[str, Any]]:

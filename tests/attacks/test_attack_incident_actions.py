@@ -25,6 +25,7 @@ from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 INCIDENT = "0d3c2e6a-7f50-4f0e-9a51-1f6a3b1c9d01"
 ALERT = "3c1f0f4e-0a52-4a53-9b0c-6f0e6a7f2b91"
@@ -41,7 +42,7 @@ class Service:
         self._token = body["access_token"]
 
     def send(self, method: str, path: str, headers: dict[str, str]) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection(self._address, timeout=60)
+        connection = http.client.HTTPConnection(self._address, timeout=WAIT_S)
         try:
             connection.request(method, path, headers=headers)
             response = connection.getresponse()

@@ -19,6 +19,7 @@ from labelled_tools import ROWS, journal_of, labelled_gateway
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers, Waits
 from sentinel_rag.testing.running_gateway import RunningGateway
+from waiting import WAIT_S
 
 
 @pytest.fixture
@@ -76,13 +77,13 @@ def test_a_caller_that_hangs_up_ends_no_call_of_another_and_leaves_an_outcome(tm
         other = gateway.state.keys.create([Scope.EXECUTE], name="other")[0]
         gateway.executor.on("read_public", Waits(release, {"n": 1}))
         held = pool.submit(gateway.call, "read_public", {}, session_id="theirs", key=other)
-        assert gateway.executor.arrived.acquire(timeout=60)
-        leaving = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=60)
+        assert gateway.executor.arrived.acquire(timeout=WAIT_S)
+        leaving = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=WAIT_S)
         body = json.dumps({"session_id": "mine", "tool_name": "read_public", "args": {"marker": "left"}})
         leaving.request(
             "POST", "/v1/proxy-execute", body, {"X-API-Key": gateway.key, "Content-Type": "application/json"}
         )
-        assert gateway.executor.arrived.acquire(timeout=60)
+        assert gateway.executor.arrived.acquire(timeout=WAIT_S)
         leaving.close()
         assert gateway.call("search", {"query": "x"}, session_id="third", key=other).status == 200
         release.set()

@@ -21,6 +21,7 @@ from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute, parse_object
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 POLICY = """
 tools:
@@ -189,7 +190,7 @@ def test_a_body_over_the_limit_is_413_declared_or_not(small_gateway: RunningGate
         ("Content-Length: 2000000000\r\n\r\n", b"{"),
         ("Transfer-Encoding: chunked\r\n\r\n", f"{len(body):x}\r\n".encode() + body + b"\r\n0\r\n\r\n"),
     ]:
-        with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
+        with socket.create_connection((address.hostname, address.port), timeout=WAIT_S) as connection:
             connection.sendall((head + extra).encode() + content)
             assert connection.makefile("rb").readline().split()[1] == b"413"
 
@@ -200,7 +201,7 @@ def test_a_body_that_never_ends_is_408(shipped_policy: Policy, executor: FakeExe
     limits = Limits(body_seconds=0.2)
     with running_gateway(shipped_policy, Path(str(tmp_path)), executor, limits=limits) as gateway:
         address = urlsplit(gateway.url)
-        with socket.create_connection((address.hostname, address.port), timeout=30) as connection:
+        with socket.create_connection((address.hostname, address.port), timeout=WAIT_S) as connection:
             connection.sendall(
                 f"POST /v1/proxy-execute HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {gateway.key}\r\n"
                 "Content-Type: application/json\r\nContent-Length: 100\r\n\r\n{".encode()

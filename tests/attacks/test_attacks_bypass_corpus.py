@@ -26,6 +26,7 @@ from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from waiting import WAIT_S
 
 CORPUS = Path(__file__).parent / "bypass_corpus"
 FAMILIES = {
@@ -89,7 +90,7 @@ def send(gateway: RunningGateway, request: dict[str, Any]) -> HttpAnswer:
     key = gateway.key
     body = body_of(request)
     address = urlsplit(gateway.url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=WAIT_S)
     try:
         names = {name.lower() for name, _ in headers}
         path = request.get("path", "/v1/proxy-execute").replace("{key}", key)

@@ -17,6 +17,7 @@ import pytest
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from waiting import WAIT_S
 
 NAMES = [
     "file_write",
@@ -196,7 +197,7 @@ def test_a_label_is_up_before_the_read_is_sent(gateway: RunningGateway) -> None:
     gateway.executor.on("query_incidents", Waits(release))
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(gateway.call, "query_incidents", {})
-        assert gateway.executor.arrived.acquire(timeout=60)
+        assert gateway.executor.arrived.acquire(timeout=WAIT_S)
         gateway.call("file_write", {})
         during = gateway.last_record()
         release.set()

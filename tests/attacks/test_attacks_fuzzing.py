@@ -31,6 +31,7 @@ from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.body_mutations import VALID, mutated_bodies
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway
+from waiting import WAIT_S
 
 SEED = 20_261_128
 
@@ -109,7 +110,7 @@ def test_memory_does_not_grow_with_what_was_sent() -> None:
 @pytest.mark.requirement("GATE-6")
 def test_a_real_server_answers_each_mutated_body_below_500(fuzzed: RunningGateway) -> None:
     address = urlsplit(fuzzed.url)
-    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+    connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=WAIT_S)
     statuses: Counter[int] = Counter()
     headers = {"X-API-Key": fuzzed.key, "Content-Type": "application/json"}
     for body in mutated_bodies(2_000, SEED + 10):

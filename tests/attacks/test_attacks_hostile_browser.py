@@ -20,9 +20,9 @@ from selectolax.lexbor import LexborHTMLParser
 from test_attacks_hostile_rendering import NOW, assert_harmless, full_answer
 
 from sentinel_rag.surfaces.reports import Head, ReportTurn, as_html, hand_over
+from waiting import WAIT_S
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-TIMEOUT_S = 120
 pytestmark = [
     pytest.mark.requirement("SURF-5"),
     pytest.mark.skipif(CHROMIUM is None, reason="no Chromium on this machine: apt-get install chromium"),
@@ -64,7 +64,7 @@ def opened(page: Path, profile: Path, port: int) -> str:
         ],
         capture_output=True,
         text=True,
-        timeout=TIMEOUT_S,
+        timeout=WAIT_S,
     )
     assert done.returncode == 0, done.stderr[-500:]
     return done.stdout

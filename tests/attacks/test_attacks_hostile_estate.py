@@ -19,8 +19,9 @@ from hostile_strings import HOSTILE
 from selectolax.lexbor import LexborHTMLParser
 from test_attacks_hostile_rendering import assert_harmless, seen_by_a_terminal
 
+from waiting import WAIT_S
+
 SENTINEL = str(Path(sys.executable).parent / "sentinel")
-TIMEOUT_S = 120
 ROWS = [each for each in HOSTILE if "\ud800" not in each.text and "\udcff" not in each.text and len(each.text) < 120]
 pytestmark = [pytest.mark.requirement("SURF-5"), pytest.mark.slow]
 
@@ -56,12 +57,12 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, 
             yield made
         finally:
             zones.terminate()
-            zones.wait(TIMEOUT_S)
+            zones.wait(WAIT_S)
 
 
 def run(environment: dict[str, str], *arguments: str, stdin: str = "") -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [SENTINEL, *arguments], env=environment, input=stdin, capture_output=True, text=True, timeout=TIMEOUT_S
+        [SENTINEL, *arguments], env=environment, input=stdin, capture_output=True, text=True, timeout=WAIT_S
     )
 
 
@@ -80,7 +81,7 @@ def on_a_terminal(environment: dict[str, str], *arguments: str) -> str:
             pass  # Linux's end of a terminal whose last writer is gone
         finally:
             os.close(controller)
-        process.wait(TIMEOUT_S)
+        process.wait(WAIT_S)
     return written.decode().replace("\r\n", "\n")
 
 

@@ -15,6 +15,7 @@ import pytest
 from sentinel_rag.assembly.knowledge_zone import knowledge_app, knowledge_configuration
 from sentinel_rag.settings import EmbeddingSettings, Settings
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 TOOL, ADMIN = "the token of the gateway", "the token of surfaces"
 CALL = {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "search_knowledge_base", "arguments": {}}}
@@ -32,7 +33,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 def ask(url: str, method: str, path: str, token: str | None, body: object) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     headers = {
         "Content-Type": "application/json",
         "Accept": "application/json, text/event-stream",

@@ -37,6 +37,8 @@ from sentinel_rag.testing.running_knowledge import RunningKnowledge, running_kno
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "knowledge"))
 from word_embedder import WordEmbedder  # the tests of the library have it
 
+from waiting import WAIT_S
+
 pytestmark = [pytest.mark.requirement("KNOW-4"), pytest.mark.requirement("TAINT-6")]
 
 HR = frozenset({"hr"})
@@ -251,7 +253,7 @@ def test_nobody_but_the_gateway_asks_the_executor(full: RunningKnowledge) -> Non
         "params": {"name": "search_knowledge_base", "arguments": {"query": NEEDLE}, "_meta": {READERS: ["hr"]}},
     }
     for headers in ({}, {"Authorization": f"Bearer {full.gateway.key}"}, {"X-API-Key": full.gateway.key}):
-        answer = httpx2.post(f"{full.executor_url}/mcp", json=message, headers=headers, timeout=60)
+        answer = httpx2.post(f"{full.executor_url}/mcp", json=message, headers=headers, timeout=WAIT_S)
         assert answer.status_code == 401
         assert "sent out" not in answer.text
 
@@ -267,7 +269,7 @@ async def test_a_server_of_another_maker_never_learns_who_reads(ours: bool) -> N
             CanonicalArguments.of({"query": "x"}),
             principal="k",
             session_id="s",
-            timeout_s=30,
+            timeout_s=WAIT_S,
             readers=HR,
         )
         await upstream.aclose()

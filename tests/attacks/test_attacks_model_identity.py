@@ -17,6 +17,7 @@ import pytest
 
 from sentinel_rag.assembly.model_identity import create_app
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 RESOURCE = "https://cognitiveservices.azure.com"
 HEADER = "the-header-of-this-run"
@@ -47,7 +48,7 @@ def _ask(url: str, headers: dict[str, str] | None = None, method: str = "GET", *
     address = f"{url}/msi/token?{urllib.parse.urlencode(query)}"
     request = urllib.request.Request(address, headers={"X-IDENTITY-HEADER": HEADER, **(headers or {})}, method=method)
     try:
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -82,7 +83,7 @@ def test_two_resources_in_one_request_never_reach_the_credential_as_another(zone
         address = f"{url}/msi/token?" + urllib.parse.urlencode([("resource", part) for part in pair])
         request = urllib.request.Request(address, headers={"X-IDENTITY-HEADER": HEADER})
         try:
-            urllib.request.urlopen(request, timeout=60).close()
+            urllib.request.urlopen(request, timeout=WAIT_S).close()
         except urllib.error.HTTPError as error:
             error.close()
     assert set(credential.scopes) <= {f"{RESOURCE}/.default"}

@@ -21,6 +21,7 @@ from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
 from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
 from sentinel_rag.testing.scripted_model import ScriptedModel, json_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Raw, Repeated, Reply, body_reply, event_bytes
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 KEY = "sk-canary-3e"
@@ -129,7 +130,7 @@ async def test_a_proxy_of_the_environment_sees_no_key_and_no_loopback_request(mo
         assert seen == []
         elsewhere = OpenAIWireModel(compatible_endpoint("https://models.invalid/v1", "m", api_key(KEY)), limits=LIMITS)
         failure = await _failure(elsewhere)
-        thread.join(5)
+        thread.join(WAIT_S)
     assert seen[0].startswith(b"CONNECT models.invalid:443")
     assert KEY.encode() not in seen[0]
     assert KEY not in str(failure)

@@ -18,6 +18,7 @@ from labelled_tools import journal_of, labelled_gateway
 
 from sentinel_rag.testing.fake_executor import Waits
 from sentinel_rag.testing.running_gateway import RunningGateway
+from waiting import WAIT_S
 
 PARALLEL = 50
 
@@ -73,7 +74,7 @@ def test_a_send_beside_a_read_that_has_not_been_answered_yet_is_denied(labelled:
     with ThreadPoolExecutor(1) as pool:
         reading = pool.submit(labelled.call, "read_secret", {}, session_id=session)
         try:
-            assert labelled.executor.arrived.acquire(timeout=60)
+            assert labelled.executor.arrived.acquire(timeout=WAIT_S)
             answer = labelled.call("search", {"query": "x"}, session_id=session)
             assert (answer.status, answer.body["reason"]) == (403, "sink_label")
             assert labelled.last_record()["audit_id"] == answer.body["audit_id"]

@@ -15,6 +15,7 @@ import pytest
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.interceptor.policy import parse_policy
+from waiting import WAIT_S
 
 POLICY = """
 tools:
@@ -97,7 +98,7 @@ def test_the_command_line_tells_it_with_its_line(tmp_path: Path) -> None:
         [Path(sys.executable).parent / "sentinel", "policy", "check", str(file)],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=WAIT_S,
         check=False,
     )
     assert checked.returncode == 2

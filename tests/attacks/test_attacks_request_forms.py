@@ -20,6 +20,7 @@ from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 EXECUTE = json.dumps({"session_id": "s", "tool_name": "list_tables", "args": {}}).encode()
 
@@ -36,7 +37,7 @@ def shared_gateway(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFact
 def raw(gateway: RunningGateway, request: bytes) -> tuple[int, Any]:
     """Status and JSON of the answer to exactly these bytes; 0 where there is none."""
     address = urlsplit(gateway.url)
-    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=WAIT_S) as connection:
         connection.sendall(request)
         with connection.makefile("rb") as reader:
             line = reader.readline()

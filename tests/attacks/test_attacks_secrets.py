@@ -24,6 +24,7 @@ from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import KeyStore, Scope
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway
+from waiting import WAIT_S
 
 TOKEN = "canary-upstream-token-4711"  # planted to be looked for
 SENT = "canary-of-the-caller"
@@ -91,7 +92,7 @@ def drive(gateway: RunningGateway) -> tuple[list[tuple[int, bytes]], list[str]]:
         f"POST /v1/proxy-execute HTTP/1.1\r\nHost: 127.0.0.1\r\nX-API-Key: {everything}\r\n"
         f"Content-Type: application/json\r\nContent-Length: 9\r\n\r\n{SENT[:5]}",
     ):
-        with closing(socket.create_connection((address.hostname, address.port), timeout=60)) as connection:
+        with closing(socket.create_connection((address.hostname, address.port), timeout=WAIT_S)) as connection:
             connection.sendall(lines.encode())
             content = b"".join(iter(lambda wire=connection: wire.recv(65_536), b"")) if "POST" not in lines else b""
             if not content:

@@ -33,6 +33,7 @@ from sentinel_rag.interceptor.upstream import McpHttpUpstream
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -77,7 +78,7 @@ class Names:
 
 
 def fetcher(names: Names, *ports: int) -> PageFetcher:
-    bounds = Bounds(ports=frozenset(ports), timeout_s=10)
+    bounds = Bounds(ports=frozenset(ports), timeout_s=WAIT_S)
     return PageFetcher(bounds, lookup=names.lookup, may_connect=lambda address: address == PUBLIC)
 
 

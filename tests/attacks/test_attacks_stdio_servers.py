@@ -30,6 +30,7 @@ from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.upstream import Launch, McpStdioUpstream, Returned, Unanswered, UpstreamReply, mcp_stdio
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import running_gateway
+from waiting import WAIT_S
 
 SCRIPT = Path(__file__).with_name("hostile_stdio_server.py")
 
@@ -91,7 +92,7 @@ async def test_each_misdeed_is_a_typed_error_and_the_next_call_gets_a_fresh_proc
     reason, words = MISDEEDS[misdeed]
     async with hostile(tmp_path, max_result_bytes=1_000_000) as server:
         first = await server.process()
-        deadline = 1 if misdeed == "hang" else 30
+        deadline = 1 if misdeed == "hang" else WAIT_S
         reply = await server.call(misdeed, timeout_s=deadline, size=1_000_000)
         assert isinstance(reply, Unanswered)
         assert (reply.reason, reply.may_have_run) == (reason, True)
@@ -104,11 +105,13 @@ async def test_each_misdeed_is_a_typed_error_and_the_next_call_gets_a_fresh_proc
 async def test_a_program_that_cannot_be_started_or_ends_at_once_was_never_sent_the_call(tmp_path: Path) -> None:
     for command in ([str(tmp_path / "none-such")], [str(SCRIPT)], [sys.executable, "-c", "raise SystemExit(3)"]):
         upstream = McpStdioUpstream(Launch(tuple(command), {}, tmp_path))
-        reply = await upstream.call("fine", CanonicalArguments.of({}), principal="key", session_id="one", timeout_s=30)
+        reply = await upstream.call(
+            "fine", CanonicalArguments.of({}), principal="key", session_id="one", timeout_s=WAIT_S
+        )
         assert isinstance(reply, Unanswered)
         assert (reply.reason, reply.may_have_run) == (Reason.UPSTREAM_FAILED, False)
         with pytest.raises(UnavailableError):
-            await upstream.list_tools(timeout_s=30)
+            await upstream.list_tools(timeout_s=WAIT_S)
         await upstream.aclose()
 
 
@@ -252,8 +255,8 @@ async def test_a_program_that_starts_slowly_is_started_once_for_all_who_cannot_w
         assert isinstance(refused, Unanswered)
         assert (refused.reason, refused.may_have_run) == (Reason.UPSTREAM_TIMEOUT, False)
         go.touch()
-        assert [tool.name for tool in await server.upstream.list_tools(timeout_s=60)] == ["fine", "change", "die"]
-        assert await server.process(timeout_s=60) in begun
+        assert [tool.name for tool in await server.upstream.list_tools(timeout_s=WAIT_S)] == ["fine", "change", "die"]
+        assert await server.process(timeout_s=WAIT_S) in begun
         assert [len(server.sent(method)) for method in ("server/discover", "initialize", "tools/call")] == [1, 1, 1]
 
 
@@ -263,7 +266,7 @@ async def test_a_server_that_is_silent_to_what_it_does_not_know_serves_those_who
 ) -> None:
     monkeypatch.setattr(mcp_stdio, "PROBE_S", 0.5)
     async with hostile(tmp_path, environment={"DEAF": "yes"}) as server:
-        with anyio.fail_after(120):
+        with anyio.fail_after(WAIT_S):
             while True:
                 try:
                     tools = await server.upstream.list_tools(timeout_s=0.3)
@@ -289,13 +292,13 @@ async def test_a_start_that_nobody_waits_for_takes_no_place(
             await server.upstream.end_session(principal="key", session_id="one")
         elif end == "another needs its place":
             go.touch()
-            assert await server.process(session="two", timeout_s=60) not in begun
+            assert await server.process(session="two", timeout_s=WAIT_S) not in begun
         elif end == "it takes too long":
             monkeypatch.setattr(mcp_stdio, "START_S", 0.0)
             assert isinstance(await server.call("fine", timeout_s=0.05), Unanswered)
         else:
             await server.upstream.aclose()
-        with anyio.fail_after(60):
+        with anyio.fail_after(WAIT_S):
             while any(map(_lives, begun)):
                 await anyio.sleep(0.01)
 

@@ -25,6 +25,7 @@ from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.interceptor.upstream import Launch, McpHttpUpstream, McpStdioUpstream
 from sentinel_rag.testing.fake_executor import Dies, FakeExecutor
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from waiting import WAIT_S
 
 POLICY = """
 tools:
@@ -253,6 +254,6 @@ async def test_two_gateways_on_one_folder_hold_a_tool_to_one_pin(stranger: FakeE
         assert isinstance(refused, Quarantined)
         assert refused.pinned_sha256 == pinned
         await two.accept("stranger", "note", refused.served_sha256, key_id="admin")
-        await one.observe("stranger", await upstreams["stranger"].list_tools(timeout_s=30))
+        await one.observe("stranger", await upstreams["stranger"].list_tools(timeout_s=WAIT_S))
         assert one.sha256_of(tool) == refused.served_sha256
         await upstreams["stranger"].aclose()

@@ -19,6 +19,7 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.interceptor.store import KeyStore, Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import HttpAnswer
+from waiting import WAIT_S
 
 TOP = {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}
 RACERS = 24
@@ -289,7 +290,7 @@ def test_a_result_that_comes_after_its_session_was_closed_leaves_no_hidden_value
         pass
     with ThreadPoolExecutor(1) as pool:
         late = pool.submit(one.call, "read_alert", {}, session_id=session, key=one.key)
-        assert executor.arrived.acquire(timeout=30)
+        assert executor.arrived.acquire(timeout=WAIT_S)
         assert closing.request("DELETE", f"/v1/sessions/{session}", key=one.user).status == 204
         release.set()
         answer = late.result()

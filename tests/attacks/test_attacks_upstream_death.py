@@ -30,6 +30,7 @@ from sentinel_rag.interceptor.upstream import McpHttpUpstream, Unanswered, Upstr
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
 from sentinel_rag.testing.fake_executor import SESSIONS, Answers, Dies, FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 
 @contextmanager
@@ -140,7 +141,7 @@ async def test_a_server_that_was_starting_is_asked_again_for_its_protocol() -> N
     with deaf_server([starting, starting]) as (url, seen):
         upstream = McpHttpUpstream(url)
         for _ in range(2):
-            reply = await upstream.call("list_tables", nothing, principal="key", session_id="one", timeout_s=20)
+            reply = await upstream.call("list_tables", nothing, principal="key", session_id="one", timeout_s=WAIT_S)
             assert isinstance(reply, Unanswered)
             assert (reply.reason, reply.may_have_run) == (Reason.UPSTREAM_FAILED, False)
         await upstream.aclose()
@@ -237,7 +238,7 @@ def test_kill_9_of_the_interceptor_in_a_call_leaves_a_provable_unknown(executor:
     assert process.stdout is not None
     try:
         assert process.stdout.readline().startswith(b"http")
-        assert executor.arrived.acquire(timeout=30)
+        assert executor.arrived.acquire(timeout=WAIT_S)
     finally:
         process.send_signal(signal.SIGKILL)
         process.wait()

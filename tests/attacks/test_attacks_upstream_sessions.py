@@ -26,6 +26,7 @@ from sentinel_rag.interceptor.upstream import Era, McpHttpUpstream, Returned, Un
 from sentinel_rag.testing.fake_executor import SESSIONS, Answers, AnswersText, FakeExecutor, Sends, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 
 async def ask(
@@ -108,7 +109,7 @@ def slow_to_open(release: threading.Event) -> Starlette:
         if message["method"] != "initialize":
             return JSONResponse(answer)
         if opened:
-            await anyio.to_thread.run_sync(release.wait, 30)
+            await anyio.to_thread.run_sync(release.wait, WAIT_S)
         opened.append(f"session-{len(opened)}")
         return JSONResponse(answer, headers={"Mcp-Session-Id": opened[-1]})
 

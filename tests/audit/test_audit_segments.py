@@ -32,6 +32,7 @@ from sentinel_rag.audit import (
 from sentinel_rag.audit.instances import exclusive
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.testing.records import call_intent
+from waiting import WAIT_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -258,7 +259,7 @@ KILLS = 12
 
 def move(folder: Path, stop_at: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", MOVER, str(folder), str(stop_at)], capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", MOVER, str(folder), str(stop_at)], capture_output=True, text=True, timeout=WAIT_S
     )
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 
 import anyio
@@ -43,8 +44,8 @@ QUESTION = ModelRequest(
 )
 
 
-@pytest.fixture(scope="module")
-def server() -> Iterator[str]:
+@contextmanager
+def serving_model(*, loaded: bool) -> Iterator[str]:
     from bench.local_model import missing, serving
 
     lacking = missing()
@@ -53,18 +54,30 @@ def server() -> Iterator[str]:
             pytest.fail(f"CI must not skip: {lacking}")
         pytest.skip(lacking)
     # One thread: two wait for each other in a loop where a suite keeps the cores busy, and take five times as long.
-    with serving(context=CONTEXT, threads=1, loaded=False) as url:
+    with serving(context=CONTEXT, threads=1, loaded=loaded) as url:
         yield url
+
+
+@pytest.fixture(scope="module")
+def server() -> Iterator[str]:
+    with serving_model(loaded=True) as url:
+        yield url
+
+
+def model_of(url: str) -> OpenAIWireModel:
+    return OpenAIWireModel(compatible_endpoint(url, "smollm2", no_key), limits=LIMITS)
 
 
 @pytest.fixture
 def model(server: str) -> OpenAIWireModel:
-    return OpenAIWireModel(compatible_endpoint(server, "smollm2", no_key), limits=LIMITS)
+    return model_of(server)
 
 
-async def test_asked_while_it_still_loads_it_answers_and_has_read_the_tools(model: OpenAIWireModel) -> None:
-    answer = await complete(RetryingModel(model), QUESTION)
-    await model.aclose()
+async def test_asked_while_it_still_loads_it_answers_and_has_read_the_tools() -> None:
+    with serving_model(loaded=False) as url:
+        model = model_of(url)
+        answer = await complete(RetryingModel(model), QUESTION)
+        await model.aclose()
     counter = await load_counter()
     own = sum(count_message(each, counter) for each in QUESTION.messages)
     own += sum(count_tool(each, counter) for each in QUESTION.tools)

@@ -13,6 +13,7 @@ from sentinel_rag.surfaces.cli import main
 from sentinel_rag.testing.containers import Container, Deployment
 from sentinel_rag.testing.private_authority import Authority
 from sentinel_rag.testing.web_client import Client, signed_in
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OPS-5")
 
@@ -261,7 +262,7 @@ def test_a_tool_zone_that_is_not_deployed_is_not_offered_and_a_dead_process_ends
         assert client.get("/readyz").status == 200, "what is not part of a deployment is not missing"
         child = Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()[0]
         subprocess.run(["kill", "-9", child], check=True)
-        assert process.wait(30) == 1
+        assert process.wait(WAIT_S) == 1
         assert process.stdout is not None
         assert "The interceptor process ended (exit code -9)." in process.stdout.read()
 

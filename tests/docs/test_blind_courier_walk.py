@@ -39,6 +39,7 @@ from sentinel_rag.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, runni
 from sentinel_rag.testing.running_gateway import running_gateway
 from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import reply_from_dict
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-8")
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -125,7 +126,7 @@ class Walk:
         """What a command of the product prints, in the home folder of the running zones."""
         command = [str(Path(sys.executable).parent / "sentinel"), *arguments]
         environment = {**self.settings, "SENTINEL_HOME": str(self.place.home), "PATH": "/usr/bin:/bin"}
-        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S)
         assert done.returncode == 0, done.stderr
         return done.stdout
 
@@ -295,7 +296,7 @@ def test_zone_a_reaches_nothing_but_the_gateway(walk: Walk) -> None:
             for header in ({"X-API-Key": walk.place.key}, {"Authorization": f"Bearer {walk.place.key}"}):
                 assert check.post(server + path, {"query": "SecurityAlert"}, header)[0] in (401, 403, 404)
     offered = urllib.request.Request(f"{walk.place.gateway}/v1/tools", headers={"X-API-Key": walk.place.key})
-    with urllib.request.urlopen(offered, timeout=60) as answer:
+    with urllib.request.urlopen(offered, timeout=WAIT_S) as answer:
         names = {tool["name"] for tool in json.load(answer)["tools"]}
     assert {"file_read", "search_knowledge_base", "web_search"} <= names  # files, vector database, web search
 

@@ -36,7 +36,6 @@ def printed(home: Path) -> dict[Path, list[str]]:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)  # the first one asks everything
 @pytest.mark.requirement("SURF-1")
 @pytest.mark.parametrize("page", [*PAGES, GUIDE], ids=lambda page: page.stem)
 def test_the_answers_are_those_of_the_page(printed: dict[Path, list[str]], page: Path) -> None:
@@ -46,7 +45,6 @@ def test_the_answers_are_those_of_the_page(printed: dict[Path, list[str]], page:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.requirement("GRND-4")
 def test_each_sentence_of_each_answer_is_found_in_what_it_cites(printed: dict[Path, list[str]], home: Path) -> None:
     file = home / "home" / "agent" / "conversations.db"

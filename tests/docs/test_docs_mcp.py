@@ -15,6 +15,7 @@ from page_boxes import BOX
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mcp.md"
 SENTINEL = Path(sys.executable).parent / "sentinel"
@@ -61,7 +62,7 @@ async def test_a_client_with_the_file_gets_the_tools(gateway: RunningGateway, tm
     from mcp.client.streamable_http import streamable_http_client
 
     server = json.loads(filled(gateway, json.dumps(servers()[name])))
-    async with httpx2.AsyncClient(headers=server.get("headers"), timeout=60) as http:
+    async with httpx2.AsyncClient(headers=server.get("headers"), timeout=WAIT_S) as http:
         where: Any = None
         if name == "http":
             assert server["type"] == "http"

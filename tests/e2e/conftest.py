@@ -16,9 +16,10 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 SENTINEL = Path(sys.executable).parent / "sentinel"
 AGENT_KEY = "an-agent-key-of-the-tests-0123456789"
-TIMEOUT_S = 120
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class Product:
             cwd=cwd or self.home.parent,
             capture_output=True,
             text=True,
-            timeout=TIMEOUT_S,
+            timeout=WAIT_S,
         )
 
     def json(self, *arguments: str, code: int = 0) -> Any:
@@ -93,7 +94,7 @@ class Product:
                 yield json.loads(line)
             finally:
                 process.send_signal(signal.SIGINT)
-                process.communicate(timeout=30)
+                process.communicate(timeout=WAIT_S)
 
 
 def product(home: Path, **settings: str) -> Product:

@@ -16,6 +16,7 @@ from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 POLICY = """
 tools:
@@ -49,7 +50,7 @@ def execute(parts: Any, key: str, tool: str, session: str | None = None, **args:
         {"Content-Type": "application/json", "X-API-Key": key},
     )
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

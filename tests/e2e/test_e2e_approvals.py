@@ -10,8 +10,9 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 SENTINEL = Path(sys.executable).parent / "sentinel"
-TIMEOUT_S = 120
 
 
 def waiting_ids(product: Any) -> set[str]:
@@ -53,7 +54,7 @@ def test_a_conversation_goes_on_after_another_terminal_has_approved(sample: Any)
         )
         done = sample.run("approvals", "approve", waiting["approval_id"][:8], "--comment", "shift lead agreed")
         assert done.returncode == 0, done.stderr
-        answer, _ = chat.communicate(question, timeout=TIMEOUT_S)
+        answer, _ = chat.communicate(question, timeout=WAIT_S)
         assert "Access denied" not in answer
         assert "raw_signins" in answer
 

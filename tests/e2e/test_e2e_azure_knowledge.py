@@ -17,6 +17,7 @@ from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_s
 from sentinel_rag.testing.scripted_model import ScriptedModel
 from sentinel_rag.testing.scripted_model.replies import Reply, json_reply
 from sentinel_rag.testing.scripted_model.server import ModelHttpRequest
+from waiting import WAIT_S
 
 MEANING: Mapping[str, str] = {"dispatch": "mail", "letter": "mail", "machine": "host", "computer": "host"}
 """What the scripted model takes for the same: words that the texts do not share."""
@@ -39,7 +40,7 @@ def embedded(request: ModelHttpRequest) -> Reply:
 
 def executed(url: str, key: str, tool: str, **arguments: Any) -> tuple[int, Any]:
     """One call through the Interceptor, as the agent makes it."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     try:
         body = json.dumps({"session_id": "e2e-knowledge", "tool_name": tool, "args": arguments})
         connection.request("POST", "/v1/proxy-execute", body, {"X-API-Key": key, "Content-Type": "application/json"})

@@ -23,6 +23,7 @@ from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.serving.identity import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.requirement("DATA-3"), pytest.mark.requirement("DATA-1")]
 
@@ -143,7 +144,7 @@ def execute(parts: Any, key: str, session: str, **args: Any) -> tuple[int, Any]:
     address = f"{parts['interceptor']['url']}/v1/proxy-execute"
     request = urllib.request.Request(address, body, {"Content-Type": "application/json", "X-API-Key": key})
     try:
-        with urllib.request.urlopen(request, timeout=60) as answer:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as answer:
             return answer.status, json.loads(answer.read())
     except urllib.error.HTTPError as error:
         return error.code, json.loads(error.read())

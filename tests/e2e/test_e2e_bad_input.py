@@ -13,6 +13,8 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 HEADER = "TimeGenerated,Computer,SyslogMessage,Facility,SeverityLevel\n"
 
 
@@ -219,8 +221,8 @@ def test_a_zone_killed_during_a_served_import_leaves_all_or_nothing(sentinel: An
             while importing.poll() is None and not any(staging.iterdir()):
                 time.sleep(0.002)
             os.kill(parts[victim]["pid"], signal.SIGKILL)
-            _, errors = importing.communicate(timeout=100)
-        zones.communicate(timeout=60)
+            _, errors = importing.communicate(timeout=WAIT_S)
+        zones.communicate(timeout=WAIT_S)
     assert "Traceback" not in errors
     assert importing.returncode in (0, 1)
     kept = {t["table"]: t["rows"] for t in sentinel.json("workspace", "tables")}.get("Syslog", 0)

@@ -10,13 +10,15 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 pytestmark = pytest.mark.requirement("TOOL-5")
 PER_PLACE = "SigninLogs | where TimeGenerated > ago(90d) | summarize SignIns = count() by Location | top 3 by SignIns"
 
 
 def call(url: str, key: str, tool: str, args: dict[str, Any], session: str = "e2e-freeform") -> tuple[int, Any]:
     """One call of `POST /v1/proxy-execute`, as a hijacked agent makes it with its own key."""
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=120)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     try:
         body = json.dumps({"session_id": session, "tool_name": tool, "args": args})
         connection.request("POST", "/v1/proxy-execute", body, {"X-API-Key": key, "Content-Type": "application/json"})
@@ -58,7 +60,7 @@ def test_a_question_that_is_kql_is_answered_with_evidence_and_recorded(opted_in:
 
 def test_the_zones_are_ready_and_the_tool_is_offered(opted_in: Any) -> None:
     product, addresses = opted_in
-    connection = http.client.HTTPConnection(addresses["interceptor"]["url"].removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(addresses["interceptor"]["url"].removeprefix("http://"), timeout=WAIT_S)
     connection.request("GET", "/readyz")
     response = connection.getresponse()
     assert (response.status, json.loads(response.read())["checks"]["tools"]) == (200, "ok")

@@ -19,6 +19,7 @@ from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 PROC = Path("/proc")
@@ -72,13 +73,13 @@ def test_the_agent_and_the_interceptor_have_no_power_over_what_is_read_in(runnin
     assert zone.url not in environment
     agents = running.environment["SENTINEL_API_KEY"]
     for secret in (*state.keys.values(), state.agent_token, state.workspace_token, agents):
-        connection = http.client.HTTPConnection(zone.url.removeprefix("http://"), timeout=30)
+        connection = http.client.HTTPConnection(zone.url.removeprefix("http://"), timeout=WAIT_S)
         connection.request("POST", "/admin/ingest", b"{}", {"Authorization": f"Bearer {secret}", "X-API-Key": secret})
         assert connection.getresponse().status == 401
         connection.close()
     gateway = state.zone("interceptor")
     assert gateway is not None
-    connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(gateway.url.removeprefix("http://"), timeout=WAIT_S)
     body = {"session_id": "e2e-session-9", "tool_name": "ingest", "args": {}}
     headers = {"Content-Type": "application/json", "X-API-Key": agents}
     connection.request("POST", "/v1/proxy-execute", json.dumps(body), headers)
@@ -99,7 +100,7 @@ def test_ctrl_c_leaves_a_state_that_the_next_run_goes_on_from(running: Any) -> N
             assert process.stderr is not None
             assert "looking for what is new" in process.stderr.readline()
             process.send_signal(signal.SIGINT)
-            _, errors = process.communicate(timeout=60)
+            _, errors = process.communicate(timeout=WAIT_S)
     finally:
         os.kill(workspace.pid, signal.SIGCONT)
     assert process.returncode == 130

@@ -10,6 +10,8 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 REPOSITORY = Path(__file__).resolve().parents[2]
 EXAMPLE = REPOSITORY / "examples" / "mcp_client.py"
 
@@ -21,7 +23,7 @@ def test_a_client_starts_the_product_and_others_use_its_zones(generated: Any, tm
 
     def example(*arguments: str) -> subprocess.CompletedProcess[str]:
         command = [sys.executable, str(EXAMPLE), *arguments]
-        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=120)
+        return subprocess.run(command, env=environment, capture_output=True, text=True, timeout=WAIT_S)
 
     with subprocess.Popen(
         [Path(sys.executable).parent / "sentinel", "mcp"],
@@ -56,6 +58,6 @@ def test_a_client_starts_the_product_and_others_use_its_zones(generated: Any, tm
         assert example(f"{url}/mcp", key[:-1]).returncode != 0
 
         client.stdin.close()
-        assert client.wait(60) == 0
+        assert client.wait(WAIT_S) == 0
         assert client.stdout.read() == b""
     assert not product.json("status")["running"]

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 QUESTION = "how many incidents are open?"
-WAIT_S = 60
 
 
 @contextmanager

@@ -9,6 +9,8 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 SHIPPED = Path(__file__).parents[2] / "config" / "sentinel_config.yaml"
 DENIES = """
 tools:
@@ -19,7 +21,7 @@ tools:
 
 
 def ask(url: str, key: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     try:
         payload = None if body is None else json.dumps(body)
         connection.request(method, path, payload, {"X-API-Key": key, "Content-Type": "application/json"})

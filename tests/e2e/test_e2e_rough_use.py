@@ -14,6 +14,8 @@ from typing import Any
 
 import pytest
 
+from waiting import WAIT_S
+
 
 def answered_in_sentences(done: Any, code: int, *words: str) -> None:
     assert done.returncode == code, done.stdout + done.stderr
@@ -57,7 +59,7 @@ def run_with_closed_streams(home: Any, arguments: str, closed: str, tmp_path: Pa
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=WAIT_S,
     )
     answered_in_sentences(done, code)
 
@@ -72,7 +74,7 @@ def test_a_full_disk_is_told(sample: Any) -> None:
                 stdout=full,
                 stderr=subprocess.PIPE,
                 text=True,
-                timeout=100,
+                timeout=WAIT_S,
             )
             assert done.returncode in (1, 120)  # 120: Python itself could not flush at exit
             assert "Traceback" not in done.stderr
@@ -93,7 +95,7 @@ def test_bytes_that_are_no_text_are_told(sentinel: Any) -> None:
             input=stdin,
             env=sentinel.environment,
             capture_output=True,
-            timeout=100,
+            timeout=WAIT_S,
         )
         assert done.returncode == 2
         assert b"not UTF-8" in done.stderr
@@ -106,7 +108,7 @@ def test_bytes_that_are_no_text_are_told_in_a_piped_conversation(sample: Any, er
         input=b"caf\xe9 incidents\n",
         env={**sample.environment, "PYTHONIOENCODING": f"utf-8:{errors}"},
         capture_output=True,
-        timeout=100,
+        timeout=WAIT_S,
     )
     assert done.returncode == code
     assert b"not UTF-8" in done.stderr
@@ -126,7 +128,7 @@ def test_a_reader_that_leaves_early_is_no_failure(sample: Any) -> None:
         env=sample.environment,
         capture_output=True,
         text=True,
-        timeout=100,
+        timeout=WAIT_S,
     )
     assert (done.stdout, done.stderr) == ("0\n", "")
 
@@ -186,7 +188,7 @@ def test_ctrl_c_ends_the_question_and_not_the_conversation(sample: Any) -> None:
             read_until(controller, b"the conversation goes on")
             os.kill(agent, signal.SIGCONT)
             os.write(controller, b"/quit\r")
-            assert chat.wait(30) == 0
+            assert chat.wait(WAIT_S) == 0
         finally:
             os.kill(agent, signal.SIGCONT)
             chat.kill()
@@ -200,7 +202,7 @@ def test_ctrl_c_in_a_long_statement_is_no_fault(sentinel: Any, arguments: tuple[
         while process.poll() is None and not (database.exists() and busy(process.pid)):
             time.sleep(0.01)
         process.send_signal(signal.SIGINT)
-        _, said = process.communicate(timeout=60)
+        _, said = process.communicate(timeout=WAIT_S)
     assert (process.returncode, said) == (130, "Stopped.\n")
 
 
@@ -213,6 +215,6 @@ def busy(pid: int) -> bool:
 def read_until(descriptor: int, wanted: bytes) -> bytes:
     seen = b""
     while wanted not in seen:
-        assert select.select([descriptor], [], [], 30)[0], seen
+        assert select.select([descriptor], [], [], WAIT_S)[0], seen
         seen += os.read(descriptor, 4096)
     return seen

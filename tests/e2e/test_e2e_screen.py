@@ -23,6 +23,8 @@ from typing import Any
 import pyte
 import pytest
 
+from waiting import WAIT_S
+
 SENTINEL = Path(sys.executable).parent / "sentinel"
 ROWS = 120
 LIST = "list the incidents still open, newest first"
@@ -63,7 +65,7 @@ class Terminal:
     def until(self, seen: Callable[[list[str]], bool]) -> list[str]:
         """The lines of the screen once `seen` is true of them."""
         while not seen(self.lines):
-            assert select.select([self._controller], [], [], 60)[0], "\n".join(self.lines)
+            assert select.select([self._controller], [], [], WAIT_S)[0], "\n".join(self.lines)
             try:
                 self._stream.feed(os.read(self._controller, 4096))
             except OSError:  # the command has ended
@@ -89,11 +91,11 @@ class Terminal:
     def ended(self) -> int:
         """The exit code of a command that is about to leave."""
         try:
-            while select.select([self._controller], [], [], 60)[0] and os.read(self._controller, 4096):
+            while select.select([self._controller], [], [], WAIT_S)[0] and os.read(self._controller, 4096):
                 pass
         except OSError:  # the device is closed
             pass
-        return self.process.wait(30)
+        return self.process.wait(WAIT_S)
 
 
 def shown(lines: list[str]) -> list[str]:

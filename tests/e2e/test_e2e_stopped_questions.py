@@ -19,6 +19,7 @@ import pytest
 
 from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, stream_reply
 from sentinel_rag.testing.scripted_model.replies import Hang, chunk
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.requirement("CHAT-14"), pytest.mark.requirement("SURF-1")]
 MOST_LOOKS = 60
@@ -64,12 +65,12 @@ class Terminal:
     def read_until(self, wanted: bytes) -> bytes:
         seen = b""
         while wanted not in seen:
-            assert select.select([self._controller], [], [], 60)[0], seen
+            assert select.select([self._controller], [], [], WAIT_S)[0], seen
             seen += os.read(self._controller, 4096)
         return seen
 
     def ended(self) -> int:
-        return self._process.wait(60)
+        return self._process.wait(WAIT_S)
 
 
 @contextmanager

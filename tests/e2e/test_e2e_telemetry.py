@@ -23,6 +23,7 @@ from sentinel_rag.assembly.run_state import RunFolder, RunState
 from sentinel_rag.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, text_reply
 from sentinel_rag.testing.web_client import Client, signed_in
+from waiting import WAIT_S
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 DEPLOY = REPOSITORY / "deploy" / "observability"
@@ -73,7 +74,7 @@ class Watched:
         request = urllib.request.Request(
             f"{self.url(zone)}/metrics", headers={"Authorization": f"Bearer {METRICS_TOKEN}"}
         )
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             return {family.name: family for family in text_string_to_metric_families(response.read().decode())}
 
     def trace(self, root: str, least: int, *, decisions: int = 0) -> list[ReceivedSpan]:
@@ -130,7 +131,7 @@ def ask(watched: Watched, trace: str, *, flags: str = "01", session_id: str = "t
     }
     body = json.dumps({"message": f"What of {QUESTION}?", "session_id": session_id}).encode()
     request = urllib.request.Request(f"{watched.url('agent')}/chat", body, headers)
-    with urllib.request.urlopen(request, timeout=120) as response:
+    with urllib.request.urlopen(request, timeout=WAIT_S) as response:
         answer: dict[str, Any] = json.loads(response.read())
     return answer
 
@@ -146,7 +147,7 @@ def call_the_gateway(watched: Watched, trace: str, tool: str, **arguments: str) 
     body = json.dumps({"session_id": "telemetry-session-9", "tool_name": tool, "args": arguments}).encode()
     request = urllib.request.Request(f"{watched.url('interceptor')}/v1/proxy-execute", body, headers)
     try:
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             return response.status, json.loads(response.read())
     except urllib.error.HTTPError as refused:
         return refused.code, json.loads(refused.read())
@@ -339,7 +340,7 @@ def test_metrics_are_for_whoever_has_the_token(watched: Watched, zone: str, toke
         request.add_header("Authorization", f"Bearer {token}")
     request.add_header("X-API-Key", watched.state.keys["admin"])
     with pytest.raises(urllib.error.HTTPError) as refused:
-        urllib.request.urlopen(request, timeout=60)
+        urllib.request.urlopen(request, timeout=WAIT_S)
     assert refused.value.code == 401
     assert b"SENTINEL_METRICS_TOKEN" in refused.value.read()
 

@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 SCRIPT = Path(__file__).parents[1] / "interceptor" / "reference_mcp_server.py"
 KEY = "an-agent-key-of-the-tests-0123456789"
@@ -74,7 +75,7 @@ def stranger() -> Iterator[tuple[str, Guarded]]:
 
 
 def execute(url: str, tool: str, arguments: dict[str, Any], **headers: str) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     body = json.dumps({"session_id": "e2e-strangers-1", "tool_name": tool, "args": arguments})
     try:
         connection.request(
@@ -134,7 +135,7 @@ def test_strangers_are_added_by_yaml_alone(sentinel: Any, tmp_path: Path) -> Non
             assert execute(gateway, "list_tables", {})[0] == 200
 
             process.terminate()
-            _, told = process.communicate(timeout=30)
+            _, told = process.communicate(timeout=WAIT_S)
     assert "The tool server 'not_installed' is left out: there is no program 'no-such-program-anywhere'" in told
     assert "The tool server 'not_configured' is left out: not set: SENTINEL_UPSTREAM_FORGOTTEN." in told
     assert "Traceback" not in told

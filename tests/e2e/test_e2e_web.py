@@ -14,6 +14,7 @@ import pytest
 
 from sentinel_rag.testing.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 from sentinel_rag.testing.web_client import Client, signed_in
+from waiting import WAIT_S
 
 PASSWORD = "lantern over wet gravel"
 MADE: dict[str, Any] = {}
@@ -48,7 +49,7 @@ def started(
             yield product, text
         finally:
             process.send_signal(signal.SIGINT)
-            process.communicate(timeout=30)
+            process.communicate(timeout=WAIT_S)
 
 
 @pytest.fixture(scope="module")

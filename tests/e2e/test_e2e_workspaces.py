@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.settings import installed_policy_file
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.requirement("DATA-3"), pytest.mark.requirement("DATA-4")]
 
@@ -126,7 +127,7 @@ def test_one_that_does_not_start_is_told_and_the_others_serve(new_product: Any) 
         lines = iter(process.stdout.readline, "")
         served = next(line for line in lines if line.startswith("Serving"))
         process.terminate()
-        told = process.communicate(timeout=60)[1]
+        told = process.communicate(timeout=WAIT_S)[1]
     assert "the embedded workspace 'default', and by name 'spare'" in served
     assert "The workspace-spare is not served: The workspace in " in told
     assert "Traceback" not in told

@@ -14,13 +14,14 @@ from typing import Any
 import pytest
 
 from sentinel_rag.assembly.run_state import RunFolder
+from waiting import WAIT_S
 
 PROC = Path("/proc")
 needs_proc = pytest.mark.skipif(not PROC.is_dir(), reason="this platform has no /proc to look into")
 
 
 def post(url: str, path: str, body: object, headers: dict[str, str]) -> tuple[int, Any]:
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     try:
         connection.request("POST", path, json.dumps(body), {"Content-Type": "application/json", **headers})
         response = connection.getresponse()
@@ -123,7 +124,6 @@ def tables(generated: Any) -> Any:
 
 
 @pytest.mark.slow
-@pytest.mark.timeout(600)
 @pytest.mark.parametrize(
     "victims", [("agent", "interceptor"), ("workspace", "executor-sentinel", "supervisor")], ids="-".join
 )
@@ -147,7 +147,7 @@ def test_a_killed_zone_ends_all_and_loses_nothing(
             else:
                 part = status["executors"]["sentinel"] if victim == "executor-sentinel" else status[victim]
                 os.kill(part["pid"], signal.SIGKILL)
-                output, errors = process.communicate(timeout=60)
+                output, errors = process.communicate(timeout=WAIT_S)
                 assert process.returncode == 1, victim
                 # Nor is the reason of an earlier run told again.
                 assert "ended unexpectedly" in json.loads(output)["error"]["message"], victim
@@ -172,7 +172,7 @@ def kill_while_it_answers(product: Any, victim: str) -> None:
         assert state is not None, "the zones did not start"
         zone = state.zone(victim)
         os.kill(state.supervisor_pid if zone is None else zone.pid, signal.SIGKILL)
-        _, errors = process.communicate(timeout=100)
+        _, errors = process.communicate(timeout=WAIT_S)
     assert process.returncode in (0, 1, 5, -signal.SIGKILL)
     assert "Traceback" not in errors
 
@@ -214,7 +214,7 @@ def test_questions_asked_at_once_wait_for_each_other(generated: Any, tmp_path: P
     generated = generated.copy(tmp_path / "home")
     with ExitStack() as stack:
         asked = [stack.enter_context(generated.start("ask", "how many incidents are there?")) for _ in range(3)]
-        answers = [process.communicate(timeout=100)[0] for process in asked]
+        answers = [process.communicate(timeout=WAIT_S)[0] for process in asked]
     assert [process.returncode for process in asked] == [0, 0, 0]
     assert len({answer.splitlines()[0] for answer in answers}) == 1
 
@@ -231,7 +231,7 @@ def test_a_body_that_claims_two_gigabytes_is_refused_at_once(sample: Any, part: 
         "workspace": ("/admin/import", {"Authorization": f"Bearer {state.workspace_token}"}),
         "executor": ("/mcp", {}),
     }[part]
-    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=30)
+    connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     try:
         connection.putrequest("POST", path)
         for name, value in {"Content-Type": "application/json", **headers}.items():

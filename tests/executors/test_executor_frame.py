@@ -28,6 +28,7 @@ from sentinel_rag.executors.web import WebOptions
 from sentinel_rag.executors.web import create_app as web_app
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -71,7 +72,7 @@ def post(url: str, method: str, body: Any, **headers: str) -> httpx2.Response:
         **{name.replace("_", "-"): text for name, text in headers.items()},
     }
     content = body if isinstance(body, bytes | Iterator) else json.dumps(body)
-    return httpx2.post(f"{url}/mcp", content=content, headers=sent, timeout=60)
+    return httpx2.post(f"{url}/mcp", content=content, headers=sent, timeout=WAIT_S)
 
 
 def in_pieces(body: Any) -> Iterator[bytes]:
@@ -171,7 +172,7 @@ async def test_the_first_callers_all_get_an_answer_while_the_library_loads(name:
 
     async def one(url: str) -> None:
         async with (
-            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
+            httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=WAIT_S) as http,
             streamable_http_client(f"{url}/mcp", http_client=http) as streams,
             ClientSession(streams[0], streams[1]) as client,
         ):

@@ -20,6 +20,7 @@ from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.executors.files import create_app
 from sentinel_rag.executors.files.file_tools import MAX_TEXT_BYTES
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -30,7 +31,7 @@ Call = Callable[..., Any]
 @asynccontextmanager
 async def session(url: str) -> AsyncIterator[ClientSession]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=WAIT_S) as http,
         streamable_http_client(f"{url}/mcp", http_client=http) as streams,
         ClientSession(streams[0], streams[1]) as client,
     ):

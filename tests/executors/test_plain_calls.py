@@ -24,6 +24,7 @@ from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Returned
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 TOKEN = "token-of-the-tests"
 META = {
@@ -59,7 +60,7 @@ def message(**changes: Any) -> dict[str, Any]:
 def send(url: str, body: Any, **headers: str) -> httpx2.Response:
     sent = HEADERS | {name.replace("_", "-"): text for name, text in headers.items()}
     content = body if isinstance(body, bytes | Iterator) else json.dumps(body)
-    return httpx2.post(f"{url}/mcp", content=content, headers=sent, timeout=60)
+    return httpx2.post(f"{url}/mcp", content=content, headers=sent, timeout=WAIT_S)
 
 
 def in_pieces(body: Any) -> Iterator[bytes]:
@@ -111,7 +112,7 @@ def test_a_call_does_not_load_the_library() -> None:
     headers = [f"{name}={text}" for name, text in HEADERS.items()]
     body = json.dumps(message(params={"arguments": {}}))
     command = [sys.executable, "-c", textwrap.dedent(program), TOKEN, body, *headers]
-    ran = subprocess.run(command, capture_output=True, text=True, timeout=120, check=True)
+    ran = subprocess.run(command, capture_output=True, text=True, timeout=WAIT_S, check=True)
     answer, loaded = ran.stdout.splitlines()
     assert json.loads(answer)["result"]["structuredContent"] is not None
     assert loaded == "False"
@@ -205,13 +206,13 @@ async def test_all_that_our_gateway_sends_is_answered_without_the_library() -> N
     with serve(FixedAnswers(plain, fixed_answers(about, [tool]))) as url:
         upstream = McpHttpUpstream(f"{url}/mcp", token=TOKEN, is_ours=True)
         try:
-            assert [tool.name for tool in await upstream.list_tools(timeout_s=60)] == ["file_list"]
+            assert [tool.name for tool in await upstream.list_tools(timeout_s=WAIT_S)] == ["file_list"]
             reply = await upstream.call(
                 "file_list",
                 CanonicalArguments.of({"path": "ä"}),
                 principal="key",
                 session_id="one",
-                timeout_s=60,
+                timeout_s=WAIT_S,
                 readers=frozenset({"soc"}),
             )
         finally:

@@ -30,6 +30,7 @@ from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +49,7 @@ def executor(workspace_url: str, **options: Any) -> Any:
 @asynccontextmanager
 async def session(url: str) -> AsyncIterator[ClientSession]:
     async with (
-        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=60) as http,
+        httpx2.AsyncClient(headers={"Authorization": f"Bearer {TOKEN}"}, timeout=WAIT_S) as http,
         streamable_http_client(f"{url}/mcp", http_client=http) as streams,
         ClientSession(streams[0], streams[1]) as client,
     ):

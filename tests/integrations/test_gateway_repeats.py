@@ -26,6 +26,7 @@ from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.responses import away_response, outcome_response
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-8")
 READS = parse_policy(POLICY)
@@ -64,7 +65,7 @@ def breaking(url: str, on_break: Callable[[], None] = lambda: None) -> Iterator[
             method, path, _ = self.rfile.readline().decode().split()
             headers = http.client.parse_headers(self.rfile)
             body = self.rfile.read(int(headers.get("Content-Length", 0)))
-            behind = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+            behind = http.client.HTTPConnection(address.hostname or "", address.port, timeout=WAIT_S)
             sent = {name: text for name, text in headers.items() if name.lower() not in ("host", "connection")}
             behind.request(method, path, body, sent)
             answer = behind.getresponse()

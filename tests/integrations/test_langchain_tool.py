@@ -32,6 +32,7 @@ from sentinel_rag.interceptor.responses import away_response
 from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-8")
 NOBODY = "http://127.0.0.1:9"
@@ -440,7 +441,7 @@ os._exit(int(id(connection._client) == before))
         [sys.executable, "-W", "error::ResourceWarning", "-c", script, estate.url, estate.key],
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=WAIT_S,
     )
     assert done.returncode == 0, done.stderr
     assert len(estate.executor.calls) == 10

@@ -14,6 +14,7 @@ import pytest
 from sentinel_rag.interceptor.upstream.http_connection import FRAME_BYTES, ConnectionFailed
 from sentinel_rag.interceptor.upstream.http_exchange import HttpExchange
 from sentinel_rag.interceptor.upstream.http_pool import ConnectionNotMade, ConnectionPool
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 
@@ -54,7 +55,7 @@ class Script:
             listener.shutdown(socket.SHUT_RDWR)
             listener.close()
             for thread in (accepting, *threads):
-                thread.join(10)
+                thread.join(WAIT_S)
 
     def _serve(self, connection: socket.socket, number: int) -> None:
         with connection:
@@ -145,7 +146,7 @@ async def test_what_arrives_unasked_ends_the_connection() -> None:
             with connection:
                 connection.recv(65_536)
                 connection.sendall(PLAIN)
-                go_on.wait(10)
+                go_on.wait(WAIT_S)
                 connection.sendall(PLAIN)
                 connection.recv(1)  # returns when the client has hung up
 
@@ -154,7 +155,7 @@ async def test_what_arrives_unasked_ends_the_connection() -> None:
         thread.start()
         assert await body_of(pool) == b"first"
         go_on.set()
-        await anyio.to_thread.run_sync(thread.join, 10)
+        await anyio.to_thread.run_sync(thread.join, WAIT_S)
         assert not thread.is_alive()
         await pool.aclose()
 
@@ -164,7 +165,7 @@ async def test_a_connection_that_the_server_ended_is_not_used_again() -> None:
     with script.running() as url:
         pool = ConnectionPool(url, max_connections=4)
         assert await body_of(pool) == b"first"
-        await anyio.to_thread.run_sync(script.ended.wait, 10)
+        await anyio.to_thread.run_sync(script.ended.wait, WAIT_S)
         await anyio.wait_all_tasks_blocked()
         assert await body_of(pool) == b"first"
         await pool.aclose()

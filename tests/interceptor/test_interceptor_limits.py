@@ -21,6 +21,7 @@ from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 POLICY = """
 tools:
@@ -49,7 +50,7 @@ def limited(folder: Path, limits: Limits) -> Iterator[RunningGateway]:
 
 def raw(gateway: RunningGateway, *parts: bytes) -> tuple[int, dict[str, Any]]:
     address = urlsplit(gateway.url)
-    with socket.create_connection((address.hostname, address.port), timeout=60) as connection:
+    with socket.create_connection((address.hostname, address.port), timeout=WAIT_S) as connection:
         for part in parts:
             connection.sendall(part)
         with connection.makefile("rb") as reader:
@@ -147,7 +148,7 @@ def test_calls_in_flight_are_bounded_in_all_and_for_a_key(
                 for number in range(2)
             ]
             for _ in held:
-                assert gateway.executor.arrived.acquire(timeout=60)
+                assert gateway.executor.arrived.acquire(timeout=WAIT_S)
             refused = gateway.call("list_tables", {}, session_id="s0", key=keys[0])
             assert (refused.status, refused.body["reason"]) == (503, "overloaded")
             assert int(refused.headers["retry-after"]) >= 1
@@ -247,7 +248,7 @@ def test_a_flood_of_refusals_is_counted_and_not_written_one_by_one(tmp_path: Pat
 
     with limited(tmp_path, Limits()) as gateway:
         address = urlsplit(gateway.url)
-        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=60)
+        connection = http.client.HTTPConnection(address.hostname or "", address.port, timeout=WAIT_S)
         without_record = 0
         for _ in range(1_500):
             connection.request("GET", "/healthz", headers={"Host": "attacker.example"})

@@ -14,6 +14,7 @@ from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.testing.fake_executor import Answers, AnswersText, Fails, FakeExecutor, Sends, Waits
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 
 @pytest.mark.requirement("GATE-1")
@@ -176,7 +177,7 @@ def test_calls_in_flight_are_bounded(executor: FakeExecutor, shipped_policy: Pol
     with running_gateway(shipped_policy, tmp_path, executor, limits=limits) as gateway, ThreadPoolExecutor(2) as pool:
         running = [pool.submit(gateway.call, "list_tables", {}) for _ in range(2)]
         for _ in running:
-            assert executor.arrived.acquire(timeout=60)
+            assert executor.arrived.acquire(timeout=WAIT_S)
         refused = gateway.call("list_tables", {})
         release.set()
         assert (refused.status, refused.headers["retry-after"]) == (503, "1")

@@ -27,6 +27,7 @@ from sentinel_rag.testing.fake_executor import SESSIONS, STATELESS, Answers, Fai
 from sentinel_rag.testing.mcp_over_http import RawMcp
 from sentinel_rag.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OBS-1")
 POLICY = """
@@ -98,7 +99,7 @@ def test_calls_at_once_over_pooled_connections_keep_their_traces(traced: tuple[R
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(60)
+        thread.join(WAIT_S)
     for trace in traces:
         spans = spans_of(receiver, trace, 6)
         decided = {span.span_id for span in spans if span.name == "POST /v1/proxy-execute"}
@@ -156,7 +157,7 @@ def test_a_server_over_pipes_is_told_too(tmp_path: Path) -> None:
         try:
             with start_span("agent.invoke"):
                 reply = await upstream.call(
-                    "fine", CanonicalArguments.of({"text": "x"}), principal="k", session_id="s", timeout_s=60
+                    "fine", CanonicalArguments.of({"text": "x"}), principal="k", session_id="s", timeout_s=WAIT_S
                 )
             assert isinstance(reply, Returned)
         finally:

@@ -32,6 +32,7 @@ from sentinel_rag.interceptor.upstream import (
 )
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .* capability is deprecated")
 
@@ -133,7 +134,7 @@ def wanted_of(served: Served) -> dict[str, Any]:
 
 async def run(upstream: Upstream, tool: str, arguments: dict[str, Any] | None = None) -> UpstreamReply:
     canonical = CanonicalArguments.of(arguments or {})
-    return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=30)
+    return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=WAIT_S)
 
 
 @pytest.mark.anyio
@@ -191,7 +192,7 @@ async def test_failures_are_typed_in_every_way(served: Served, reading: Referenc
 async def test_tools_are_described_as_the_sdk_reads_them(served: Served, reading: Reference, tmp_path: Path) -> None:
     official = reading.tools
     async with served.ours(tmp_path) as upstream:
-        ours = {tool.name: tool for tool in await upstream.list_tools(timeout_s=30)}
+        ours = {tool.name: tool for tool in await upstream.list_tools(timeout_s=WAIT_S)}
     assert ours.keys() == official.keys()
     for name, tool in ours.items():
         described = official[name].model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -210,7 +211,7 @@ async def test_arguments_that_a_server_wants_in_headers_are_there_too(served: Se
         {},
     ]
     async with served.ours(tmp_path) as upstream:
-        await upstream.list_tools(timeout_s=30)
+        await upstream.list_tools(timeout_s=WAIT_S)
         for arguments in given:
             reply = await run(upstream, "headed", arguments)
             assert isinstance(reply, Returned), (arguments, reply)

@@ -20,6 +20,7 @@ from sentinel_rag.interceptor.upstream import McpHttpUpstream, Returned, ToolFai
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
 from sentinel_rag.testing.fake_executor import SESSIONS, STATELESS, Answers, FakeExecutor, Sends
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 VALUE: dict[str, Any] = {"rows": [{"n": 1, "text": "é \u0000 \U0001f600"}, {"n": 2.5, "text": None}], "ok": True}
 
@@ -59,10 +60,10 @@ async def test_our_client_speaks_to_the_official_server(official_url: str, era: 
 
     async def call(tool: str, **arguments: Any) -> Any:
         canonical = CanonicalArguments.of(arguments)
-        return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=20)
+        return await upstream.call(tool, canonical, principal="key", session_id="one", timeout_s=WAIT_S)
 
     try:
-        tools = {tool.name: tool for tool in await upstream.list_tools(timeout_s=20)}
+        tools = {tool.name: tool for tool in await upstream.list_tools(timeout_s=WAIT_S)}
         assert set(tools) == {"structured", "text", "fails"}
         assert tools["structured"].input_schema["properties"]["limit"]["type"] == "integer"
         reply = await call("structured", limit=3)
@@ -110,7 +111,7 @@ async def test_the_era_is_asked_once_and_the_newer_one_taken(
         upstream = McpHttpUpstream(executor.url, token="t")
         for _ in range(2):
             reply = await upstream.call(
-                "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=20
+                "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=WAIT_S
             )
             assert isinstance(reply, Returned)
         assert {call.headers["mcp-protocol-version"] for call in executor.calls} == {expected}
@@ -134,7 +135,7 @@ async def test_a_question_back_in_the_middle_of_a_call_is_not_a_success() -> Non
         executor.on("list_tables", *(Sends(body % number) for number in (1, 2, 3)))
         upstream = McpHttpUpstream(executor.url, era=Era.STATELESS)
         reply = await upstream.call(
-            "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=20
+            "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=WAIT_S
         )
         assert isinstance(reply, Unanswered)
         assert "asks for input" in reply.error.message

@@ -30,6 +30,7 @@ from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 END = datetime(2025, 3, 12, 15, tzinfo=UTC)
 SINCE = END - timedelta(days=90)
@@ -62,7 +63,7 @@ class Estate:
             {"authorization": f"Bearer {_TOKEN}"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             return json.loads(response.read())
 
     def requests(self) -> dict[str, int]:

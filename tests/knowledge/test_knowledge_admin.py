@@ -40,6 +40,7 @@ from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 GATEWAYS, ADMINS = "token-of-the-gateway", "token-of-the-surfaces"
@@ -56,7 +57,7 @@ class GatedEmbedder(WordEmbedder):
 
     def embed_documents(self, texts: Any) -> Any:
         self.reached.set()
-        assert self.go_on.wait(60)
+        assert self.go_on.wait(WAIT_S)
         return super().embed_documents(texts)
 
 
@@ -68,7 +69,7 @@ class Served:
     store_file: Path
 
     def ask(self, method: str, path: str, token: str | None, body: Any = None) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=60)
+        connection = http.client.HTTPConnection(self.url.removeprefix("http://"), timeout=WAIT_S)
         headers = {} if token is None else {"Authorization": f"Bearer {token}"}
         payload = body if isinstance(body, bytes) else json.dumps(body or {}).encode()
         connection.request(method, path, payload, headers)
@@ -201,10 +202,10 @@ def test_one_ingest_at_a_time_and_the_other_is_told_who_runs_it(served: Serve) -
 def test_a_client_that_leaves_ends_the_run_and_the_next_one_goes_on(served: Serve) -> None:
     model = GatedEmbedder()
     running = served(model)
-    connection = http.client.HTTPConnection(running.url.removeprefix("http://"), timeout=60)
+    connection = http.client.HTTPConnection(running.url.removeprefix("http://"), timeout=WAIT_S)
     connection.request("POST", "/admin/ingest", b"{}", {"Authorization": f"Bearer {ADMINS}"})
     response = connection.getresponse()
-    assert model.reached.wait(60)
+    assert model.reached.wait(WAIT_S)
     with pytest.raises(SentinelError, match=r"^Another ingest is running: a surface, since") as raised:
         running.run()
     assert "press Ctrl-C where it was asked for" in raised.value.next_step  # and no process, which would be the zones'

@@ -27,6 +27,7 @@ from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
 from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
 from sentinel_rag.testing.azure_search.service import Fault
+from waiting import WAIT_S
 
 _NUMBERS = itertools.count()
 FOREVER = 1_000_000
@@ -162,7 +163,7 @@ def test_whoever_began_to_look_before_a_put_ended_still_finds_what_it_replaced(s
     def between() -> None:
         if next(requests) == 2:
             asked.set()
-            assert ended.wait(60)
+            assert ended.wait(WAIT_S)
 
     def look() -> None:
         with service.opened(Key(watch=between)) as reader:
@@ -175,7 +176,7 @@ def test_whoever_began_to_look_before_a_put_ended_still_finds_what_it_replaced(s
         def start() -> None:
             if service.kinds("document") == 4 and not asked.is_set():
                 reader.start()
-                assert asked.wait(60)
+                assert asked.wait(WAIT_S)
 
         with service.opened(Key(watch=start)) as writer:
             put(writer, document("a", "apple"), document("b", "apple and more"))
@@ -512,7 +513,7 @@ WRITER = """
 import os
 import signal
 import sys
-sys.path.insert(0, {folder!r})
+sys.path[:0] = {folders!r}
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
@@ -547,7 +548,7 @@ def test_a_killed_ingest_is_completed_by_the_next_and_nothing_is_twice(service: 
     process goes on at once, since it knows that the other is gone."""
     open_when_killed = []
     before = 0
-    program = WRITER.format(folder=str(Path(__file__).parent))
+    program = WRITER.format(folders=[str(Path(__file__).parents[each]) for each in (0, 1)])
     command = [sys.executable, "-c", program, service.url, service.index]
     writers = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, bufsize=1)
 

@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from postgres_waiting import until
 
 from sentinel_rag.audit import JournalReader, PostgresPlace
 from sentinel_rag.interceptor.policy import parse_policy
@@ -24,6 +23,7 @@ from sentinel_rag.testing.postgres_proxy import PostgresProxy
 from sentinel_rag.testing.postgres_server import PostgresServer
 from sentinel_rag.testing.postgres_state import EmptyStates
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from waiting import WAIT_S, until
 
 pytestmark = pytest.mark.requirement("OPS-5")
 INTENT, OUTCOME, DECISION = b'"kind":"intent"', b'"kind":"outcome"', b'"kind":"approval_decided"'
@@ -119,7 +119,7 @@ def test_a_call_whose_intent_is_in_doubt_does_not_run_and_is_closed_as_unknown(s
     site.proxy.cut_commit(INTENT, after=after)
     before = site.last_intent()
     assert "lets nothing through" in refused(site.call("note", place="p"))
-    assert site.proxy.cuts.acquire(timeout=60)
+    assert site.proxy.cuts.acquire(timeout=WAIT_S)
     assert list(site.executor.calls) == []
     if after:
         audit_id = until(lambda: (site.last_intent() != before) and site.last_intent())

@@ -11,7 +11,6 @@ from pathlib import Path
 
 import psycopg
 import pytest
-from postgres_waiting import until
 
 from sentinel_rag.agent.conversations.store import ConversationStore, StoredConversation, StoredTurn
 from sentinel_rag.audit import CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
@@ -25,6 +24,7 @@ from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.testing.postgres_server import PostgresServer
 from sentinel_rag.testing.postgres_state import EmptyStates
 from sentinel_rag.testing.records import call_intent
+from waiting import until
 
 pytestmark = pytest.mark.requirement("OPS-5")
 

@@ -21,7 +21,6 @@ import pytest
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agent" / "conversations"))
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "surfaces" / "people"))
 
-from postgres_waiting import until
 from test_conversations_store import (
     FACT,
     TURN,
@@ -55,6 +54,7 @@ from sentinel_rag.surfaces.web.turns import ConversationRecord, Event, TurnState
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 from sentinel_rag.testing.postgres_proxy import PostgresProxy
 from sentinel_rag.testing.postgres_server import PostgresServer
+from waiting import until
 
 __all__ = [
     "test_a_conversation_goes_some_days_after_its_last_question",

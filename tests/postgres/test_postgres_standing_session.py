@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from postgres_waiting import until
 
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.contracts.ports import utc_now
@@ -23,6 +22,7 @@ from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
 from sentinel_rag.testing.mcp_over_http import RawMcp
 from sentinel_rag.testing.postgres_state import EmptyStates
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import until
 
 POLICY = """
 tools:

@@ -19,6 +19,7 @@ from sentinel_servers import Served, workspace_app
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 END = datetime(2025, 3, 12, 15, tzinfo=UTC)
 MAIN = 124
@@ -35,7 +36,7 @@ class Estate(Served):
             {"authorization": "Bearer admin-token-of-the-tests"},
             method=method,
         )
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             return json.loads(response.read())
 
     def faults(self, *faults: dict[str, Any]) -> None:

@@ -30,6 +30,7 @@ from sentinel_rag.contracts.tool_schemas import (
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-3")]
 
@@ -329,7 +330,7 @@ async def test_an_endpoint_that_never_answers_leaves_the_others_a_query(prod: An
             for _ in range(12):
                 group.start_soon(made.call, "query_incidents", {"workspace": "stuck"})
             await anyio.wait_all_tasks_blocked()
-            with anyio.fail_after(60):
+            with anyio.fail_after(WAIT_S):
                 outcome = await made.call("query_incidents", {"workspace": "prod"})
             group.cancel_scope.cancel()
         release.set()

@@ -23,9 +23,9 @@ from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page, summary
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 SENTINEL = Path(sys.executable).parent / "sentinel"
-WAIT_S = 60
 POLICY = """
 tools:
   - name: read_mail

@@ -13,6 +13,7 @@ import pytest
 
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.surfaces.cli._parser import build_parser
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("SURF-1")
 
@@ -55,7 +56,7 @@ def test_tab_in_bash(bash_script: Path, typed: list[str], found: list[str], tmp_
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=WAIT_S,
     )
     assert (done.stdout.split(), done.stderr) == (found, "")
 
@@ -77,5 +78,5 @@ def test_the_other_shells_take_it_too(shell: str, tmp_path: Path, capsys: pytest
     if shutil.which(shell):
         path = tmp_path / "script"
         path.write_text(script)
-        read = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, timeout=60)
+        read = subprocess.run([shell, "-n", str(path)], capture_output=True, text=True, timeout=WAIT_S)
         assert (read.returncode, read.stderr) == (0, "")

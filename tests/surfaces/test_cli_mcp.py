@@ -20,11 +20,11 @@ from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-5")
 SENTINEL = Path(sys.executable).parent / "sentinel"
 SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
-TIMEOUT_S = 120
 
 
 @pytest.fixture(scope="module")
@@ -78,7 +78,7 @@ class Served:
         self.process.stdin.close()
         assert self.process.stdout is not None
         assert self.process.stdout.read() == b""
-        assert self.process.wait(TIMEOUT_S) == 0
+        assert self.process.wait(WAIT_S) == 0
         assert self.process.stderr is not None
         return self.process.stderr.read().decode()
 
@@ -96,7 +96,7 @@ def serving(home: Path, url: str, key: str) -> Iterator[Served]:
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
     ) as process:
-        watchdog = threading.Timer(TIMEOUT_S, process.kill)  # a test that waits for a line that does not come
+        watchdog = threading.Timer(WAIT_S, process.kill)  # a test that waits for a line that does not come
         watchdog.start()
         try:
             yield Served(process)

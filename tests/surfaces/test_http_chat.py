@@ -16,6 +16,7 @@ from sentinel_rag.contracts.ports import Question
 from sentinel_rag.surfaces.http import create_app
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.obedient_analyst import cited_answer
+from waiting import WAIT_S
 
 TOKEN = "a-surface-token-of-the-tests"
 
@@ -79,7 +80,7 @@ def address(analyst: EchoAnalyst) -> Iterator[str]:
 def request(
     address: str, body: object = None, *, method: str = "POST", path: str = "/chat", **headers: str
 ) -> tuple[int, bytes]:
-    connection = http.client.HTTPConnection(address, timeout=90)
+    connection = http.client.HTTPConnection(address, timeout=WAIT_S)
     given = {"Authorization": f"Bearer {TOKEN}", "Content-Type": "application/json"}
     given |= {name.replace("_", "-"): value for name, value in headers.items()}
     try:

@@ -13,6 +13,7 @@ from sentinel_rag.telemetry.exporter import MAX_BATCH, Collector, CollectorConne
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.spans import Kind, Span
 from sentinel_rag.testing.otlp_receiver import OtlpReceiver, running_receiver
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OBS-1")
 
@@ -75,7 +76,7 @@ def test_a_collector_that_does_not_answer_fills_the_queue_and_what_is_over_is_co
     exporter = an_exporter(receiver.url, max_queued=10)
     for number in range(1, 11):
         exporter.take(a_span(number))
-    assert receiver.asked.wait(60)  # the thread has taken them, and waits for the answer
+    assert receiver.asked.wait(WAIT_S)  # the thread has taken them, and waits for the answer
     for number in range(11, 31):
         exporter.take(a_span(number))
     assert exporter.counts.dropped == 10
@@ -89,7 +90,7 @@ def test_a_collector_that_asks_for_patience_gets_the_spans_later(receiver: OtlpR
     receiver.status = 503
     exporter = an_exporter(receiver.url)
     exporter.take(a_span())
-    assert receiver.asked.wait(60)
+    assert receiver.asked.wait(WAIT_S)
     receiver.status = 200
     assert receiver.wait_for(1)[0].attributes == {"sentinel.tool.calls": 1}
     exporter.close()
@@ -152,7 +153,7 @@ async def test_a_receiver_of_another_maker_reads_them() -> None:
         span = a_span(41)
         span.fail("rule_denies")
         exporter.take(span)
-        with anyio.fail_after(60):
+        with anyio.fail_after(WAIT_S):
             found = await anext(spans)
         await anyio.to_thread.run_sync(exporter.close)
     assert found.name == "agent.invoke"

@@ -20,6 +20,7 @@ from sentinel_rag.telemetry.began import request_began
 from sentinel_rag.telemetry.metrics import MAX_SERIES, OTHER, Counter, Gauge, Histogram, Registry
 from sentinel_rag.telemetry.requests import CountedRequests
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OBS-2")
 TOKEN = "a-token-of-the-tests"
@@ -109,7 +110,7 @@ def counted() -> Iterator[tuple[str, Registry, list[int]]]:
 def ask(url: str, method: str = "GET", **headers: str) -> tuple[int, str]:
     request = urllib.request.Request(url, method=method, headers=headers)
     try:
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as refused:
         return refused.code, refused.read().decode()

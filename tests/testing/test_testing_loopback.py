@@ -14,6 +14,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 
 async def _hello(request: Request) -> PlainTextResponse:
@@ -41,7 +42,7 @@ def test_an_application_that_never_lets_its_loop_run_is_reported(monkeypatch: py
 
     async def turns(request: Request) -> PlainTextResponse:
         arrived.set()
-        release.wait(60)
+        release.wait(WAIT_S)
         return await _hello(request)
 
     before = set(threading.enumerate())
@@ -49,12 +50,12 @@ def test_an_application_that_never_lets_its_loop_run_is_reported(monkeypatch: py
         try:
             with pytest.raises(RuntimeError, match="did not end"), serve(Starlette(routes=[Route("/", turns)])) as url:
                 asked = pool.submit(urlopen, url)
-                assert arrived.wait(60)
+                assert arrived.wait(WAIT_S)
         finally:
             release.set()
         asked.result().close()
     for thread in set(threading.enumerate()) - before:
-        thread.join(60)
+        thread.join(WAIT_S)
         assert not thread.is_alive()
 
 

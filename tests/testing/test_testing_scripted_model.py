@@ -18,6 +18,7 @@ import pytest
 
 from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
 from sentinel_rag.testing.scripted_model.replies import reply_from_dict
+from waiting import WAIT_S
 
 COMMAND = [sys.executable, "-m", "sentinel_rag.testing.scripted_model"]
 GOOD: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
@@ -27,7 +28,7 @@ def _post(url: str, body: object, **headers: str) -> tuple[int, str]:
     data = body if isinstance(body, bytes) else json.dumps(body).encode()
     request = urllib.request.Request(url, data, {name.replace("_", "-"): value for name, value in headers.items()})
     try:
-        with urllib.request.urlopen(request, timeout=60) as response:
+        with urllib.request.urlopen(request, timeout=WAIT_S) as response:
             return response.status, response.read().decode()
     except urllib.error.HTTPError as error:
         return error.code, error.read().decode()
@@ -45,7 +46,7 @@ def _process(*arguments: str) -> Iterator[str]:
             yield json.loads(process.stdout.readline())["url"]
         finally:
             process.send_signal(signal.SIGINT)
-            process.wait(10)
+            process.wait(WAIT_S)
     assert process.returncode == 0
 
 
@@ -78,14 +79,16 @@ def test_a_file_of_replies_is_served_in_order_and_the_last_one_repeats(tmp_path:
 def test_a_scenario_that_cannot_be_read_is_told_in_a_sentence(tmp_path: Path, text: str) -> None:
     file = tmp_path / "scenario.json"
     file.write_text(text)
-    done = subprocess.run([*COMMAND, "--scenario", str(file)], capture_output=True, text=True, timeout=120, check=False)
+    done = subprocess.run(
+        [*COMMAND, "--scenario", str(file)], capture_output=True, text=True, timeout=WAIT_S, check=False
+    )
     assert done.returncode == 2
     assert "cannot be read" in done.stderr
     assert "Traceback" not in done.stderr
 
 
 def test_the_shipped_scenarios_are_listed() -> None:
-    done = subprocess.run([*COMMAND, "--list"], capture_output=True, text=True, timeout=120, check=True)
+    done = subprocess.run([*COMMAND, "--list"], capture_output=True, text=True, timeout=WAIT_S, check=True)
     assert len(done.stdout.splitlines()) >= 40
     assert "index_missing: Gemini's endpoint" in done.stdout
 

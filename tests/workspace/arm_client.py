@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 MANAGEMENT = "https://management.azure.com"
 IDENTITY_HEADER = "identity-header-of-the-tests"
@@ -61,7 +62,7 @@ class ArmClient:
         return token
 
     def send(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Reply:
-        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=60)
+        connection = http.client.HTTPConnection(urlsplit(self.url).netloc, timeout=WAIT_S)
         try:
             raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
             sent = {"content-type": "application/json"} if raw is not None else {}

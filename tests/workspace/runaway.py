@@ -16,6 +16,7 @@ from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.store import MemoryLimits
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 WORKSPACE_ID = "6f3a1c52-0d7e-4b1a-9c55-5e3f0a51a7e0"
 IDENTITY_HEADER = "identity-secret"
@@ -66,7 +67,7 @@ class RunawayServer:
         self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None
     ) -> http.client.HTTPConnection:
         """Send a request and do not wait for its answer."""
-        connection = http.client.HTTPConnection(*self._address, timeout=120)
+        connection = http.client.HTTPConnection(*self._address, timeout=WAIT_S)
         raw = None if body is None else json.dumps(body)
         connection.request(method, path, raw, {"content-type": "application/json", **(headers or {})})
         return connection
@@ -84,8 +85,8 @@ class RunawayServer:
         return counts
 
     def until(self, holds: Callable[[dict[str, int]], bool]) -> dict[str, int]:
-        """The counts once `holds` is true of them; fails after a minute."""
-        end = monotonic() + 60
+        """The counts once `holds` is true of them; fails if they never are."""
+        end = monotonic() + WAIT_S
         while monotonic() < end:
             counts = self.counts()
             if holds(counts):

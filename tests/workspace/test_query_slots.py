@@ -9,6 +9,7 @@ import pytest
 
 from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.serving.query_slots import ClientGoneError, QuerySlots, TooManyQueriesError
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.anyio]
 
@@ -25,7 +26,7 @@ def obedient(signal: StopSignal) -> str:
     """Work that ends only when it is told to stop."""
     stopped = threading.Event()
     with signal.heard_by(stopped.set):
-        assert stopped.wait(30)
+        assert stopped.wait(WAIT_S)
     return "stopped"
 
 

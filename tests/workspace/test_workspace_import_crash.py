@@ -14,6 +14,7 @@ import pytest
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 ROWS = 400_000
 IMPORT = """
@@ -57,7 +58,7 @@ def test_kill_during_import_leaves_nothing_and_a_restart_imports_all(
     folder = tmp_path / "workspace"
     Workspace.open(folder).close()
     process = start_import(folder, big_file)
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + WAIT_S
     while process.poll() is None and time.monotonic() < deadline:
         written = sum(path.stat().st_size for path in folder.glob("workspace.duckdb*"))
         staged = any((folder / "staging").iterdir())

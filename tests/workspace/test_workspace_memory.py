@@ -13,6 +13,7 @@ from runaway import RunawayServer, runaway_server
 
 from sentinel_rag.workspace.store import MemoryLimits
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("DATA-4")
 
@@ -91,7 +92,7 @@ def test_an_answer_costs_its_own_size_and_not_that_of_its_rows(
 ) -> None:
     """Field report C3: the service cuts at 500,000 rows and at 64,000,000 bytes, with a reason beside the rows."""
     command = [sys.executable, "-c", MEASURED, str(tmp_path), kql]
-    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=120)
+    done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=WAIT_S)
     count, size, partial, grown_mib = json.loads(done.stdout)
     assert grown_mib < most_mib
     if rows == 1:
@@ -139,7 +140,11 @@ def test_texts_of_gigabytes_in_one_batch_of_rows_end_the_query_and_not_the_proce
         "| extend t = replace_string(t, 'b', strrep(tostring(x), 100)) | summarize sum(strlen(t))"
     )
     done = subprocess.run(
-        [sys.executable, "-c", EXPLODING, str(tmp_path), kql], check=True, capture_output=True, text=True, timeout=120
+        [sys.executable, "-c", EXPLODING, str(tmp_path), kql],
+        check=True,
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
     )
     *refusals, last = (json.loads(line) for line in done.stdout.splitlines())
     assert len(refusals) == 3

@@ -14,6 +14,7 @@ from arm_client import ADMIN_TOKEN, IDENTITY_HEADER, WORKSPACE_ID, ArmClient
 
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 SERVER = f"""
 import socket, sys
@@ -64,7 +65,7 @@ def test_no_acknowledged_write_is_lost(tmp_path: Path) -> None:
             for writer in writers:
                 writer.start()
             for _ in range(kill_after):
-                assert enough.acquire(timeout=60)
+                assert enough.acquire(timeout=WAIT_S)
             process.kill()
             for writer in writers:
                 writer.join()

@@ -21,6 +21,7 @@ import uvicorn
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.workspace import Workspace
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("DATA-4")
 
@@ -48,7 +49,7 @@ class Server:
     workspace: Workspace
 
     def send(self, method: str, path: str, body: Any = None, headers: dict[str, str] | None = None) -> Reply:
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=60)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=WAIT_S)
         try:
             raw = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
             sent = {"content-type": "application/json"} if raw is not None else {}

@@ -18,7 +18,7 @@ from pathlib import Path
 from sentinel_rag.testing.private_authority import Authority
 
 SENTINEL = Path(sys.executable).parent / "sentinel"
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 
-ANSWER_SECONDS = 60
+ANSWER_SECONDS = 300
 
 POLICY = """
 tools:

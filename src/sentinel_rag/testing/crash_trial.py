@@ -27,7 +27,7 @@ from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.loopback import serve
 
 CALLERS = 6
-START_SECONDS = 60
+START_SECONDS = 300
 
 
 @dataclass(frozen=True, slots=True)

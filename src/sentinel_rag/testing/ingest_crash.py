@@ -26,7 +26,7 @@ from sentinel_rag.knowledge.stores import LocalStore, Version, Wanted
 from sentinel_rag.testing.ingest_crash_process import SPACE, MadeIncidents, vector_of
 
 _MODULE = "sentinel_rag.testing.ingest_crash_process"
-_PATIENCE_S = 120
+_PATIENCE_S = 300
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,9 +19,9 @@ import uvicorn
 
 from sentinel_rag.assembly.bounded_http import BoundedHttp
 
-STARTUP_SECONDS = 60.0
+STARTUP_SECONDS = 300.0
 SHUTDOWN_SECONDS = 5
-END_SECONDS = 60.0
+END_SECONDS = 300.0
 
 
 @contextmanager

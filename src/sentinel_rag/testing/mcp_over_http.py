@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 from sentinel_rag.testing.running_gateway import HttpAnswer
 
 STATELESS, SESSIONS = "2026-07-28", "2025-11-25"
-_TIMEOUT_S = 60
+_TIMEOUT_S = 300
 _IDS = count(1)
 
 

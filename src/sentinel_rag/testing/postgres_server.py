@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import Any
 
 _NOBODY = 65_534
-_START_S = 60
+_START_S = 300
 _ATTEMPTS = 5
 _SETTINGS = {
     "fsync": "off",

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.testing.running_gateway import HttpAnswer
 
-TIMEOUT_S = 120
+TIMEOUT_S = 300
 
 
 @dataclass(slots=True)

@@ -15,6 +15,7 @@ from sentinel_rag.agent.conversations.store import STOPPED, ConversationStore
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.small_estate import NOW, small_estate
+from waiting import WAIT_S
 
 
 async def _known(_: str) -> bool:
@@ -27,7 +28,7 @@ async def _known(_: str) -> bool:
 @pytest.mark.skipif(sys.platform == "win32", reason="the driver forks")
 async def test_a_killed_process_loses_at_most_the_turn_it_was_answering(tmp_path: Path) -> None:
     driver = Path(__file__).with_name("conversation_crash_driver.py")
-    done = subprocess.run([sys.executable, driver, tmp_path], capture_output=True, text=True, timeout=150)
+    done = subprocess.run([sys.executable, driver, tmp_path], capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout)
     assert len(outcomes) > 15, "each statement of two turns was a place to die at"

@@ -25,6 +25,7 @@ from sentinel_rag.agent.conversations.store import (
 )
 from sentinel_rag.contracts.conversations import CarriedFact, Preferences, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from waiting import WAIT_S
 
 FACT = CarriedFact("Incident 38 is High.", "2024-07-02T10:00:00Z", "query_incidents", "c1", "/rows/0/severity")
 TURN = StoredTurn(
@@ -245,7 +246,7 @@ def test_a_full_disk_is_told_and_what_was_there_stays(store: ConversationStore, 
         store.save(replace(big, turns=(replace(big.turns[0], answer="small"),)), known=True)
     """
     done = subprocess.run(
-        [sys.executable, "-c", textwrap.dedent(program), file], capture_output=True, text=True, timeout=100
+        [sys.executable, "-c", textwrap.dedent(program), file], capture_output=True, text=True, timeout=WAIT_S
     )
     assert "cannot be written (is the disk full?)" in done.stdout, done.stderr
     stored = store.load("session-0001")

@@ -25,6 +25,7 @@ from sentinel_rag.testing.scripted_model import (
 )
 from sentinel_rag.testing.scripted_model.replies import Cut, Hang, chunk, ending
 from sentinel_rag.testing.small_estate import NOW, small_estate
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-13")]
 ONE = ("get_incident_detail", {"incident": "40"})
@@ -224,7 +225,7 @@ def _let_time_pass(seconds: float) -> None:
 async def test_a_question_ends_at_its_deadline_with_what_was_found_and_the_conversation_goes_on(desk):
     at = desk(calls_reply(ONE), stream_reply(Hang()), limits=TurnLimits(turn_s=500))
     answers = []
-    with anyio.fail_after(100_000):
+    with anyio.fail_after(100_000):  # the test turns this clock too
         async with anyio.create_task_group() as group:
 
             async def ask() -> None:
@@ -280,7 +281,7 @@ async def test_a_question_can_be_cancelled_at_any_moment(stage, desk):
         at = desk(calls_reply(ONE), stream_reply(chunk({"content": "Incident"}), Hang()))
     async with anyio.create_task_group() as group:
         group.start_soon(at.ask, "How severe is incident 40?")
-        with anyio.fail_after(60):
+        with anyio.fail_after(WAIT_S):
             while not (stuck.started.is_set() if stage == "tool" else len(at.server.requests) == 2):
                 await anyio.sleep(0.005)
         group.cancel_scope.cancel()

@@ -17,6 +17,7 @@ from sentinel_rag.testing.scripted_gateway import denial, failure, rows_result
 from sentinel_rag.testing.scripted_model import calls_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import DONE, call_piece, chunk, ending
 from sentinel_rag.testing.small_estate import NOW, small_estate
+from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
 OPEN = ("query_incidents", {"status": "Open", "min_severity": "High"})
@@ -126,7 +127,7 @@ async def test_the_calls_of_one_response_run_together_and_a_failing_one_cancels_
     gateway.inner.answers["query_alerts"] = failure(QueryErrorCode.TIMEOUT, "The query took too long.")
     calls = (OPEN, ("query_alerts", {}), ("get_incident_detail", {"incident": "40"}))
     at = desk(calls_reply(*calls), text_reply("Incident 40 is High [c3.1]."), gateway=gateway)
-    with anyio.fail_after(60):
+    with anyio.fail_after(WAIT_S):
         answer = await at.ask("Is incident 40 severe?")
     assert [trace.status for trace in answer.tools] == ["ok", "failed", "ok"]
     assert [text.splitlines()[0] for text in at.results()] == [f'<tool_result call="c{n}">' for n in (1, 2, 3)]

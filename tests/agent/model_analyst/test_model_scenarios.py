@@ -12,6 +12,7 @@ from sentinel_rag.agent.models.openai_wire import TimeLimits
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.testing.scripted_model import SCENARIOS, Failed, Scenario, text_reply
 from sentinel_rag.testing.scripted_model.replies import Hang
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-13")]
 SHORT = TimeLimits(connect_s=30, first_token_s=1.0, next_token_s=0.8, whole_answer_s=2.0, tail_s=0.3)
@@ -23,7 +24,7 @@ LIMITS = TurnLimits(turn_s=30, rounds=2, retries=0)
 async def test_a_scenario_ends_in_an_answer_and_the_next_question_is_answered(scenario: Scenario, desk):
     options = {"times": SHORT} if _falls_silent(scenario) else {}
     at = desk(*scenario.replies, limits=LIMITS, **options)
-    with anyio.fail_after(60):
+    with anyio.fail_after(WAIT_S):
         answer = await at.ask("Which incidents are open?")
     assert answer.text.strip()
     assert answer.outcome in Outcome

@@ -12,6 +12,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Sentence,
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_model import calls_reply, json_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Part, Reply, call_piece, chunk, completion, ending
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-14"), pytest.mark.requirement("GRND-1")]
 ONE = calls_reply(("get_incident_detail", {"incident": "40"}))
@@ -61,7 +62,7 @@ class Reader:
         """Ask, and leave as soon as it is seen what was waited for: the model never ends."""
         async with anyio.create_task_group() as group:
             group.start_soon(self.ask, at)
-            with anyio.fail_after(60):
+            with anyio.fail_after(WAIT_S):
                 await self.saw.wait()
             group.cancel_scope.cancel()
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from waiting import WAIT_S
+
 ROOT = Path(__file__).resolve().parents[3]
 OTHER = ROOT / ".venv" / "openai-2"
 FILES = [str(Path(__file__).parent / f"test_models_{name}.py") for name in ("scenarios", "wire", "retrying", "load")]
@@ -28,7 +30,7 @@ def _run(*arguments: str, python_path: str = "") -> subprocess.CompletedProcess[
         env=environment,
         capture_output=True,
         text=True,
-        timeout=500,
+        timeout=WAIT_S,
         check=False,
     )
 
@@ -39,7 +41,6 @@ def _version(python_path: str) -> str:
 
 @pytest.mark.slow
 @pytest.mark.requirement("OPS-3")
-@pytest.mark.timeout(600)
 def test_the_same_tests_pass_on_openai_2_and_3():
     assert OTHER.is_dir(), "openai 2 is not installed beside the other packages: run `make check` once"
     assert _version("").startswith("3.")

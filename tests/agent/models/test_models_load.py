@@ -14,6 +14,7 @@ from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
 from sentinel_rag.agent.models.port import Finished, ModelRequest, TextDelta, UserMessage, complete
 from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Cut, chunk, ending
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 STREAMS = 200
@@ -47,7 +48,7 @@ async def test_two_hundred_streams_at_once_end_as_they_should_and_leave_no_conne
 
     with server.running() as url:
         model = OpenAIWireModel(compatible_endpoint(f"{url}/v1", "m", no_key), limits=PATIENT)
-        with anyio.fail_after(120):
+        with anyio.fail_after(WAIT_S):
             async with anyio.create_task_group() as group:
                 for number in range(STREAMS):
                     group.start_soon(ask, model, number)

@@ -31,6 +31,7 @@ from sentinel_rag.testing.scripted_model import (
     text_reply,
 )
 from sentinel_rag.testing.scripted_model.replies import Hang, reply_from_dict
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 CANARY = "sk-canary-7f"
@@ -47,7 +48,7 @@ async def test_a_scenario_ends_in_its_typed_outcome(
         model = connect(url, key=CANARY, limits=short_limits if _falls_silent(scenario) else patient_limits)
         events: list[ModelEvent] = []
         failure: ModelError | None = None
-        with anyio.fail_after(60):
+        with anyio.fail_after(WAIT_S):
             try:
                 async with model.stream(question) as stream:
                     async for event in stream:

@@ -46,6 +46,7 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, json_reply, stream_reply, text_reply
 from sentinel_rag.testing.scripted_model.replies import Hang, Pause, Repeated, chunk, completion, ending, event_bytes
+from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 HELLO = ModelRequest([UserMessage("Hello?")])
@@ -248,7 +249,7 @@ async def test_leaving_a_stream_early_gives_the_connection_up(connect, question)
         async with connect(url).stream(question) as stream:
             assert await anext(stream) == TextDelta("One. ")
             assert server.open_connections == 1
-        with anyio.fail_after(60):
+        with anyio.fail_after(WAIT_S):
             while server.open_connections:
                 await anyio.sleep(0.005)
 
@@ -262,7 +263,7 @@ async def test_cancelling_amid_an_answer_gives_the_connection_up_and_reaches_the
             async for _ in stream:
                 heard.set()
 
-    with server.running() as url, anyio.fail_after(60):
+    with server.running() as url, anyio.fail_after(WAIT_S):
         async with anyio.create_task_group() as group:
             group.start_soon(ask, url)
             await heard.wait()

@@ -9,13 +9,15 @@ from pathlib import Path
 import pytest
 from approval_policy import DISABLE, open_gateway
 
+from waiting import WAIT_S
+
 
 @pytest.mark.requirement("APPR-2")
 @pytest.mark.requirement("APPR-3")
 def test_a_killed_gateway_does_not_give_the_approval_back(tmp_path: Path) -> None:
     folder = tmp_path / "state"
     script = str(Path(__file__).with_name("dying_gateway.py"))
-    done = subprocess.run([sys.executable, script, str(folder)], capture_output=True, text=True, timeout=60)
+    done = subprocess.run([sys.executable, script, str(folder)], capture_output=True, text=True, timeout=WAIT_S)
     assert done.returncode == -9, done.stderr
     approved, dispatched = done.stdout.splitlines()
     approval_id, key = approved.split()

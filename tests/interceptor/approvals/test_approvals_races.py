@@ -17,6 +17,7 @@ from race_consumers import let_through
 from sentinel_rag.audit import JournalPlace
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.approvals import ApprovalState, Decider, DecisionRefused, Verdict
+from waiting import WAIT_S
 
 RACERS = 20
 
@@ -70,7 +71,7 @@ def test_of_three_processes_one_is_let_through(tmp_path: Path) -> None:
             assert racer.stdin is not None
             racer.stdin.write("go\n")
             racer.stdin.flush()
-        counts = [int(racer.communicate(timeout=60)[0]) for racer in racers]
+        counts = [int(racer.communicate(timeout=WAIT_S)[0]) for racer in racers]
         assert sorted(counts) == [0, 0, 1]
 
 

@@ -17,6 +17,7 @@ from starlette.routing import Route
 
 from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.testing.loopback import serve
+from waiting import WAIT_S
 
 SECRET = "a-shared-secret-of-more-than-32-characters"
 PAGE = "https://sentinel.example.com/"
@@ -43,7 +44,7 @@ def channel() -> Iterator[tuple[str, Channel]]:
 def posted(channel: tuple[str, Channel], folder: Path, page: str | None) -> tuple[str, bytes, dict[str, str]]:
     with open_gateway(folder, webhook=Webhook(channel[0], SECRET, form="teams", page=page)) as gateway:
         approval_id = ask(gateway)
-        body, headers = channel[1].posted.get(timeout=30)
+        body, headers = channel[1].posted.get(timeout=WAIT_S)
     return approval_id, body, headers
 
 

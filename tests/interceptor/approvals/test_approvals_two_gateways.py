@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.testing.fake_executor import FakeExecutor
+from waiting import WAIT_S
 
 RACERS = 20
 
@@ -27,7 +28,7 @@ class Process:
         self.told = told
 
     def post(self, path: str, body: Any, *, key: str) -> tuple[int, Any]:
-        connection = http.client.HTTPConnection(self.told["url"].removeprefix("http://"), timeout=60)
+        connection = http.client.HTTPConnection(self.told["url"].removeprefix("http://"), timeout=WAIT_S)
         try:
             headers = {"Content-Type": "application/json", "X-API-Key": key}
             connection.request("POST", path, json.dumps(body).encode(), headers)
@@ -54,7 +55,7 @@ def gateway_process(folder: Path, executor: FakeExecutor) -> Iterator[Process]:
             assert process.stdout is not None
             yield Process(json.loads(process.stdout.readline()))
         finally:
-            process.communicate(timeout=60)
+            process.communicate(timeout=WAIT_S)
 
 
 @pytest.mark.requirement("APPR-2")

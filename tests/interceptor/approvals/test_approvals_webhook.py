@@ -30,9 +30,9 @@ from sentinel_rag.interceptor.approval_desk.webhook import DECISION, NOTICE, SIG
 from sentinel_rag.interceptor.approvals import Decider, Verdict
 from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from waiting import WAIT_S
 
 SECRET = "a-shared-secret-of-more-than-32-characters"
-WAIT_S = 30
 
 
 @dataclass

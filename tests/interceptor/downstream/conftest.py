@@ -12,6 +12,7 @@ from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 PAGE = "http://127.0.0.1:4000/#/approvals"
 
@@ -106,7 +107,7 @@ def connect(gateway: RunningGateway) -> Connect:
         headers = {"Authorization": f"Bearer {key or gateway.key}"}
         mode = era if era == "2026-07-28" else "legacy"
         async with (
-            httpx2.AsyncClient(headers=headers, timeout=60) as http,
+            httpx2.AsyncClient(headers=headers, timeout=WAIT_S) as http,
             Client(streamable_http_client(f"{gateway.url}/mcp", http_client=http), mode=mode, **more) as client,
         ):
             yield client

@@ -16,6 +16,7 @@ from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.testing.fake_executor import FakeExecutor
 from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 ERAS = [SESSIONS, STATELESS]
 PAGE = "http://127.0.0.1:4000/#/approvals"
@@ -201,12 +202,12 @@ def test_no_more_calls_of_a_key_wait_than_may_be_asked_about(gateway: RunningGat
     for thread in threads:
         thread.start()
     for _ in threads:
-        assert waiting.acquire(timeout=60)
+        assert waiting.acquire(timeout=WAIT_S)
     beyond = client.post(message)
     assert beyond.headers["content-type"] == "application/json"
     assert beyond.body["result"]["structuredContent"]["reason"] == "approval_required"
     decide(gateway, pending_of(gateway, "held"), "approve")
     for thread in threads:
-        thread.join(60)
+        thread.join(WAIT_S)
     passed = [end["result"]["isError"] for end in ends]
     assert sorted(passed) == [False] + [True] * 9  # one approval, one call

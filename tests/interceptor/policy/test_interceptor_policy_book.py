@@ -22,6 +22,7 @@ from sentinel_rag.interceptor.policy.loading import parse_policy
 from sentinel_rag.interceptor.store import Scope, State, new_audit_id
 from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from waiting import WAIT_S
 
 RULE = """
 tools:
@@ -115,7 +116,7 @@ def test_a_call_in_flight_keeps_the_policy_it_began_with(served: RunningGateway,
     ask = admin(served)
     with ThreadPoolExecutor(1) as pool:
         running = pool.submit(served.call, "list_tables", {})
-        assert served.executor.arrived.acquire(timeout=60)
+        assert served.executor.arrived.acquire(timeout=WAIT_S)
         replace_file(file, SHUT)
         assert ask("POST", "/v1/policy/reload").status == 200
         assert served.call("list_tables", {}).status == 403
@@ -152,7 +153,7 @@ class Watched:
         self._arrived.set()
 
     async def next_event(self) -> PolicyLoaded | PolicyRefused:
-        with anyio.fail_after(60):
+        with anyio.fail_after(WAIT_S):
             await self._arrived.wait()
         self._arrived = anyio.Event()
         return self.events[-1]

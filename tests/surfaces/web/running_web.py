@@ -42,12 +42,12 @@ from sentinel_rag.testing.loopback import serve
 from sentinel_rag.testing.obedient_analyst import ObedientAnalyst
 from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.testing.web_client import Client, signed_in
+from waiting import WAIT_S
 
 AGENT_TOKEN = "a-surface-token-of-the-tests"  # of servers that live for one test
 PASSWORD = "four words for {name} alone"
 OWNER_SECRET = "the secret of the owner's links in these tests"
 CHEAP = PasswordHasher(time_cost=1, memory_cost=8, parallelism=1)
-TIMEOUT_S = 60
 
 
 @dataclass(slots=True)
@@ -146,7 +146,7 @@ def running_web(
         for scope in Scope
     }
     analyst = ObedientAnalyst(gateway.url, gateway.key)
-    face = create_agent_app(analyst, token=AGENT_TOKEN, question_timeout_s=TIMEOUT_S, close=analyst.aclose)
+    face = create_agent_app(analyst, token=AGENT_TOKEN, question_timeout_s=WAIT_S, close=analyst.aclose)
     with serve(face) as agent_url:
         connections = Connections()
         record = ConversationRecord(folder / "conversations.sqlite", clock=clock, records=turns)

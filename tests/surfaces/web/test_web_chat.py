@@ -20,6 +20,7 @@ from sentinel_rag.records import RecordFile
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS
 from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.testing.web_client import Client, parse_events
+from waiting import WAIT_S, until
 
 HIDDEN = "powershell -enc SECRET admin"
 
@@ -28,7 +29,7 @@ class Stream:
     """An answer that is read while it comes, as far as a test wants."""
 
     def __init__(self, client: Client, method: str, path: str, body: Any = None, after: int | None = None) -> None:
-        self._connection = http.client.HTTPConnection(urlsplit(client.url).netloc, timeout=60)
+        self._connection = http.client.HTTPConnection(urlsplit(client.url).netloc, timeout=WAIT_S)
         headers = {"Accept": "text/event-stream"} | ({} if after is None else {"Last-Event-ID": str(after)})
         self._response = client.open(self._connection, method, path, body, headers)
         assert self._response.status == 200
@@ -183,9 +184,9 @@ def test_a_question_is_cancelled_at_the_agent_too(web: RunningWeb) -> None:
     assert (last["type"], last["data"]["reason"]) == ("error", "cancelled")
     assert dana.delete(f"/turns/{turn_id}").body["state"] == "stopped"  # once more changes nothing
     session_id = dana.get(f"/turns/{turn_id}").body["session_id"]
+    until(lambda: "wait for ever" in web.analyst.stopped)
     web.analyst.release.set()
     assert dana.ask("say still there", session_id=session_id)["answer"] == "still there"
-    assert "wait for ever" in web.analyst.stopped
 
 
 @pytest.mark.parametrize("named", ["body", "header"])

@@ -15,8 +15,9 @@ from sentinel_rag.assembly import bounded_http
 from sentinel_rag.surfaces.web import Limits
 from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.testing.web_client import parse_events
+from waiting import WAIT_S
 
-WAIT_MS = 30_000
+WAIT_MS = WAIT_S * 1_000
 STREAM = {"Accept": "text/event-stream"}
 
 
@@ -27,7 +28,7 @@ def test_a_deaf_reader_is_dropped_and_resumes_behind_its_last_event(
     monkeypatch.setattr(bounded_http, "READER_SECONDS", 1.0)
     with running_web(web_gateway, tmp_path, limits=Limits(streams=1)) as web:
         dana = web.browser("dana-deaf")
-        line = http.client.HTTPConnection(urlsplit(web.url).netloc, timeout=60)
+        line = http.client.HTTPConnection(urlsplit(web.url).netloc, timeout=WAIT_S)
         line.sock = socket.socket()
         line.sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 8_192)
         line.sock.connect((urlsplit(web.url).hostname, urlsplit(web.url).port))

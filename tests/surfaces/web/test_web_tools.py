@@ -19,6 +19,7 @@ from sentinel_rag.surfaces.people import Account, Role
 from sentinel_rag.surfaces.web import Connections, Gateway
 from sentinel_rag.surfaces.web._looks import AT_ONCE, LASTS_S, Looks
 from sentinel_rag.testing.fake_executor import Answers, Fails, FakeExecutor, Waits
+from waiting import WAIT_S
 
 READ = "/tools/read_alert"
 HIDDEN = "powershell -enc SECRET admin"
@@ -173,7 +174,7 @@ async def test_one_person_reads_six_at_once_and_leaves_the_other_places_to_other
             for account in [ines] * 8 + [jona]:
                 readings.start_soon(looks.look, account, keys[account.user_id], "read_alert", {})
             for _ in range(AT_ONCE + 1):
-                assert await anyio.to_thread.run_sync(tool.arrived.acquire, True, 60)
+                assert await anyio.to_thread.run_sync(tool.arrived.acquire, True, WAIT_S)
             assert (looks.running(ines.user_id), looks.running(jona.user_id)) == ((AT_ONCE, 2), (1, 0))
             release.set()
         assert looks.running(ines.user_id) is None

@@ -29,7 +29,7 @@ from sentinel_rag.testing.soc import web_executor
 from sentinel_rag.testing.soc.estate import PlantedEstate
 from sentinel_rag.testing.soc.outside import Outside
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 300.0
 IDLE_S = 2.0
 """How long a connection is kept that nothing was sent on; the servers close theirs after five seconds."""
 _STATE = """SecurityIncident

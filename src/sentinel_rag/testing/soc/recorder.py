@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from sentinel_rag.testing.loopback import serve
 
-_TIMEOUT_S = 120.0
+_TIMEOUT_S = 300.0
 _PASSED_ON = ("x-api-key", "content-type", "accept")
 _METHODS = ["GET", "POST", "DELETE", "PUT"]
 

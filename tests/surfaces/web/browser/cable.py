@@ -12,6 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from urllib.parse import urlsplit
 
+from waiting import WAIT_S
+
 
 class Cable:
     """Relays connections at `url` to `port`, until it is cut: then those that are open end, and new ones do at once."""
@@ -42,7 +44,7 @@ class Cable:
     def _call(self, what: object) -> None:
         done = threading.Event()
         self._loop.call_soon_threadsafe(lambda: (what(), done.set()))  # type: ignore[operator]
-        assert done.wait(30)
+        assert done.wait(WAIT_S)
 
     def _cut(self) -> None:
         self._whole = False
@@ -86,5 +88,5 @@ def cable(url: str) -> Iterator[Cable]:
         yield line
     finally:
         line.end()
-        thread.join(30)
+        thread.join(WAIT_S)
         assert not thread.is_alive()
