@@ -51,10 +51,7 @@ _CODES: dict[int, tuple[QueryErrorCode, str]] = {
     429: (QueryErrorCode.THROTTLED, "Wait a moment and ask again."),
     500: (QueryErrorCode.INTERNAL, "Look up the audit id in the gateway's log."),
     502: (QueryErrorCode.UNAVAILABLE, "Run `sentinel doctor`: the tool server did not answer the gateway."),
-    503: (
-        QueryErrorCode.UNAVAILABLE,
-        "Wait a moment and ask again; `sentinel status` tells whether the gateway is up.",
-    ),
+    503: (QueryErrorCode.UNAVAILABLE, "Wait and ask again; `sentinel status` tells whether the gateway is up."),
     504: (QueryErrorCode.TIMEOUT, "Ask for a shorter time window or add a filter."),
 }
 
@@ -66,7 +63,6 @@ class HttpToolGateway:
     def __init__(
         self, url: str, api_key: str, timeout_s: float = 60.0, *, trusted: ssl.SSLContext | None = None
     ) -> None:
-        self._url = url.rstrip("/") + PATH
         self._base_url = url.rstrip("/")
         self._api_key = api_key
         self._timeout_s = timeout_s
@@ -78,13 +74,9 @@ class HttpToolGateway:
         body = {"session_id": call.session_id, "tool_name": call.tool_name, "args": as_handles(dict(call.arguments))}
         try:
             data = json.dumps(body, ensure_ascii=False, allow_nan=False).encode()
-        except (ValueError, UnicodeEncodeError):
-            return _failed(
-                call,
-                QueryErrorCode.INVALID_ARGUMENT,
-                "The question holds a character that cannot be sent.",
-                "Type the value again instead of pasting it.",
-            )
+        except ValueError:
+            said, step = "The question holds a character that cannot be sent.", "Type it again instead of pasting it."
+            return _failed(call, QueryErrorCode.INVALID_ARGUMENT, said, step)
         with tool_span(call) as span:
             status, outcome = await self._post(call, data)
             trace_response(span, call, status, outcome)
@@ -94,14 +86,11 @@ class HttpToolGateway:
         """The status of the gateway's answer and what it says; without a status where there is no answer."""
         import aiohttp
 
-        headers = {"Content-Type": "application/json"}
         place = traceparent()
-        if place is not None:
-            headers["traceparent"] = place
+        headers = {"Content-Type": "application/json"} | ({} if place is None else {"traceparent": place})
+        url = self._base_url + PATH
         try:
-            async with self._connection().post(
-                self._url, data=data, headers=headers, allow_redirects=False
-            ) as response:
+            async with self._connection().post(url, data=data, headers=headers, allow_redirects=False) as response:
                 raw = await _read_bounded(response)
                 retry_after = response.headers.get("Retry-After", "")
                 return response.status, read_response(call, response.status, raw, retry_after=retry_after)
@@ -204,15 +193,12 @@ def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str =
         if not isinstance(body, dict):
             raise ValueError("not an object")
     except (ValueError, RecursionError):
-        code, step = _CODES.get(status, (QueryErrorCode.PROTOCOL, ""))
-        if status == 200:
-            code, step = QueryErrorCode.PROTOCOL, ""
-        return _failed(
-            call,
-            code,
-            f"The gateway answered with status {status} and no JSON.",
-            step or "Check that SENTINEL_URL is the gateway and not a proxy or another service.",
+        elsewhere = (
+            QueryErrorCode.PROTOCOL,
+            "Check that SENTINEL_URL is the gateway and not a proxy or another service.",
         )
+        code, step = _CODES.get(status, elsewhere)
+        return _failed(call, code, f"The gateway answered with status {status} and no JSON.", step)
     audit_id = str(body.get("audit_id") or "")
     if status == 200:
         return _read_success(call, body, audit_id)
@@ -223,7 +209,8 @@ def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str =
     error = _error_in(body.get("error"))
     if error is None:
         code, step = _CODES.get(status, (QueryErrorCode.PROTOCOL, "Ask again; if it stays, run `sentinel doctor`."))
-        error = QueryError(code=code, message=detail, next_step=step, retry_after_s=_seconds(retry_after))
+        wait = float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
+        error = QueryError(code=code, message=detail, next_step=step, retry_after_s=wait)
     return Failed(call, error, audit_id)
 
 
@@ -243,15 +230,9 @@ def _read_success(call: ToolCall, body: Mapping[str, Any], audit_id: str) -> Too
         if not isinstance(read.summary, dict):
             raise TypeError("no summary")
     except (KeyError, TypeError, ValueError, AttributeError):
-        return Failed(
-            call,
-            QueryError(
-                code=QueryErrorCode.PROTOCOL,
-                message=f"The result of {call.tool_name} does not have the agreed shape.",
-                next_step="The agent and the tool server do not match: install one version of both.",
-            ),
-            audit_id,
-        )
+        said = f"The result of {call.tool_name} does not have the agreed shape."
+        step = "The agent and the tool server do not match: install one version of both."
+        return _failed(call, QueryErrorCode.PROTOCOL, said, step, audit_id)
     return Succeeded(call, read, audit_id, quoted)
 
 
@@ -286,9 +267,5 @@ def _reason(body: Mapping[str, Any]) -> Reason:
         return Reason.RULE_DENIES
 
 
-def _seconds(retry_after: str) -> float | None:
-    return float(retry_after) if retry_after.isascii() and retry_after.isdigit() else None
-
-
-def _failed(call: ToolCall, code: QueryErrorCode, message: str, next_step: str) -> Failed:
-    return Failed(call, QueryError(code=code, message=message, next_step=next_step))
+def _failed(call: ToolCall, code: QueryErrorCode, message: str, next_step: str, audit_id: str = "") -> Failed:
+    return Failed(call, QueryError(code=code, message=message, next_step=next_step), audit_id)

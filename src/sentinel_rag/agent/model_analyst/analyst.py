@@ -7,36 +7,46 @@ and the model but hints.
 
 from __future__ import annotations
 
+import json
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from datetime import UTC
+from typing import Any
 
 import anyio
 import anyio.to_thread
 
+from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, uncheckable
-from sentinel_rag.agent.model_analyst.context import question_text
 from sentinel_rag.agent.model_analyst.loop import checked, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.requests import TieredModels
-from sentinel_rag.agent.model_analyst.tools import Catalogue, OfferedTools, fixed_part, shipped
+from sentinel_rag.agent.model_analyst.tools import Catalogue, fixed_part, offered_now, shipped
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimits
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.offline.workspace_words import read_workspace
 from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
-from sentinel_rag.agent.times import zone_named
+from sentinel_rag.agent.times import show_age, zone_named
 from sentinel_rag.agent.tokens import load_counter, ready_counter
 from sentinel_rag.agent.tool_runs import RetryOnce, changed_something, footnote
-from sentinel_rag.contracts.conversations import CarriedFact, Remembered
+from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
+from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 
 NO_TOOL = "no tool was asked for this answer"
 RECENT_RUNS = 8
 """Earlier calls whose things an answer may list again; what was listed or talked about is known anyway."""
+MOST_AT_HAND = 20
+AWAITED = "Calls that wait for a person's approval; if the person asks for one again, make exactly this call:"
+_LENGTH = {
+    Verbosity.SHORT: "The person wants short answers: the facts that were asked for, and nothing else.",
+    Verbosity.FULL: "The person wants full answers: also the fields beside those that were asked for.",
+}
 
 
 class ModelAnalyst:
@@ -61,7 +71,7 @@ class ModelAnalyst:
     ) -> None:
         zone = zone_named(timezone)
         self._gateway = RetryOnce(gateway)
-        self._tools = OfferedTools(catalogue or shipped(gateway))
+        self._catalogue = catalogue or shipped(gateway)
         self._models = models
         self._host = host
         self._clock = clock
@@ -122,10 +132,10 @@ class ModelAnalyst:
         """How the loop ended, within the turn's deadline."""
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
-                offered = await self._tools.now(turn.question.session_id)
+                offered = await offered_now(self._catalogue, turn.question.session_id)
                 turn.rules, own = fixed_part(turn.memory.history.budget.total)
                 turn.offer(offered, own)
-                turn.memory.history.begin(question_text(turn, resolution))
+                turn.memory.history.begin(_question_text(turn, resolution))
                 # Results of before a restart are read for the first time here: off the event loop.
                 await anyio.to_thread.run_sync(lambda: turn.memory.evidence)
                 return await run_loop(self._gateway, self._models, turn)
@@ -168,3 +178,50 @@ class ModelAnalyst:
                 kept_form(run, writes=changed_something(run, turn.reading), read_at=turn.now) for run in turn.runs
             ),
         )
+
+
+def _question_text(turn: Turn, resolution: Resolution) -> str:
+    """The person's question, and behind it the context that it is asked in."""
+    zone, utc, place = turn.memory.zone_name, turn.now.astimezone(UTC), turn.memory.places.workspace
+    now = f"It is {utc:%A %Y-%m-%d %H:%M} UTC."
+    if zone != "UTC":
+        local = turn.now.astimezone(turn.memory.zone)
+        now = f"{now[:-1]}, {local:%A %H:%M} in {zone}, the zone in which the person speaks of days."
+    lines = [now, _LENGTH.get(turn.question.preferences.verbosity or Verbosity.NORMAL, "")]
+    if place == ALL_WORKSPACES:
+        lines.append('Questions go to every workspace: `workspace: "all"` where a tool takes it.')
+    elif place:
+        lines.append(f"Questions go to the workspace {_safe(place)}.")
+    if any(_is_pointed_at(each.said) for each in resolution.resolved) and not resolution.ask:
+        lines.append(f"What the person's words may point at: {_safe(resolution.named_footnote)}")
+        lines.append(f"By that number the person asks: {_safe(resolution.text)}" if resolution.asks_again else "")
+    # What was computed or failed would push out the results that it rests on.
+    at_hand = [each for each in turn.memory.results if not each.computed and not each.problem][-MOST_AT_HAND:]
+    if at_hand:
+        told = "; ".join(_at_hand(turn, each) for each in at_hand)
+        lines.append(f"Results at hand (they may have changed since): {told}")
+    lines += [f"Not possible in this conversation: {name} ({_safe(why)})" for name, why in turn.refused_tools.items()]
+    if turn.memory.awaited:
+        lines.append(AWAITED)
+        lines += [f"- {call.tool_name} {_arguments(call.arguments)}" for call in turn.memory.awaited.values()]
+    context = "\n".join(line for line in lines if line)
+    return f"{turn.question.text}\n\n<context>\n{context}\n</context>"
+
+
+def _is_pointed_at(said: str) -> bool:
+    """True for a number or several words ("[2]", "the third one"): a pronoun a model reads better itself."""
+    return " " in said.strip() or any(character.isdigit() for character in said)
+
+
+def _at_hand(turn: Turn, result: Result) -> str:
+    age = "" if result.read_at is None else f", {show_age(turn.now - result.read_at)} ago"
+    return f"{result.ref} {result.tool} {_arguments(result.arguments)[:160]} ({len(result.rows)} rows{age})"
+
+
+def _arguments(arguments: Mapping[str, Any]) -> str:
+    return _safe(json.dumps(dict(arguments), ensure_ascii=False, separators=(",", ":"), default=str))
+
+
+def _safe(text: str) -> str:
+    """Data in one line that cannot end the block it stands in."""
+    return " ".join(text.split()).replace("<", "\\u003c")

@@ -91,29 +91,18 @@ def shipped(gateway: ToolGateway) -> Catalogue:
     return offered
 
 
-class OfferedTools:
-    """What a catalogue offers, question by question."""
+async def offered_now(catalogue: Catalogue, session_id: str) -> tuple[OfferedTool, ...]:
+    """What the catalogue offers, in its order, so that providers can keep the beginning of a request cached.
 
-    def __init__(self, catalogue: Catalogue) -> None:
-        self._catalogue = catalogue
-        self._known: dict[str, OfferedTool] = {}
-
-    async def now(self, session_id: str) -> tuple[OfferedTool, ...]:
-        """In the order of the catalogue, so that providers can keep the beginning of a request cached. A tool that did
-        not change is the same object as before, so that it is not counted again.
-
-        Raises UnavailableError if there is none: a model without tools could only make things up.
-        """
-        tools = tuple(await self._catalogue(session_id))[:MOST_TOOLS]
-        if not tools:
-            raise UnavailableError(
-                "The gateway offers no tool, or cannot be reached, so no question can be answered.",
-                next_step="Run `sentinel status`; if it runs, check which tools the policy allows.",
-            )
-        before = self._known
-        self._known = {tool.schema.name: tool for tool in tools}
-        self._known |= {name: before[name] for name, tool in self._known.items() if before.get(name) == tool}
-        return tuple(self._known.values())
+    Raises UnavailableError if there is no tool: a model without any could only make things up.
+    """
+    tools = {tool.schema.name: tool for tool in list(await catalogue(session_id))[:MOST_TOOLS]}
+    if not tools:
+        raise UnavailableError(
+            "The gateway offers no tool, or cannot be reached, so no question can be answered.",
+            next_step="Run `sentinel status`; if it runs, check which tools the policy allows.",
+        )
+    return tuple(tools.values())
 
 
 def fitted(arguments: Mapping[str, JsonValue], schema: ToolSchema, results: Results) -> JsonObject:
