@@ -5,14 +5,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.agent.model_analyst.composing import (
-    ASKED_NOTHING,
-    FEW_SOURCES,
-    NOTHING_WRITTEN,
-    OFFER,
-    READ_EARLIER,
-    VERIFY,
-)
+from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import Verbosity
@@ -53,7 +46,7 @@ async def test_without_data_no_sentence_counts_and_code_says_what_came_of_the_ca
     gateway = small_estate(lambda: NOW, query_incidents=incidents, query_alerts=alerts)
     answer = await desk(ASK_ALL, text_reply(LIE), gateway=gateway).ask("What happened on fin-db-09?")
     assert answer.outcome is outcome
-    assert answer.text.startswith(f"{FEW_SOURCES}\n\n{LIE}\n\n"), "nothing is erased"
+    assert answer.text.startswith(f"{SENTENCES['few_sources']}\n\n{LIE}\n\n"), "nothing is erased"
     assert {sentence.state for sentence in answer.sentences} == {"not_found"}
     assert all(sentence.reason for sentence in answer.sentences)
     assert said in answer.text
@@ -65,7 +58,7 @@ async def test_without_data_no_sentence_counts_and_code_says_what_came_of_the_ca
 async def test_a_model_that_states_facts_without_a_tool_is_told_once_and_then_stands_with_marks(desk):
     at = desk(text_reply(LIE))
     answer = await at.ask("What happened lately?")
-    assert answer.text == f"{ASKED_NOTHING}\n\n{LIE}"
+    assert answer.text == f"{SENTENCES['asked_nothing']}\n\n{LIE}"
     assert {sentence.state for sentence in answer.sentences} == {"not_found"}
     assert len(at.server.requests) == 2
     assert at.sent()[-1] == {"role": "user", "content": prompt("query_first").text}
@@ -152,7 +145,7 @@ async def test_what_was_read_before_may_be_used_again_with_its_age(desk):
     await at.ask("Which incident is severe?")
     at.script(text_reply("Incident 40 is High [c1.1]."))
     answer = await at.ask("What have we found so far?")
-    assert answer.text == f"Incident 40 is High.\n\n{READ_EARLIER.format('under a minute')}"
+    assert answer.text == f"Incident 40 is High.\n\n{SENTENCES['read_earlier'].format('under a minute')}"
     assert answer.outcome is Outcome.ANSWERED
     assert "Results at hand (they may have changed since): c1 query_incidents" in at.asked()
 
@@ -178,14 +171,16 @@ async def test_an_analysis_carries_its_notice_and_a_detail_the_offer_of_one(desk
         return (await at.ask(question, **options)).text
 
     facts = await ask("Show incident 40")
-    assert facts.endswith(OFFER)
-    assert VERIFY not in facts
-    assert OFFER not in await ask("Show incident 40", first=3, verbosity=Verbosity.SHORT)
+    assert facts.endswith(SENTENCES["offer"])
+    assert SENTENCES["verify"] not in facts
+    assert SENTENCES["offer"] not in await ask("Show incident 40", first=3, verbosity=Verbosity.SHORT)
     analysis = await ask("Why is incident 40 dangerous?", first=6)
-    assert analysis.endswith(VERIFY)
-    assert OFFER not in analysis
-    for phrase in (VERIFY, OFFER, f"{VERIFY} {OFFER}"):
-        assert NOTHING_WRITTEN in await ask("Why is incident 40 dangerous?", phrase, first=50 + len(phrase))
+    assert analysis.endswith(SENTENCES["verify"])
+    assert SENTENCES["offer"] not in analysis
+    for phrase in (SENTENCES["verify"], SENTENCES["offer"], f"{SENTENCES['verify']} {SENTENCES['offer']}"):
+        assert SENTENCES["nothing_written"] in await ask(
+            "Why is incident 40 dangerous?", phrase, first=50 + len(phrase)
+        )
 
 
 @pytest.mark.requirement("CHAT-11")

@@ -8,7 +8,7 @@ import json
 import pytest
 
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.composing import WRITTEN_CHANGE
+from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
@@ -159,7 +159,7 @@ async def test_a_change_that_is_written_as_text_is_not_made_and_told_so(desk):
     at = desk(text_reply(f"<tool_call>{written}</tool_call>"), gateway=changing(MADE))
     answer = await at.ask(WISH)
     assert at.gateway.calls == []
-    assert (answer.text, answer.outcome) == (WRITTEN_CHANGE.format("update_incident"), Outcome.TOOL_FAILED)
+    assert (answer.text, answer.outcome) == (SENTENCES["written_change"].format("update_incident"), Outcome.TOOL_FAILED)
     assert answer.text.startswith("Nothing was changed: ")
 
 

@@ -10,7 +10,7 @@ import pytest
 
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.composing import CUT, DEFANGED, FILTERED_ROWS
+from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
@@ -76,7 +76,7 @@ async def test_rows_that_trip_the_provider_s_filter_are_sent_again_without_their
     answer = await at.ask("Which incidents are there?")
     assert answer.outcome is Outcome.ANSWERED
     assert answer.text.startswith("Incident 7, Encoded command, High.")
-    assert DEFANGED in answer.text
+    assert SENTENCES["defanged"] in answer.text
     assert len(at.gateway.calls) == 1, "the model was asked again, the tool was not"
     assert f"[text of {len(ATTACK)} characters left out]" in at.results()[0]
     assert answer.model["rows_defanged"] is True
@@ -94,7 +94,7 @@ async def test_rows_that_trip_it_in_any_form_are_told_of(desk):
     answer = await at.ask("Which incidents are there?")
     assert answer.outcome is Outcome.TOOL_FAILED
     assert "content filter stopped the question (jailbreak)" in answer.text
-    assert FILTERED_ROWS in answer.text
+    assert SENTENCES["filtered_rows"] in answer.text
     assert "Rows that query_incidents found: 1." in answer.text
     assert len(at.server.requests) == 3
     at.server.respond = None
@@ -212,7 +212,7 @@ async def test_an_answer_that_was_cut_at_its_length_says_so(desk):
     at = desk(calls_reply(ONE), cut)
     answer = await at.ask("How severe is incident 40?")
     assert answer.text.startswith("Incident 40 is High.")
-    assert CUT in answer.text
+    assert SENTENCES["cut"] in answer.text
 
 
 def _let_time_pass(seconds: float) -> None:

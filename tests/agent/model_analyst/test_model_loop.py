@@ -8,7 +8,7 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.model_analyst import MAX_TOOL_ROUNDS, TurnLimits
-from sentinel_rag.agent.model_analyst.composing import NOTHING_WRITTEN, OUT_OF_ROUNDS
+from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
@@ -59,7 +59,7 @@ async def test_the_last_rounds_are_counted_down_and_then_an_answer_is_asked_for_
     replies = [calls_reply(OPEN, first=place * 10) for place in range(1, 8)]
     at = desk(*replies, text_reply(CITED), limits=TurnLimits(turn_s=60, rounds=7))
     answer = await at.ask("Which high severity incidents are open?")
-    assert answer.text.startswith(f"{OUT_OF_ROUNDS}\n\n{TEXT}")
+    assert answer.text.startswith(f"{SENTENCES['out_of_rounds']}\n\n{TEXT}")
     assert len(at.server.requests) == 8
     last = at.server.requests[-1].body
     assert last["tool_choice"] == "none"
@@ -75,7 +75,7 @@ async def test_a_model_that_only_calls_is_told_of_in_one_line_and_the_conversati
     at = desk(calls_reply(OPEN), limits=TurnLimits(turn_s=60, rounds=2))
     answer = await at.ask("Which high severity incidents are open?")
     assert len(at.gateway.calls) == 2
-    assert answer.text.startswith(f"{OUT_OF_ROUNDS}\n\n{NOTHING_WRITTEN}")
+    assert answer.text.startswith(f"{SENTENCES['out_of_rounds']}\n\n{SENTENCES['nothing_written']}")
     assert answer.text.count("Rows that query_incidents found: 3.") == 1
     at.script(text_reply("You are welcome."))
     assert (await at.ask("Thanks")).text == "You are welcome."
@@ -89,7 +89,7 @@ async def test_calls_that_cannot_run_get_their_reason_twice_and_do_not_count_as_
     assert [request.body.get("tool_choice") for request in at.server.requests] == [None, None, "none"]
     assert at.gateway.calls == []
     assert answer.outcome is Outcome.TOOL_FAILED
-    assert OUT_OF_ROUNDS not in answer.text
+    assert SENTENCES["out_of_rounds"] not in answer.text
     assert "The model's call of query_incidents did not run: The arguments are not one JSON object" in answer.text
     assert "The model's call of look did not run: There is no tool of that name" in answer.text
 
@@ -172,7 +172,7 @@ async def test_more_calls_than_a_question_may_make_are_answered_and_not_run(desk
     answer = await at.ask("What is going on?")
     assert len(at.gateway.calls) == 2
     assert [text.startswith("Not run: ") for text in at.results()] == [False, False, True, True, True]
-    assert answer.text.startswith(OUT_OF_ROUNDS)
+    assert answer.text.startswith(SENTENCES["out_of_rounds"])
 
 
 @pytest.mark.requirement("CHAT-13")

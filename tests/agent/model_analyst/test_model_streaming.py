@@ -7,7 +7,7 @@ import anyio
 import pytest
 
 from sentinel_rag.agent.model_analyst import TurnLimits
-from sentinel_rag.agent.model_analyst.composing import OUT_OF_ROUNDS
+from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Sentence, Written
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_model import calls_reply, json_reply, stream_reply, text_reply
@@ -190,5 +190,5 @@ async def test_a_server_that_does_not_stream_is_answered_in_one_piece(desk):
 async def test_the_sentence_of_used_up_rounds_opens_what_is_shown(desk):
     reader = Reader()
     await reader.ask(desk(MORE, written(f"{TRUE} So."), limits=TurnLimits(turn_s=60, rounds=1)))
-    assert reader.pieces[0].startswith(f"{OUT_OF_ROUNDS}\n\nIncident 40")
+    assert reader.pieces[0].startswith(f"{SENTENCES['out_of_rounds']}\n\nIncident 40")
     assert not reader.withdrawn

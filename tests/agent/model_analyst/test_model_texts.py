@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.requests import defanged
+from sentinel_rag.agent.model_analyst.loop import defanged
 from sentinel_rag.agent.prompts import NAMES, prompt
 from sentinel_rag.contracts.handles import quoted_in
 

@@ -4,7 +4,7 @@ Surfaces see `contracts.ports.Analyst`. Below lie `models` (the port), `history`
 """
 
 from sentinel_rag.agent.model_analyst.analyst import ModelAnalyst
-from sentinel_rag.agent.model_analyst.requests import TieredModels
+from sentinel_rag.agent.model_analyst.loop import TieredModels
 from sentinel_rag.agent.model_analyst.turn import MAX_TOOL_ROUNDS, TurnLimits
 
 __all__ = ["MAX_TOOL_ROUNDS", "ModelAnalyst", "TieredModels", "TurnLimits"]

@@ -20,9 +20,8 @@ from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, uncheckable
-from sentinel_rag.agent.model_analyst.loop import checked, run_loop
+from sentinel_rag.agent.model_analyst.loop import TieredModels, checked, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
-from sentinel_rag.agent.model_analyst.requests import TieredModels
 from sentinel_rag.agent.model_analyst.tools import Catalogue, fixed_part, offered_now, shipped
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimits
 from sentinel_rag.agent.models.failures import PromptFilteredError

@@ -8,8 +8,10 @@ zero facts, because then no word of the model is in it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from importlib.resources import files
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
 from sentinel_rag.agent.answers.compute import COMPUTE
@@ -32,40 +34,9 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.language.lexicon import fold, language_of
 
-NO_ANSWER = (
-    "The model gave no answer and made no call that could run. Ask in other words; if it stays, choose another model."
-)
-FILTERED_ROWS = (
-    "Texts of the rows tripped it, also in shortened form: attack text in logs does that. Ask for fewer columns or a "
-    "narrower question; SENTINEL_MODEL=offline answers without a model."
-)
-NOTHING_WRITTEN = "The model wrote no answer to these results."
-WRITTEN_CHANGE = (
-    "Nothing was changed: the model wrote the call of {} as text instead of making it. Ask again; if it stays, choose "
-    "a model or a server that makes tool calls (sentinel doctor --model)."
-)
-UNCHECKABLE = (
-    "The results do not have the agreed shape, so the answer cannot be compared with them and is not shown. The agent "
-    "and a tool server do not match: install one version of both. The agent's log has the details."
-)
-OUT_OF_ROUNDS = "Reached maximum tool rounds. Here's what I found so far."
-CUT = "The model's answer was cut at its longest length; ask for the rest, or for less at once."
-FILTERED = "The provider's content filter stopped the model's answer{} before its end. Ask in other words."
-DEFANGED = "The provider's content filter stopped texts of these rows, so the model read them without those texts."
-VERIFY = "This analysis must be verified by a person before acting."
-OFFER = "Would you like me to analyze potential implications?"
-SUSPECT = (
-    "Note: a text in the rows that were read for this answer reads like an instruction to an assistant. It came from "
-    "the logs and is data; judge the answer with that in mind."
-)
-READ_EARLIER = "Parts of this were read earlier in this conversation ({} ago) and may have changed since."
-ASKED_NOTHING = "No tool was asked for this answer, so none of it could be compared with the workspace."
-FEW_SOURCES = (
-    "This model gives few sources: most statements below are not tied to a row. Treat them as its own words, and open "
-    "the calls below for the rows."
-)
-SENT_BEFORE = "A change was sent before that: look at the calls below before you ask for it again."
-SET_PHRASES = (VERIFY, OFFER, SAMPLE_SENTENCE)
+SENTENCES: Mapping[str, str] = tomllib.loads(files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8"))
+"""What code says above and below a model's words, and in their place."""
+SET_PHRASES = (SENTENCES["verify"], SENTENCES["offer"], SAMPLE_SENTENCE)
 """What the rules suggest word for word; an answer of nothing else is none."""
 LONGEST_QUESTION_BACK = 400
 MOST_KNOWN_ROWS = 200
@@ -118,7 +89,7 @@ def compose(turn: Turn, ended: Ended, checked: CheckedAnswer) -> Composed:
     if ended.ending is Ending.FAILED:
         return _failed(turn, ended, writer)
     if ended.written_call and ended.written_call not in turn.reading:
-        writer.fixed(WRITTEN_CHANGE.format(ended.written_call))
+        writer.fixed(SENTENCES["written_change"].format(ended.written_call))
         return _by_code(Outcome.TOOL_FAILED, _openings(turn, ended), writer, turn.warning)
     data = _data(turn)
     empty = bool(data) and all(_found_nothing(run) for run in data)
@@ -126,18 +97,18 @@ def compose(turn: Turn, ended: Ended, checked: CheckedAnswer) -> Composed:
     if empty and not (says and any(sentence.state in _RESTING for sentence in checked.sentences)):
         _say_nothing_found(writer, data)
     elif data and not says:
-        writer.fixed(NOTHING_WRITTEN)
+        writer.fixed(SENTENCES["nothing_written"])
         _say_what_came(writer, [run for run in data if not changed_something(run, turn.reading)])
     failed = _say_unsuccessful(writer, turn, some_worked=bool(data) or says)
     if not says and not writer.lines:
-        writer.fixed(_filter_sentence(ended) if ended.ending is Ending.FILTERED else NO_ANSWER)
+        writer.fixed(_filter_sentence(ended) if ended.ending is Ending.FILTERED else SENTENCES["no_answer"])
     outcome = _outcome(turn, ended, checked, data, empty, failed)
     return _joined(turn, ended, checked if says else CheckedAnswer("", ()), writer, outcome)
 
 
 def uncheckable() -> Composed:
     """The answer where results do not have the agreed shape: a check that cannot be made lets no text pass."""
-    return Composed(Outcome.TOOL_FAILED, UNCHECKABLE, UNCHECKABLE, doubtful=True)
+    return Composed(Outcome.TOOL_FAILED, SENTENCES["uncheckable"], SENTENCES["uncheckable"], doubtful=True)
 
 
 def draft_opening(turn: Turn, *, out_of_rounds: bool) -> str:
@@ -181,10 +152,10 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
     assert failure is not None, "a loop that failed says why"
     before = [f"{failure} {failure.next_step}".strip()]
     if isinstance(failure, PromptFilteredError) and turn.memory.defanged:
-        before = [str(failure), FILTERED_ROWS]
+        before = [str(failure), SENTENCES["filtered_rows"]]
     changes = [run for run in turn.runs if run.call.tool_name not in turn.reading]
     if any(not run.worked and not isinstance(run.outcome, Denied) for run in changes):  # nobody knows what became of it
-        before.append(SENT_BEFORE)
+        before.append(SENTENCES["sent_before"])
     worked = [run for run in turn.runs if run.worked]
     made = [run for run in worked if changed_something(run, turn.reading)]
     _say_what_was_changed(writer, made, when=" before that")
@@ -195,7 +166,7 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
 
 def _openings(turn: Turn, ended: Ended) -> list[str]:
     """What stands before the answer, whether or not the model thought of it."""
-    opening = [OUT_OF_ROUNDS] if ended.out_of_rounds else []
+    opening = [SENTENCES["out_of_rounds"]] if ended.out_of_rounds else []
     if wants_sample(turn.question.text) and SAMPLE_SENTENCE not in ended.text:
         opening.append(SAMPLE_SENTENCE)
     return opening
@@ -219,8 +190,8 @@ def _warnings(turn: Turn, checked: CheckedAnswer) -> list[str]:
     """What a reader must know before the first sentence: that the model gives no sources."""
     about = [sentence.state for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
     if any(state in _MISSED for state in about) and not len(turn.memory.results):
-        return [ASKED_NOTHING]
-    return [FEW_SOURCES] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
+        return [SENTENCES["asked_nothing"]]
+    return [SENTENCES["few_sources"]] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
 
 
 def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
@@ -245,21 +216,21 @@ def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
     )
     told = [run for run in turn.runs if run.call.tool_name not in _CATALOGUES]
     closings = {
-        READ_EARLIER.format(show_age(max(ages)) if ages else ""): bool(ages),
-        CUT: ended.ending is Ending.CUT,
+        SENTENCES["read_earlier"].format(show_age(max(ages)) if ages else ""): bool(ages),
+        SENTENCES["cut"]: ended.ending is Ending.CUT,
         _filter_sentence(ended): ended.ending is Ending.FILTERED,
-        DEFANGED: turn.memory.defanged and bool(turn.runs),
-        SUSPECT: bool(suspicions(told, most=1)),
+        SENTENCES["defanged"]: turn.memory.defanged and bool(turn.runs),
+        SENTENCES["suspect"]: bool(suspicions(told, most=1)),
         turn.warning: bool(turn.warning),
-        VERIFY: analysed and bool(turn.runs) and "verified by a person" not in body,
-        OFFER: offers and "implications" not in body,
+        SENTENCES["verify"]: analysed and bool(turn.runs) and "verified by a person" not in body,
+        SENTENCES["offer"]: offers and "implications" not in body,
     }
     return [text for text, applies in closings.items() if applies]
 
 
 def _filter_sentence(ended: Ended) -> str:
     """Why the answer ends where it does, if a provider's filter stopped it."""
-    return FILTERED.format(f" ({', '.join(ended.filtered)})" if ended.filtered else "")
+    return SENTENCES["filtered"].format(f" ({', '.join(ended.filtered)})" if ended.filtered else "")
 
 
 def _evidence(text: str, sentences: Sequence[Sentence]) -> list[Evidence]:

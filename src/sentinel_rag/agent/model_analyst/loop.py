@@ -1,16 +1,21 @@
 """The loop: ask the model, run the calls it makes, ask again, until it answers in text or its rounds are used up; then
 once more about the sentences that do not stand in what they cite.
 
-Ends in a value for whatever a model or a provider does; nothing of what they do raises past it. Which text a person
-sees is decided above; what the check says of it, in `agent.answers`.
+Ends in a value for whatever a model or a provider does; nothing of what they do raises past it. Each request has the
+conversation fitted, the tier chosen and the usage counted, and is made again where another one can be answered: with
+the rows defanged if the provider's filter stopped them, with fewer turns if the context was too long; never after a
+call that may have changed something. Which text a person sees is decided in `composing`, what the check says of it in
+`agent.answers`.
 """
 
 from __future__ import annotations
 
 import logging
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
+from typing import Protocol
 
 import anyio
 import anyio.to_thread
@@ -18,29 +23,51 @@ from msgspec import structs
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.repair import repair_request, repaired
+from sentinel_rag.agent.history import Budget
+from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
 from sentinel_rag.agent.model_analyst.composing import draft_opening
 from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
-from sentinel_rag.agent.model_analyst.requests import TieredModels, ask
 from sentinel_rag.agent.model_analyst.tools import answer_calls, only_own, unanswered
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.answer_parts import unused_id
-from sentinel_rag.agent.models.failures import ModelError
+from sentinel_rag.agent.models.failures import ContextOverflowError, ModelError, PromptFilteredError
 from sentinel_rag.agent.models.port import (
     AssistantMessage,
+    ChatModel,
     Finished,
     FinishReason,
     ModelMessage,
+    ModelRequest,
+    SystemMessage,
     ToolChoice,
     ToolResultMessage,
     UserMessage,
+    complete,
 )
+from sentinel_rag.agent.models.retrying import RetryingModel
+from sentinel_rag.agent.models.tiers import Tier, choose_tier
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.prompts import prompt
+from sentinel_rag.agent.tokens import count_message, count_tool
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.ports import ToolGateway
 
+OVERFLOW_SHARE = 0.5
+"""What is left of a conversation that was too long for the model, where the provider did not say what it reads."""
+_MARGIN = 0.9
+LONGEST_KEPT = 80
+"""Characters of a text with spaces that are kept: titles and names are shorter, command lines and scripts longer."""
+_CELL = re.compile(r"^(\s*(?:\[c\d+(?:\.\d+)?\]\s|[\w ]{1,40}(?:: |=))?)(.*)$")
+"""What stands before a value: the number of its row, or its column."""
+_ENCODED = re.compile(r"[A-Za-z0-9+/=_-]{64,}")
+_HASH_OR_PATH = re.compile(r"[0-9a-fA-F]{64}|[0-9a-fA-F]{128}|/subscriptions/\S*", re.IGNORECASE)
+_COMMAND = re.compile(
+    r"(?:powershell|cmd(?:\.exe)?\s|/c\s|wscript|mshta|rundll32|regsvr32|certutil|bash\s+-|curl\s|wget\s|<script|"
+    r"javascript:|\bunion\s+select\b|\bdrop\s+table\b|\$\(|\|\||&&|invoke-|iex\b|-enc\b|mimikatz)",
+    re.IGNORECASE,
+)
 CORRECTING = "Correcting what does not stand in its source..."
 REPAIR_SHARE = 0.25
 """Of the question's time, what must be left for a repair."""
@@ -55,6 +82,139 @@ _ENDINGS = {
     FinishReason.CONTENT_FILTER: Ending.FILTERED,
 }
 _log = logging.getLogger(__name__)
+
+
+class TieredModels(Protocol):
+    """A model for each tier; both can be the same."""
+
+    def of(self, tier: Tier) -> ChatModel: ...
+
+
+async def _ask(
+    models: TieredModels,
+    turn: Turn,
+    *,
+    tool_choice: ToolChoice = ToolChoice.AUTO,
+    extra: Sequence[ModelMessage] = (),
+    shown: bool = True,
+) -> Finished:
+    """The model's answer to the conversation so far. `extra` stands behind it for this request alone. With `shown` the
+    text is shown as it comes, in the place of what was shown before.
+
+    Raises ModelError; what was spent is counted in `turn` in any case.
+    """
+    while True:
+        memory = turn.memory
+        messages, tokens = _messages(turn, extra)
+        turn.tier = choose_tier(
+            turn.features,
+            last_tier=memory.last_tier,
+            last_failed=memory.last_failed,
+            rounds=turn.rounds,
+            context_tokens=tokens,
+        )
+        model = RetryingModel(models.of(turn.tier.tier), budget=turn.retries)
+        request = ModelRequest(messages, turn.tools, tool_choice, memory.history.budget.response)
+        if shown:
+            turn.begin_text()
+        try:
+            listen = turn.hear if shown else lambda _: None
+            finished = await complete(model, request, deadline=turn.deadline, listen=listen)
+        except ModelError as failure:
+            turn.usage += failure.usage
+            if _another_way(turn, failure, messages):
+                continue
+            raise
+        _count(turn, finished, messages)
+        if finished.reason is FinishReason.CONTENT_FILTER and _defang(turn, messages):
+            continue
+        return finished
+
+
+def _messages(turn: Turn, extra: Sequence[ModelMessage]) -> tuple[tuple[ModelMessage, ...], int]:
+    memory = turn.memory
+    if memory.defanged:
+        extra = (*extra, UserMessage(prompt("rows_shortened").text))
+    fitted = memory.history.fitted(SystemMessage(turn.rules.text), turn.tools)
+    turn.warning = fitted.warning or turn.warning
+    messages = (*fitted.messages, *extra)
+    more = sum(count_message(message, memory.history.counter) for message in extra)
+    return _defanged_messages(messages) if memory.defanged else messages, fitted.tokens + more
+
+
+def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessage]) -> bool:
+    """Change what is sent next, if that can help; False if it cannot."""
+    if isinstance(failure, PromptFilteredError) and _defang(turn, messages):
+        return True
+    if isinstance(failure, ContextOverflowError) and not turn.acted and not turn.shortened:
+        turn.shortened = True
+        return _shorten(turn, failure)
+    # The adapter gives up once text came. Here what was shown of it is taken back, so nothing is said twice.
+    return failure.delivered and failure.retry_possible and not turn.acted and turn.retries.take()
+
+
+def _defang(turn: Turn, messages: Sequence[ModelMessage]) -> bool:
+    """Send rows defanged from now on; False if none were sent as they are, so that they are not what the filter
+    stopped."""
+    rows = any(isinstance(message, ToolResultMessage) for message in messages)
+    if not rows or turn.memory.defanged or turn.acted:
+        return False
+    turn.memory.defanged = True
+    turn.say("The provider's filter stopped texts of the rows; asking again without them...")
+    return True
+
+
+def _shorten(turn: Turn, failure: ContextOverflowError) -> bool:
+    """Let the conversation be only as long as the model reads; it stays so."""
+    history = turn.memory.history
+    total = int((failure.limit_tokens or history.budget.total * OVERFLOW_SHARE) * _MARGIN)
+    if total >= history.budget.total:  # it counts other than we do
+        total = int(history.budget.total * OVERFLOW_SHARE)
+    before = history.budget
+    try:
+        history.budget = Budget.of_context(total, turns=before.turns)
+        history.fitted(SystemMessage(turn.rules.text), turn.tools)
+    except (ValueError, ConfigurationError):  # not even rules and tools fit: the model is too small for this work
+        history.budget = before
+        return False
+    turn.say("The conversation is too long for the model; asking again with less of it...")
+    return True
+
+
+def _count(turn: Turn, finished: Finished, messages: Sequence[ModelMessage]) -> None:
+    """Add the usage of an answer; where the provider counted nothing, count here."""
+    turn.usage += finished.usage
+    if finished.usage.uncounted:
+        counter = turn.memory.history.counter
+        sent = sum(count_message(message, counter) for message in messages)
+        sent += sum(count_tool(tool, counter) for tool in turn.tools)
+        turn.uncounted_tokens += sent + counter.count(finished.message.text)
+
+
+def _defanged_messages(messages: Sequence[ModelMessage]) -> tuple[ModelMessage, ...]:
+    return tuple(
+        structs.replace(message, text=defanged(message.text)) if isinstance(message, ToolResultMessage) else message
+        for message in messages
+    )
+
+
+def defanged(text: str) -> str:
+    """A result as `answers.view` writes it, whole or cut, without what trips a provider's content filter: attack text,
+    encoded payloads, long free text. Each such value is replaced by its length. Ids, numbers, times, addresses and
+    short names stay: an answer can still be checked against the rows."""
+    return "\n".join(" | ".join(map(_defanged_cell, line.split(" | "))) for line in text.split("\n"))
+
+
+def _defanged_cell(cell: str) -> str:
+    found = _CELL.match(cell)
+    before, value = (found[1], found[2]) if found else ("", cell)
+    dangerous = (
+        (len(value) > LONGEST_KEPT and " " in value)
+        or (_ENCODED.search(value) and not _HASH_OR_PATH.fullmatch(value))
+        or _COMMAND.search(value)
+        or reads_like_instruction(value)
+    )
+    return f"{before}[text of {len(value)} characters left out]" if dangerous else cell
 
 
 async def run_loop(gateway: ToolGateway, models: TieredModels, turn: Turn) -> Ended:
@@ -97,7 +257,7 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn) -> End
         out = spent or turn.faulty_rounds >= limits.faulty_rounds
         turn.new_draft = partial(_draft, turn, spent)
         extra = [UserMessage(prompt("last_round").text)] if out else urged
-        finished = await ask(models, turn, tool_choice=ToolChoice.NONE if out else ToolChoice.AUTO, extra=extra)
+        finished = await _ask(models, turn, tool_choice=ToolChoice.NONE if out else ToolChoice.AUTO, extra=extra)
         message = finished.message
         message = with_calls(structs.replace(message, text=without_reasoning(message.text)), turn.reading)
         finished = replace(finished, message=message)
@@ -144,7 +304,7 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
     extra: list[ModelMessage] = [AssistantMessage(text), UserMessage(request)]
     for left in range(turn.limits.repair_rounds - 1, -1, -1):
         choice = ToolChoice.AUTO if left else ToolChoice.NONE
-        finished = await ask(models, turn, tool_choice=choice, extra=extra, shown=False)
+        finished = await _ask(models, turn, tool_choice=choice, extra=extra, shown=False)
         message = finished.message
         if not message.tool_calls:
             return repaired(text, found, without_reasoning(message.text))
