@@ -36,6 +36,7 @@ from sentinel_rag.agent.models.port import (
 from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
+from sentinel_rag.testing.scripted_gateway import shipped_catalogue
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 QUESTIONS = 60
@@ -131,7 +132,9 @@ async def _filled(analyst: ModelAnalyst, session_id: str) -> int:
 async def _measure() -> dict[str, Any]:
     timer = _Timer()
     budget = Budget(total=160_000, turns=1_000)
-    analyst = ModelAnalyst(TimedGateway(timer), InstantModel(), clock=lambda: NOW, budget=budget)
+    gateway = TimedGateway(timer)
+    tools = shipped_catalogue(gateway)
+    analyst = ModelAnalyst(gateway, InstantModel(), catalogue=tools, clock=lambda: NOW, budget=budget)
     turns = await _filled(analyst, "long")
     seconds: list[float] = []
     worked: list[float] = []
@@ -143,7 +146,7 @@ async def _measure() -> dict[str, Any]:
         seconds.append(time.perf_counter() - begin - timer.inside)
         assert answer.text.startswith("[1] Incident 40"), answer.text
     ordered = sorted(seconds)
-    flat = ModelAnalyst(TimedGateway(timer), InstantModel(), clock=lambda: NOW)
+    flat = ModelAnalyst(gateway, InstantModel(), catalogue=tools, clock=lambda: NOW)
     tracemalloc.start()
     held: list[int] = []
     for asked in range(1, MANY + 1):

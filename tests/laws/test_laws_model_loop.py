@@ -36,7 +36,7 @@ from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result, shipped_catalogue
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 pytestmark = [pytest.mark.requirement("CHAT-13"), pytest.mark.requirement("GRND-1")]
@@ -166,7 +166,7 @@ class _Gateway:
 
 async def _ask_all(turns: Sequence[Sequence[Said]]) -> None:
     model, gateway = AnyModel(), _Gateway()
-    analyst = ModelAnalyst(gateway, model, clock=lambda: NOW, limits=LIMITS)
+    analyst = ModelAnalyst(gateway, model, catalogue=shipped_catalogue(gateway), clock=lambda: NOW, limits=LIMITS)
     for said in turns:
         model.requests.clear()
         gateway.calls.clear()

@@ -12,6 +12,7 @@ from datetime import datetime
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.contracts.query_results import (
     Column,
     Coverage,
@@ -20,10 +21,30 @@ from sentinel_rag.contracts.query_results import (
     QueryResult,
     TimeWindow,
 )
-from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Failed, Succeeded, ToolCall, ToolOutcome
+from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
+from sentinel_rag.contracts.tool_calls import (
+    Denied,
+    DocumentResult,
+    Failed,
+    OfferedTool,
+    Succeeded,
+    ToolCall,
+    ToolOutcome,
+)
+from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 
 Result = QueryResult | DocumentResult | QueryError
 Scripted = Result | Denied | Callable[[JsonObject], Result] | Callable[[JsonObject], Awaitable[Result]]
+
+
+def shipped_catalogue(gateway: ToolGateway) -> Callable[[str], Awaitable[Sequence[OfferedTool]]]:
+    """The catalogue of a gateway that tells names alone: the schemas that this product ships."""
+
+    async def offered(_: str) -> Sequence[OfferedTool]:
+        names = await gateway.offered_tools()
+        return [OfferedTool(tool, tool.name not in WRITING_TOOLS) for tool in SHIPPED_TOOLS if tool.name in names]
+
+    return offered
 
 
 class ScriptedGateway:

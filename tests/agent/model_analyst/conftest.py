@@ -17,7 +17,7 @@ from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer, Progress
 from sentinel_rag.contracts.ports import Question, ToolGateway
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag.testing.scripted_gateway import ScriptedGateway, shipped_catalogue
 from sentinel_rag.testing.scripted_model import Reply, ScriptedModel
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -104,7 +104,8 @@ async def desk() -> AsyncIterator[MakeDesk]:
             models.extend((model, patient))
             both = OneModel(model, patient)
             tools = small_estate() if gateway is None else gateway
-            analyst = ModelAnalyst(tools, both, clock=lambda: NOW, limits=limits or TurnLimits(turn_s=60), **options)
+            options = {"catalogue": shipped_catalogue(tools), "limits": limits or TurnLimits(turn_s=60), **options}
+            analyst = ModelAnalyst(tools, both, clock=lambda: NOW, **options)
             return Desk(server, tools, analyst, both)  # type: ignore[arg-type]
 
         yield make

@@ -206,7 +206,7 @@ async def test_the_large_model_is_asked_where_the_rule_says_so(desk):
         def of(self, tier: Tier):
             return (large if tier is Tier.LARGE else at).analyst._models.of(tier)
 
-    both = ModelAnalyst(at.gateway, Two(), clock=at.analyst._clock)
+    both = ModelAnalyst(at.gateway, Two(), catalogue=at.analyst._catalogue, clock=at.analyst._clock)
     simple = await both.answer(Question(ASKED, "session-2"))
     assert simple.model["tier"] == "small"
     assert not large.server.requests

@@ -22,7 +22,7 @@ from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst.composing import Composed, compose, uncheckable
 from sentinel_rag.agent.model_analyst.loop import TieredModels, checked, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
-from sentinel_rag.agent.model_analyst.tools import Catalogue, fixed_part, offered_now, shipped
+from sentinel_rag.agent.model_analyst.tools import Catalogue, fixed_part, offered_now
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimits
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
@@ -51,9 +51,9 @@ _LENGTH = {
 class ModelAnalyst:
     """`Analyst` over a `ToolGateway` and models. `timezone` is an IANA name; one that is not known raises UsageError.
 
-    `catalogue` tells which tools the gateway offers; without one they are the shipped ones that it names. One question
-    of a session at a time; sessions do not wait for each other. `host` is the machine that the models are on, so that
-    each answer tells who read its rows; empty for this one.
+    `catalogue` tells which tools the gateway offers. One question of a session at a time; sessions do not wait for each
+    other. `host` is the machine that the models are on, so that each answer tells who read its rows; empty for this
+    one.
     """
 
     def __init__(
@@ -61,16 +61,16 @@ class ModelAnalyst:
         gateway: ToolGateway,
         models: TieredModels,
         *,
+        catalogue: Catalogue,
         clock: Clock,
         timezone: str = "UTC",
         limits: TurnLimits | None = None,
         budget: Budget | None = None,
-        catalogue: Catalogue | None = None,
         host: str = "",
     ) -> None:
         zone = zone_named(timezone)
         self._gateway = RetryOnce(gateway)
-        self._catalogue = catalogue or shipped(gateway)
+        self._catalogue = catalogue
         self._models = models
         self._host = host
         self._clock = clock

@@ -25,12 +25,11 @@ from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.prompts import Prompt, prompt
-from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun, changed_something, run_calls
+from sentinel_rag.agent.tool_runs import ToolRun, changed_something, run_calls
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import (
     Denied,
     DocumentResult,
@@ -79,16 +78,6 @@ def fixed_part(context_tokens: int) -> tuple[Prompt, tuple[ToolSchema, ...]]:
     if context_tokens < SMALL_CONTEXT_TOKENS:
         return prompt("rules_small"), (READ_ROWS,)
     return prompt("rules"), OWN_TOOLS
-
-
-def shipped(gateway: ToolGateway) -> Catalogue:
-    """The catalogue of a gateway that tells names alone: the schemas that this product ships."""
-
-    async def offered(_: str) -> Sequence[OfferedTool]:
-        names = await gateway.offered_tools()
-        return [OfferedTool(tool, tool.name in READING_TOOLS) for tool in SHIPPED_TOOLS if tool.name in names]
-
-    return offered
 
 
 async def offered_now(catalogue: Catalogue, session_id: str) -> tuple[OfferedTool, ...]:
