@@ -21,11 +21,13 @@ from cryptography.x509.oid import NameOID
 from model_failures import failing
 from sentinel_rag.agent.models.endpoints import api_key, azure_endpoint, compatible_endpoint, entra_token, no_key
 from sentinel_rag.agent.models.failures import (
+    Asked,
     ContextOverflowError,
     FailureKind,
     ModelError,
     ModelTimedOutError,
     Overflowing,
+    failure_of_response,
 )
 from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
 from sentinel_rag.agent.models.port import (
@@ -41,7 +43,6 @@ from sentinel_rag.agent.models.port import (
     UserMessage,
     complete,
 )
-from sentinel_rag.agent.models.refusals import Asked, failure_of_response
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, json_reply, stream_reply, text_reply

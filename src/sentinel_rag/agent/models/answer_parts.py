@@ -15,7 +15,15 @@ from dataclasses import dataclass, field
 from itertools import count
 from typing import Any, NamedTuple
 
-from sentinel_rag.agent.models.failures import FailureKind, ModelError, PromptFilteredError
+from sentinel_rag.agent.models.failures import (
+    Asked,
+    FailureKind,
+    ModelError,
+    PromptFilteredError,
+    as_mapping,
+    failure_of_error,
+    filter_categories,
+)
 from sentinel_rag.agent.models.port import (
     MAX_ARGUMENTS_CHARACTERS,
     AssistantMessage,
@@ -28,7 +36,6 @@ from sentinel_rag.agent.models.port import (
     TokenCounts,
     ToolCallStarted,
 )
-from sentinel_rag.agent.models.refusals import Asked, as_mapping, failure_of_error, filter_categories
 from sentinel_rag.contracts.json_values import JsonObject
 
 MAX_STREAM_BYTES = 32_000_000

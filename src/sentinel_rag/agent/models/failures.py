@@ -1,19 +1,44 @@
-"""Every way in which a model's answer can fail, as one family. No exception of a provider's library leaves the port.
+"""Every way in which a model's answer can fail, and which of them a provider's refusal means.
 
-Each says who acts next, whether trying again can help (`retry_possible`) and after how long. Its sentences stand in
-`failures.toml` and hold no provider text, key or prompt: a provider's own words may quote all three.
+No exception of a provider's library leaves the port: each becomes a `ModelError`, which says who acts next, whether
+trying again can help (`retry_possible`) and after how long. Its sentences stand in `failures.toml`. Servers put an
+error under `error`, `detail` or nowhere, spell fields differently and hide the cause in nested text; `Refusal` is the
+one place that knows. Facts come out of it (a number, a category, the name of a field), sentences never do: a provider's
+own words may quote keys, prompts and addresses.
 """
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Container, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from email.utils import parsedate_to_datetime
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
-from sentinel_rag.agent.models.port import ModelUsage
+from sentinel_rag.agent.models.port import AssistantMessage, ModelMessage, ModelUsage, ToolResultMessage, UserMessage
 from sentinel_rag.contracts.errors import Actor, SentinelError
+
+MAX_RETRY_AFTER_S = 86_400.0
+DEFAULT_LOADING_S = 30.0
+_SEARCHED = 20_000
+"""Characters of a provider's sentences that are looked at."""
+_SEVERITIES = frozenset({"safe", "low", "medium", "high"})
+
+
+@cache
+def _data(name: str) -> Mapping[str, Any]:
+    return tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def _sign(name: str) -> re.Pattern[str]:
+    return re.compile(_data("refusals")["signs"][name])
 
 
 class FailureKind(StrEnum):
@@ -51,17 +76,12 @@ _PASSING = frozenset(["rate_limited", "provider", "loading", "unreachable", "cut
 """Kinds for which another try can help."""
 
 
-@cache
-def _sentences() -> Mapping[str, Mapping[str, str]]:
-    return tomllib.loads(files(__package__).joinpath("failures.toml").read_text(encoding="utf-8"))
-
-
 class ModelError(SentinelError):
     """A model did not answer. `case` names the sentence that says so, mostly its kind's; `values` stand in it. `local`:
     the server is of this machine."""
 
     def __init__(self, kind: FailureKind, case: str = "", *, local: bool = False, **values: object) -> None:
-        told = _sentences()[case or kind.value]
+        told = _data("failures")[case or kind.value]
         said, next_step = (
             told.get(f"{name}_local" if local else name, told[name]).format(**values) for name in ("said", "next_step")
         )
@@ -135,3 +155,211 @@ class ModelTimedOutError(ModelError):
         super().__init__(FailureKind.TIMED_OUT, case or waited_for, local=local, **values)
         self.waited_for = waited_for
         self.retry_possible = waited_for == "connection"
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What a failure is told by: the name of the `model`, whether its server is of this machine (`local`), what does
+    not fit if the request is too long (`longest`), and how long a model that is being loaded is waited for."""
+
+    model: str
+    local: bool = False
+    longest: Overflowing = Overflowing.CONVERSATION
+    loading_s: float = DEFAULT_LOADING_S
+
+
+def longest_part(messages: Sequence[ModelMessage]) -> Overflowing:
+    """What can be left out of a conversation that is too long: earlier turns, if there are any, else rows."""
+    answered = [
+        place for place, each in enumerate(messages) if isinstance(each, AssistantMessage) and not each.tool_calls
+    ]
+    if answered and any(isinstance(each, UserMessage) for each in messages[answered[0] :]):
+        return Overflowing.CONVERSATION
+    rows = any(isinstance(each, ToolResultMessage) for each in messages)
+    return Overflowing.ROWS if rows else Overflowing.FIXED_PART
+
+
+def failure_of_response(status: int, headers: Mapping[str, str], body: bytes, *, asked: Asked) -> ModelError:
+    """What an HTTP answer other than 200 means. `headers` in lower case."""
+    if 300 <= status < 400:
+        return ModelError(FailureKind.NOT_FOUND, "redirect", status=status)
+    try:
+        document = json.loads(body)
+    except (ValueError, RecursionError):
+        document = body.decode("utf-8", "replace")
+    return _failure(status, Refusal(document), _retry_after(headers), asked)
+
+
+def failure_of_error(document: Any, *, asked: Asked) -> ModelError:
+    """What an error object inside an answer with status 200, or amid a stream, means. `document` is the whole body."""
+    refusal = Refusal(document)
+    return _failure(refusal.status(), refusal, None, asked)
+
+
+def _failure(status: int, refusal: Refusal, retry_after: float | None, asked: Asked) -> ModelError:
+    if status in (400, 403, 422) and refusal.is_filtered():
+        return PromptFilteredError(refusal.categories())
+    fitting = (kind for kind, statuses, sign in _KINDS if status in statuses and (not sign or refusal.says(sign)))
+    kind = next(fitting, FailureKind.PROVIDER)
+    if kind is FailureKind.CONTEXT_OVERFLOW:
+        limit, used = refusal.tokens() if refusal.says("overflow") else (None, None)
+        return ContextOverflowError(limit_tokens=limit, used_tokens=used, overflowing=asked.longest, local=asked.local)
+    wait, parameter = retry_after, refusal.parameter()
+    if wait is None and kind is FailureKind.RATE_LIMITED:
+        wait = refusal.wait_s()
+    failure = ModelError(
+        kind,
+        local=asked.local,
+        status=status,
+        model=asked.model,
+        field=f": it does not take {parameter!r}" if parameter else "",
+        wait="" if wait is None else f" It asks to wait {wait:g} seconds.",
+    )
+    if kind in (FailureKind.RATE_LIMITED, FailureKind.PROVIDER):
+        failure.retry_after_s = wait
+    elif kind is FailureKind.LOADING:
+        failure.patience_s = asked.loading_s
+    elif kind is FailureKind.REQUEST_REFUSED:
+        failure.parameter = parameter
+    return failure
+
+
+def _retry_after(headers: Mapping[str, str]) -> float | None:
+    """Seconds of Retry-After in any of its forms (milliseconds, seconds, a date), between 0 and a day."""
+    for name, divisor in (("retry-after-ms", 1000.0), ("retry-after", 1.0)):
+        text = headers.get(name, "").strip()
+        if re.fullmatch(r"\d{1,12}(?:\.\d{1,6})?", text):
+            return min(float(text) / divisor, MAX_RETRY_AFTER_S)
+    try:
+        moment = parsedate_to_datetime(headers.get("retry-after", ""))
+    except (ValueError, TypeError):
+        return None
+    moment = moment if moment.tzinfo is not None else moment.replace(tzinfo=UTC)
+    return min(max((moment - datetime.now(UTC)).total_seconds(), 0.0), MAX_RETRY_AFTER_S)
+
+
+class Refusal:
+    """What an error body says. `document` is the parsed body, or its text if it is no JSON."""
+
+    def __init__(self, document: Any) -> None:
+        error: Any = document
+        if isinstance(document, Mapping):
+            error = next((document[key] for key in ("error", "detail") if document.get(key)), document)
+        self._error: Mapping[str, Any] = error if isinstance(error, Mapping) else {"message": error}
+        self._inner = as_mapping(self._error.get("innererror") or self._error.get("inner_error"))
+        metadata = as_mapping(self._error.get("metadata"))
+        self._reasons = metadata.get("reasons")
+        words = [self._error.get(key) for key in ("message", "code", "type", "param")]
+        self._text = " ".join(_flat(word) for word in [*words, metadata.get("raw")] if word is not None)[:_SEARCHED]
+        self._code = self._word("code")
+        self._said = f"{self._code} {self._word('type')}"
+
+    def status(self) -> int:
+        """The HTTP status that the error would have had; 502 if it does not say."""
+        for key in ("code", "status", "status_code"):
+            word = self._word(key)
+            if word.isascii() and word.isdigit() and 400 <= int(word[:6]) < 600:
+                return int(word)
+        return next((status for word, status in _data("refusals")["statuses"].items() if word in self._said), 502)
+
+    def categories(self) -> dict[str, str]:
+        """What a content filter says it found, with its severity; empty if it does not say."""
+        found: dict[str, str] = {}
+        for holder in (self._inner, self._error):
+            for key in ("content_filter_result", "content_filter_results"):
+                found |= filter_categories(holder.get(key))
+        reasons = self._reasons if isinstance(self._reasons, list) else ()
+        return found | dict.fromkeys(map(_category, reasons), "")
+
+    def is_filtered(self) -> bool:
+        """True if a content filter stopped the prompt."""
+        named = "content_filter" in self._code or "ResponsibleAI" in str(self._inner.get("code"))
+        return named or bool(self.categories()) or (not self.parameter() and self.says("filter"))
+
+    def tokens(self) -> tuple[int | None, int | None]:
+        """How many tokens the model reads, and how many there were; None for what is not said."""
+        limit, used = self._number("n_ctx", "limit"), self._number("n_prompt_tokens", "used")
+        # Two numbers of one sentence can be mistaken for each other; then only the limit is kept.
+        return limit, None if limit is not None and used is not None and used < limit else used
+
+    def wait_s(self) -> float | None:
+        """Seconds to wait, where a sentence says so."""
+        match = _sign("wait").search(self._text)
+        if match is None:
+            return None
+        unit = match[2].casefold()
+        return float(match[1]) * (0.001 if unit == "ms" else 60.0 if unit.startswith("m") else 1.0)
+
+    def parameter(self) -> str:
+        """The field of our requests that is not accepted, if one is named."""
+        match = _sign("parameter").search(self._text)
+        named = str(match[1] or match[2]) if match else ""
+        if not match and self._code.startswith(("unsupported", "unknown", "unrecognized")):
+            named = self._word("param")
+        return named if named in _data("refusals")["fields"].split() else ""
+
+    def says(self, sign: str) -> bool:
+        """True if its sentences or codes hold a sign of `refusals.toml`."""
+        return _sign(sign).search(self._text) is not None
+
+    def _word(self, key: str) -> str:
+        value = self._error.get(key)
+        return str(value).casefold() if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+    def _number(self, key: str, sign: str) -> int | None:
+        value = self._error.get(key)
+        if isinstance(value, int) and not isinstance(value, bool):
+            return value
+        match = _sign(sign).search(self._text)
+        return int(match[1]) if match else None
+
+
+_KINDS: tuple[tuple[FailureKind, Container[int], str], ...] = (
+    (FailureKind.CONTEXT_OVERFLOW, (413,), ""),
+    (FailureKind.CONTEXT_OVERFLOW, (400, 422, 500), "overflow"),
+    (FailureKind.LOADING, (503,), "loading"),
+    (FailureKind.ACCESS, (401, 403, 407), ""),
+    (FailureKind.CREDIT, (402,), ""),
+    (FailureKind.CREDIT, (429,), "no_credit"),
+    (FailureKind.RATE_LIMITED, (429,), ""),
+    (FailureKind.NOT_FOUND, (404,), ""),
+    (FailureKind.NOT_FOUND, (400,), "no_model"),
+    # 408, 409 and 425 are faults in the request that are gone on the next try.
+    (FailureKind.REQUEST_REFUSED, frozenset(range(400, 500)) - {408, 409, 425}, ""),
+)
+"""What a status means, with words that must stand in the body; the first row that fits counts, and what fits none is
+the provider's fault."""
+
+
+def filter_categories(results: Any) -> dict[str, str]:
+    """The categories of a `content_filter_results` object that tripped, with their severity."""
+    found: dict[str, str] = {}
+    for name, verdict in as_mapping(results).items():
+        verdict = as_mapping(verdict)
+        if verdict.get("filtered") is True or verdict.get("detected") is True:
+            severity = verdict.get("severity")
+            found[_category(name)] = severity if severity in _SEVERITIES else "detected"
+    return found
+
+
+def as_mapping(value: Any) -> Mapping[str, Any]:
+    """`value` if it is a JSON object, else an empty one."""
+    return value if isinstance(value, Mapping) else {}
+
+
+def _category(name: Any) -> str:
+    """A category that may be shown: one that we know, else `other`. Free text never comes through."""
+    word = re.sub(r"[^a-z]+", "_", str(name)[:60].casefold()).strip("_")
+    return word if word in _data("refusals")["categories"].split() else "other"
+
+
+def _flat(value: Any) -> str:
+    return value if isinstance(value, str) else "\n".join(_texts(value))
+
+
+def _texts(value: Any, depth: int = 0) -> Iterator[str]:
+    if isinstance(value, Mapping | list) and depth < 6:
+        for part in value.values() if isinstance(value, Mapping) else value:
+            yield from _texts(part, depth + 1)
+    else:
+        yield str(value)

@@ -32,7 +32,15 @@ from sentinel_rag.agent.models.answer_parts import (
     StreamTooLargeError,
 )
 from sentinel_rag.agent.models.endpoints import ModelEndpoint, request_body
-from sentinel_rag.agent.models.failures import FailureKind, ModelError, ModelTimedOutError
+from sentinel_rag.agent.models.failures import (
+    Asked,
+    FailureKind,
+    ModelError,
+    ModelTimedOutError,
+    failure_of_error,
+    failure_of_response,
+    longest_part,
+)
 from sentinel_rag.agent.models.port import (
     NO_DEADLINE,
     ModelEvent,
@@ -42,7 +50,6 @@ from sentinel_rag.agent.models.port import (
     Price,
     TextDelta,
 )
-from sentinel_rag.agent.models.refusals import Asked, failure_of_error, failure_of_response, longest_part
 
 if TYPE_CHECKING:
     from types import ModuleType
@@ -289,7 +296,7 @@ def _parsed(text: str) -> object:
         return None
 
 
-class _RefusedResponse(Exception):  # not a failure yet: `refusals` says what it means
+class _RefusedResponse(Exception):  # not a failure yet: `failure_of_response` says what it means
     """An answer with a status other than 200: what it holds, at most MAX_REFUSAL_BYTES of it."""
 
     def __init__(self, status: int, headers: Mapping[str, str], body: bytes) -> None:

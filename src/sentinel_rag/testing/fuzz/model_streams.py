@@ -9,7 +9,7 @@ from pathlib import Path
 
 from sentinel_rag.agent.models.answer_parts import AnswerParts, EventDecoder, ServerEvent, StreamTooLargeError
 from sentinel_rag.agent.models.failures import ModelError
-from sentinel_rag.agent.models.refusals import Asked
+from sentinel_rag.agent.models.failures import Asked
 from sentinel_rag.testing.fuzz.target import Check, Target, expect
 
 _MOST = 30_000
