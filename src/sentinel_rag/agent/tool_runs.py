@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import json
 import time
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, tzinfo
-from functools import cached_property
+from functools import cache, cached_property
+from importlib.resources import files
 
 import anyio
 
@@ -30,30 +32,6 @@ READING_TOOLS = frozenset(tool.name for tool in SHIPPED_TOOLS) - WRITING_TOOLS
 FREEFORM_TOOL = "run_freeform_kql"
 MAX_WAIT_S = 3.0
 """A longer Retry-After is not waited for, the person decides."""
-
-_WORKING = "Working..."
-_STATUS = {
-    "query_incidents": "Querying incidents...",
-    "get_incident_detail": "Reading the incident...",
-    "query_alerts": "Querying alerts...",
-    "get_alert_events": "Running the alert's stored query...",
-    "get_alert_trend": "Counting alerts over time...",
-    "get_top_entities": "Ranking entities...",
-    "get_threat_summary": "Building the situation report...",
-    "run_kql_query": "Running a KQL query...",
-    "list_kql_templates": "Looking up KQL templates...",
-    "list_tables": "Looking at the tables...",
-    "list_workspaces": "Looking up the workspaces...",
-    "describe_table": "Looking up the columns...",
-    "run_freeform_kql": "Running your KQL query...",
-    "file_read": "Reading the file...",
-    "file_list": "Listing files...",
-    "web_search": "Searching the web...",
-    "web_fetch": "Reading the page...",
-    "search_knowledge_base": "Searching playbooks and past incidents...",
-    "update_incident": "Asking for the change...",
-    "add_incident_comment": "Asking to add the comment...",
-}
 
 
 @dataclass(frozen=True)
@@ -140,6 +118,15 @@ def resolve(document: JsonValue, pointer: str) -> JsonValue:
     return value
 
 
+@cache
+def _status_lines() -> Mapping[str, str]:
+    return tomllib.loads(files(__package__).joinpath("status_lines.toml").read_text(encoding="utf-8"))
+
+
+def _status_line(tool: str) -> str:
+    return _status_lines().get(tool) or _status_lines()["any_other_tool"]
+
+
 async def run_calls(
     gateway: ToolGateway, calls: Sequence[ToolCall], *, progress: ProgressListener | None, started: float
 ) -> list[ToolRun]:
@@ -148,7 +135,7 @@ async def run_calls(
 
     def tell(trace: ToolTrace) -> None:
         if progress is not None:
-            text = _STATUS.get(trace.name, _WORKING)
+            text = _status_line(trace.name)
             progress(Progress(text, round(time.monotonic() - started, 3), trace))
 
     async def one(place: int, call: ToolCall) -> None:
@@ -159,7 +146,7 @@ async def run_calls(
         tell(run.trace())
 
     if progress is not None:
-        for text in dict.fromkeys(_STATUS.get(call.tool_name, _WORKING) for call in calls):
+        for text in dict.fromkeys(_status_line(call.tool_name) for call in calls):
             progress(Progress(text, round(time.monotonic() - started, 3)))
     async with anyio.create_task_group() as group:
         for place, call in enumerate(calls):

@@ -7,8 +7,10 @@ among it. Pure.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import tomllib
+from collections.abc import Sequence
 from dataclasses import replace
+from importlib.resources import files
 
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
@@ -18,24 +20,6 @@ SMALL_CONTEXT_TOKENS = 16_384
 """Contexts below this get the small profile."""
 
 MOST_TOOLS = 10
-_TOOLS: Mapping[str, tuple[str, tuple[str, ...]]] = {
-    "query_incidents": (
-        "List or count incidents.",
-        ("time_window", "severity", "status", "owner", "title_contains", "entity", "limit"),
-    ),
-    "get_incident_detail": ("One incident by its number: alerts, entities, comments.", ("incident",)),
-    "query_alerts": (
-        "List or count alerts.",
-        ("time_window", "severity", "name_contains", "entity", "incident", "limit"),
-    ),
-    "get_top_entities": ("Rank users, hosts, addresses by alerts.", ("kind", "time_window", "limit")),
-    "get_alert_trend": ("Alerts over time.", ("time_window", "severity")),
-    "get_threat_summary": ("Overview: counts, tactics, top entities.", ("time_window",)),
-    "search_knowledge_base": ("Search playbooks and past incidents.", ("query",)),
-    "list_tables": ("Log tables with their row counts.", ()),
-}
-"""By name: one line, and the arguments that are told."""
-
 _KEPT = ("type", "enum", "items")
 _SHIPPED = frozenset(tool.name for tool in SHIPPED_TOOLS)
 
@@ -47,7 +31,8 @@ def small_profile(tools: Sequence[OfferedTool]) -> tuple[OfferedTool, ...]:
     At most MOST_TOOLS. Each has the name of an offered tool, and a call that fits it fits the offered one.
     """
     offered = {tool.schema.name: tool for tool in tools}
-    chosen = [_told(offered[name], *_TOOLS[name]) for name in _TOOLS if name in offered]
+    told = tomllib.loads(files(__package__).joinpath("small_profile.toml").read_text(encoding="utf-8"))
+    chosen = [_told(offered[name], **each) for name, each in told.items() if name in offered]
     others = [tool for name, tool in offered.items() if name not in _SHIPPED and tool.reads]
     chosen += [_told(tool, _first_sentence(tool.schema.description), None) for tool in others]
     return tuple(chosen[:MOST_TOOLS])
