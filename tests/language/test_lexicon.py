@@ -26,6 +26,7 @@ TABLES = {
     "places": 3,
     "columns": 9,
     "things": 9,
+    "orders": 6,
     "scope": 12,
 }
 CONTRADICTIONS = {

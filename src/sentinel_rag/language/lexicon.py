@@ -56,6 +56,8 @@ class Lexicon:
     """A thing that is counted, with its class (alert, incident, ..., other)."""
     concepts: Mapping[str, str] = field(default_factory=dict)
     """A word for an act or an outcome, with the concept that it says (`blockiert`: block)."""
+    orders: Mapping[str, str] = field(default_factory=dict)
+    """A word by which a text asks for something, with what it asks for (`ignorieren`: ignore)."""
     number_of: frozenset[str] = frozenset()
     """Words before the number that names a thing (`incident 124`)."""
 
@@ -96,7 +98,17 @@ def _built(first: str) -> Lexicon:
     own = _vocabulary(languages[0]) if first else frozenset()
     tables: dict[str, dict[Any, Any]] = {
         name: {}
-        for name in ("numbers", "fractions", "time_units", "size_units", "states", "spoken", "things", "concepts")
+        for name in (
+            "numbers",
+            "fractions",
+            "time_units",
+            "size_units",
+            "states",
+            "spoken",
+            "things",
+            "concepts",
+            "orders",
+        )
     }
     sets: dict[str, set[str]] = {}
     columns: dict[str, set[str]] = {}
@@ -133,6 +145,8 @@ def _built(first: str) -> Lexicon:
                     more_than.update(tuple(phrase.split()) for phrase in words_in(words))
                 else:
                     sets.setdefault(name, set()).update(seen(words))
+        for order, words in data["orders"].items():
+            tables["orders"].update(dict.fromkeys(seen(words), order))
         for name, words in data["columns"].items():
             columns.setdefault(name, set()).update(seen(words))
         for name, words in data["things"].items():
@@ -153,6 +167,7 @@ def _built(first: str) -> Lexicon:
         columns={name: frozenset(words) for name, words in columns.items()},
         things=tables["things"],
         concepts=tables["concepts"],
+        orders=tables["orders"],
         number_of=frozenset(number_of),
     )
 

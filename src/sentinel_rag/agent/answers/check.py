@@ -273,7 +273,20 @@ def _check(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool)
         or _of_neighbours(units, at, sentence)
         or _of_rows_or_advice(sentence)
     )
+    found = _of_demands(found, sentence)
     return replace(found, literals=tuple((0, literal) for literal in sentence.literals))
+
+
+def _of_demands(found: Found, sentence: Sentence) -> Found:
+    """What an outsider's text asks for is never shown as found or as the writer's own."""
+    where = sentence.evidence.demand_of_others(sentence.demands) if sentence.kind is not UnitKind.CODE else ""
+    if not where or found.worst.state not in (SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS):
+        return found
+    worst = found.worst
+    reason = f"{where} (text that others wrote) asks for this"
+    verdict = replace(worst, state=SentenceState.SOURCE_GIVEN, reason=reason, refs=worst.refs or (where,))
+    by = CitedBy.CHECK if found.cited_by is CitedBy.NOBODY else found.cited_by
+    return Found((*found.verdicts, (0, verdict)), by)
 
 
 def _single(verdict: Verdict, cited_by: CitedBy) -> Found:

@@ -115,6 +115,15 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     """`only A is B`: each row with B is A. `the only A is B`, `B is the only A`: each row with A is B."""
     behind = [each for each in of.sentence.labels if each.start >= after]
     ahead = [each for each in of.sentence.labels if each.start < after]
+    counted = [each.text for each in of.sentence.words_after(after - 1, 2)]
+    if (
+        of.wholes
+        and counted
+        and of.sentence.lexicon.has("one", counted[0])
+        and counted[-1] in of.sentence.lexicon.things
+    ):
+        states = [each for each in of.sentence.labels if each.kind in STATES]
+        return not states or len(of.among(of.universe(), states)) == 1  # `only one incident is open`
     if len(of.plain) == 1:
         only = of.plain[0]
         if (only.kind == "row" and 1 in only.amounts.values()) or any(_is_all_of_a_list(only, each) for each in behind):
@@ -367,17 +376,41 @@ def _wrong_direction(of: Comparison) -> str:
 
 
 @not_found
+def change_of_other_sign(of: Comparison) -> str:
+    """`rose` of a computed change that fell."""
+    rises, falls = (
+        any(of.sentence.says(word, table) and of.sentence.states(word) for word in of.sentence.words)
+        for table in ("rises", "falls")
+    )
+    for facts in of.computed if rises is not falls else ():
+        change = facts.amounts.get("difference", 0) if facts.result.arguments.get("op") == "change" else 0
+        if change and (change > 0) is falls:
+            return f"{facts.ref} goes from {facts.cells['from']} to {facts.cells['to']}"
+    return ""
+
+
+@not_found
 def out_of_order(of: Comparison) -> str:
     """`A before B [a, b]`, `A, then B [a, b]`: the rows' times stand in the order that is told."""
-    if len(of.plain) != 2 or of.computed or of.sentence.quotes or of.wholes:
+    pair = of.plain if not of.computed else _ends_of_duration(of)
+    if len(pair) != 2 or of.sentence.quotes or of.wholes:
         return ""
     rising = _tells_rising(of)
-    homes = list(dict.fromkeys(_homes(of)))
-    first, second = (of.plain[at] for at in homes) if len(homes) == 2 else of.plain
+    homes = list(dict.fromkeys(_homes(of, pair)))
+    if of.computed and len(homes) != 2:
+        return ""
+    first, second = (pair[at] for at in homes) if len(homes) == 2 else pair
     if rising is None or not first.happened or not second.happened:
         return ""
     a, b = first.happened[1], second.happened[1]
     return f"{first.ref} is {'earlier' if a < b else 'later'} than {second.ref}" if a != b and (a < b) != rising else ""
+
+
+def _ends_of_duration(of: Comparison) -> list[Facts]:
+    """The rows between which the one computed duration lies, if nothing else is cited."""
+    refs = [str(of.computed[0].cells.get(name, "")) for name in ("first", "last")] if len(of.rows) == 1 else []
+    found = (of.evidence.facts(ref.rpartition(".")[0]) for ref in refs)
+    return [facts for facts in found if facts is not None]
 
 
 def _tells_rising(of: Comparison) -> bool | None:
@@ -412,10 +445,10 @@ def order(of: Comparison) -> str:
     return "it tells an order of events: give both times, or cite a compute result"
 
 
-def _homes(of: Comparison) -> list[int]:
-    """The places of the cited rows that names of the sentence belong to, in the order of the names."""
+def _homes(of: Comparison, rows: Sequence[Facts]) -> list[int]:
+    """The places of the rows that names of the sentence belong to, in the order of the names."""
     held = [
-        [at for at, facts in enumerate(of.plain) if facts.holds(anchor)]
+        [at for at, facts in enumerate(rows) if facts.holds(anchor)]
         for anchor in sorted(of.sentence.anchors, key=lambda each: each.start)
     ]
     return [places[0] for places in held if len(places) == 1]
@@ -423,7 +456,7 @@ def _homes(of: Comparison) -> list[int]:
 
 def _cited_in_order(of: Comparison) -> bool:
     """`first A, then B`: each is named in the row cited at its place, and the rows stand in the order of time."""
-    homes = _homes(of)
+    homes = _homes(of, of.plain)
     times = [facts.happened[1] for facts in of.plain if facts.happened is not None]
     return len(homes) >= 2 and homes == sorted(homes) and len(times) == len(of.plain) and times == sorted(times)
 
@@ -587,6 +620,7 @@ COMPUTED_CLAIMS: tuple[Rule, ...] = (
     none_of_all_that_was_asked,
     unless_is_denied,
     change_runs_forward,
+    change_of_other_sign,
     outcome_is_told,
     nothing_was_found,
 )

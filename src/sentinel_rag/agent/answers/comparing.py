@@ -216,6 +216,8 @@ class Comparison:
             if got is None and facts.computed:
                 return f" {key(str(literal.value))} " in f" {key(str(facts.cells.get('unless', '')))} "
             return got is not None and got != literal.value and not (literal.value == "open" and got != "Closed")
+        if literal.kind in STATES and sentence.has("tells") and f" {fold(str(literal.value))} " in facts.words:
+            return True  # what a text of others says
         if literal.kind is Kind.MOMENT:
             column = self._time_column(literal)
             chosen = [at for name, at in facts.moments if name == column] if column else []

@@ -18,7 +18,7 @@ from typing import Any
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words, words_in
-from sentinel_rag.language.literals import ELLIPSIS, Kind, Literal, Moment, Names, key, row_time, scan, tokens
+from sentinel_rag.language.literals import ELLIPSIS, Kind, Literal, Moment, Names, Scan, key, row_time, scan, tokens
 
 PRIMARY_TIMES = (
     "start_time", "created_time", "TimeGenerated", "time", "closed_time", "FirstSeen", "LastSeen", "first_seen",
@@ -80,6 +80,8 @@ class Facts:
     states: dict[str, str] = field(default_factory=dict)
     durations: list[tuple[str, float]] = field(default_factory=list)
     percents: list[tuple[str, float]] = field(default_factory=list)
+    theirs: set[str] = field(default_factory=set)
+    """Columns with a message of an outsider."""
     entities: list[Facts] = field(default_factory=list)
     """Of an incident's row: the rows of its entities."""
 
@@ -173,11 +175,18 @@ class Facts:
         if literal.domain == "owner":
             return self.row is not None and self.row.kind == "incident" and "owner" not in self.row.cells
         if literal.value == "ever_closed":
-            return got == "Closed" or closed or " closed " in self.words
+            return got == "Closed" or closed or " closed " in self.own_words
         if literal.value == "open":
             return got in OPEN_STATES
-        own = got is not None and self.row is not None and self.row.kind in ("incident", "alert")
-        return got == literal.value or f" {fold(str(literal.value))} " in (self.asked if own else self.words)
+        own = got is not None and self.is_thing
+        return got == literal.value or f" {fold(str(literal.value))} " in (self.asked if own else self.own_words)
+
+    @cached_property
+    def own_words(self) -> str:
+        """Its words without what outsiders wrote; names of products are nobody's words."""
+        if not self.theirs:
+            return self.words
+        return " " + " | ".join(text for column, text in self.texts if column not in self.theirs) + self.asked
 
     def says(self, start: str, *, quoted: bool = True) -> bool:
         """Whether a word here, or of a column, begins so; without `quoted` not one that an outsider wrote."""
@@ -312,6 +321,7 @@ class Evidence:
         self._runs: dict[str, str] = {}
         self._open_words: set[str] = set()
         self._quoted_addresses: dict[str, str] = {}
+        self._demands: dict[frozenset[str], Facts] = {}
         self._memo: dict[tuple[object, ...], frozenset[str]] = {}
         self._said = " ".join(("", *(key(text) for text in said), ""))
         self.update()
@@ -495,6 +505,16 @@ class Evidence:
                 return self._runs[run]
         return ""
 
+    def demand_of_others(self, asked: frozenset[str]) -> str:
+        """Where an outsider's text asks for the same of the same thing; empty if nowhere."""
+        numbers = {each for each in asked if each.isdigit()}
+        for theirs, facts in self._demands.items() if asked & _DEMANDED else ():
+            both = theirs & asked
+            about = {f"{number:g}" for number in facts.named_numbers} | {each for each in theirs if each.isdigit()}
+            if both & _DEMANDED and len(both | (about & numbers)) > 1 and not (numbers and about.isdisjoint(numbers)):
+                return facts.ref
+        return ""
+
     def address_of_others(self, literal: Literal) -> str:
         """Where an address stands, if only outsiders' cells hold it; empty otherwise."""
         where = self._quoted_addresses.get(str(literal.value), "")
@@ -588,8 +608,9 @@ class Evidence:
             facts.moments.append((column, at))
         words = key(text)
         facts.texts.append((column, words))
-        if quoted:
-            self._take_quoted(facts.ref, text, words)
+        if quoted and not _is_title(text):
+            facts.theirs.add(column)
+            self._take_quoted(facts.ref, words)
         if at is None and (quoted or _HAS_DIGIT.search(text) or not _number_words().isdisjoint(words.split())):
             self._scan_cell(facts, column, text, quoted)
         low = column.casefold()
@@ -600,7 +621,10 @@ class Evidence:
 
     def _scan_cell(self, facts: Facts, column: str, text: str, quoted: bool) -> None:
         """Numbers and times inside a text, and addresses in one of an outsider."""
-        for literal in scan(text[:_LONGEST_SCANNED]).literals:
+        read = scan(text[:_LONGEST_SCANNED])
+        if quoted and len(asked := demands(read, read.literals)) > 1 and len(self._demands) < _MOST_DEMANDS:
+            self._demands.setdefault(asked, facts)
+        for literal in read.literals:
             if quoted and literal.kind is Kind.ID and literal.domain in ADDRESSES:
                 self._quoted_addresses.setdefault(str(literal.value), facts.ref)
             elif literal.kind is Kind.NUMBER:
@@ -614,9 +638,7 @@ class Evidence:
             elif literal.kind is Kind.MOMENT and (at := literal.value.begins) is not None:
                 facts.moments.append((column, at))
 
-    def _take_quoted(self, where: str, text: str, words: str) -> None:
-        if _is_title(text):
-            return
+    def _take_quoted(self, where: str, words: str) -> None:
         parts = words.split()[:_LONGEST_QUOTED]
         for at in range(len(parts) - RUN + 1):
             run = parts[at : at + RUN]
@@ -749,6 +771,21 @@ def _take_account(names: Names, text: str) -> None:
             names.add(piece)
 
 
+_DEMANDED = frozenset({"close", "ignore", "mark", "trust", "send"})
+_MOST_DEMANDS = 200
+
+
+def demands(text: Scan, literals: Iterable[Literal]) -> frozenset[str]:
+    """What a text asks for, the states that it names, and those numbers among `literals`."""
+    found = {text.lexicon.orders[word.text] for word in text.words if word.text in text.lexicon.orders}
+    for literal in literals:
+        if literal.kind in (Kind.STATE, Kind.SPOKEN):
+            found.add("close" if literal.value in ("Closed", "ever_closed") else str(literal.value))
+        elif literal.kind is Kind.NUMBER:
+            found.add(f"{literal.number:g}")
+    return frozenset(found)
+
+
 def _is_title(text: str) -> bool:
     """A short name in capitals such as a product's (`Office 365 Exchange Online`), without a word that tells or asks
     for something: whoever names it repeats nobody's message."""
@@ -760,7 +797,7 @@ def _is_title(text: str) -> bool:
 def _telling_words() -> frozenset[str]:
     lexicon = everything()
     claims = (lexicon.claims[table] for table in ("possible", "not", "negative", "judgements", "i"))
-    tables = (lexicon.concepts, lexicon.concepts.values(), lexicon.states, lexicon.spoken, plain_words())
+    tables = (lexicon.concepts, lexicon.concepts.values(), lexicon.orders, lexicon.spoken, plain_words())
     return frozenset().union(*tables, *claims)
 
 

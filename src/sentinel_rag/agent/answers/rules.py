@@ -189,21 +189,27 @@ def one_of_several(of: Comparison) -> str:
 
 _CLIENTS = frozenset({"address", "ipaddress", "clientip", "calleripaddress", "workstationname"})
 _DEVICES = frozenset({"computer", "devicename", "host"})
-_OUTWARD, _INWARD = ("dest", "remote", "to_", "target"), ("source", "from_", "src")
+_OUTWARD, _INWARD = ("dest", "remote", "to_", "target", "recipient"), ("source", "from_", "src", "sender")
+_DOERS = ("initiatingprocess", "parentprocess", "creatorprocess", "parentimage")
+_DENIED, _ALLOWED = ("den", "block", "drop", "reject"), ("allow", "accept", "permit", "pass")
+_OPPOSITES = (("denied", _DENIED, "allowed"), ("allowed", _ALLOWED, "denied"), ("failed", ("fail",), "succeeded"))
+"""Words for an outcome, how columns and actions of it begin, and words for the opposite."""
 
 
 @not_found
 def roles(of: Comparison) -> str:
     """What comes from is not the row's destination, what goes to not its source."""
     for facts in of.rows:
-        columns = {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
+        columns = _columns_by_value(facts)
         names = {"".join(column_words(column)) for column in facts.cells}
         client = names & _CLIENTS and not any(name.startswith(("dest", "remote", "to", "target")) for name in names)
         runs = "processcommandline" in names  # what a process does to another device, it does from its own
-        for literal in of.sentence.of_kind(Kind.ID):
+        for literal in of.sentence.of_kind(Kind.ID, Kind.NAME):
             column = columns.get(str(literal.value))
             before = of.sentence.words_before(literal.start, 1)
-            if column is None or not before or literal.start - before[0].end > 3:
+            beside = [each for each in of.sentence.inside(literal.start, of.literals) if each is not literal]
+            elsewhere = bool(beside) and not any(facts.holds(each) for each in beside)
+            if column is None or elsewhere or not before or literal.start - before[0].end > 3:
                 continue
             low = column.casefold()
             flat = low.replace("_", "")
@@ -212,6 +218,61 @@ def roles(of: Comparison) -> str:
             comes, goes = (of.sentence.says(before[0], table) for table in ("from", "to"))
             if (comes and not goes and outward) or (goes and not comes and inward):
                 return f"{literal.raw} is the {_spoken_column(column)} of {facts.ref}"
+    return ""
+
+
+def _columns_by_value(facts: Facts) -> dict[str, str]:
+    """Columns by the key of their text; a device's by its short name, too."""
+    found = {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
+    for column, value in facts.cells.items():
+        if column.casefold().replace("_", "") in _DEVICES | _CLIENTS and "." in str(value)[1:-1]:
+            first = str(value).partition(".")[0]
+            found.setdefault(key(first), column) if not first.isdigit() else None
+    return found
+
+
+@not_found
+def doers(of: Comparison) -> str:
+    """`A started B` of a row in which B started A."""
+    sentence = of.sentence
+    if not sentence.has("starts"):
+        return ""
+    for facts in of.plain:
+        columns = _columns_by_value(facts)
+        named = [
+            (literal, columns[str(literal.value)].casefold().replace("_", "").startswith(_DOERS))
+            for literal in sentence.of_kind(Kind.ID)
+            if "name" in columns.get(str(literal.value), "").casefold()
+            or "image" in columns.get(str(literal.value), "")
+        ]
+        for (first, does), (second, is_doer) in pairwise(named):
+            before = sentence.words_before(second.start, 1)
+            turned = any(sentence.says(word, "by") and second.start - word.end <= 3 for word in before)
+            end = sentence.clause_end(second.start) if turned else second.start  # `wurde von B gestartet`
+            between = (word for word in sentence.words if first.end <= word.start < end)
+            started = any(sentence.says(word, "starts") for word in between)
+            if started and does is not is_doer and does is turned:
+                return f"{facts.ref} has it the other way round"
+    return ""
+
+
+@not_found
+def opposite_outcome(of: Comparison) -> str:
+    """What is told as allowed of a row that counts it as denied, or whose action denied it; and the other way round."""
+    sentence, facts = of.sentence, of.alone
+    if facts is None or sentence.has("not", "negative"):
+        return ""
+    actions = [key(str(value)) for name, value in facts.cells.items() if name.casefold().endswith("action")]
+    for said, starts, opposite in _OPPOSITES:
+        if not sentence.has(opposite) or sentence.has(said):
+            continue
+        if any(action.startswith(starts) for action in actions):
+            return f"{facts.ref} gives {actions[0]}"
+        told = next(word for word in sentence.words if sentence.says(word, opposite))
+        for literal in sentence.inside(told.start, sentence.of_kind(Kind.NUMBER)):
+            columns = facts.numbers.get(literal.number, ()) if literal in of.support else ()
+            if columns and all(column.casefold().startswith(starts) for column in columns):
+                return f"{facts.ref} gives {literal.raw} as {_spoken_column(min(columns))}"
     return ""
 
 
@@ -270,7 +331,7 @@ def turned_round(of: Comparison) -> str:
 
 def _result_code(of: Comparison) -> str:
     """The result code of the one cited row, where the sentence does not give it; empty for none."""
-    if of.sentence.quotes or of.alone is None:
+    if of.alone is None:
         return ""
     code = next((str(value) for name, value in of.alone.cells.items() if name.casefold() == "resulttype"), "")
     return "" if any(code in (str(each.value), each.raw) for each in of.literals) else code
@@ -480,12 +541,14 @@ RULES: tuple[Rule, ...] = (
     named_column,
     one_of_several,
     roles,
+    doers,
     belong_together,
     crosswise,
     turned_round,
     each_beside_its_name,
     result_code,
     outcome_counts,
+    opposite_outcome,
     state_beside_its_thing,
     *COMPUTED_CLAIMS,
     *CLAIMS,

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import cached_property
 from typing import TypeVar
 
-from sentinel_rag.agent.answers.evidence import RUN, Evidence
+from sentinel_rag.agent.answers.evidence import RUN, Evidence, demands
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.language.lexicon import fold, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Word, key, scan, tokens
@@ -213,6 +213,13 @@ class Sentence:
                 if not adjective or all(between.text in plain_words() for between in clause[:place]):
                     return True
         return False
+
+    @cached_property
+    def demands(self) -> frozenset[str]:
+        """What it asks for; nothing of one that denies, asks a question, or tells what somebody else wrote."""
+        if self.quotes or self.has("not", "negative", "tells") or self.text.rstrip().endswith("?"):
+            return frozenset()
+        return demands(self.scan, (*self.of_kind(*STATES), *self.thing_numbers))
 
     # -- words of others ----------------------------------------------------------------------------------------------
     @cached_property
