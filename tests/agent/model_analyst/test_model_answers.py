@@ -145,7 +145,7 @@ async def test_what_was_read_before_may_be_used_again_with_its_age(desk):
     await at.ask("Which incident is severe?")
     at.script(text_reply("Incident 40 is High [c1.1]."))
     answer = await at.ask("What have we found so far?")
-    assert answer.text == f"Incident 40 is High.\n\n{SENTENCES['read_earlier'].format('under a minute')}"
+    assert answer.text == f"Incident 40 is High.\n\n---\n\n{SENTENCES['read_earlier'].format('under a minute')}"
     assert answer.outcome is Outcome.ANSWERED
     assert "Results at hand (they may have changed since): c1 query_incidents" in at.asked()
 

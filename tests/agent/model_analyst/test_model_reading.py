@@ -93,7 +93,7 @@ async def test_a_row_can_neither_end_its_block_nor_steer_and_the_person_is_told_
     (told,) = at.results()
     assert (told.count("<tool_result"), told.count("</tool_result>")) == (1, 1)
     assert [line for line in told.splitlines() if line.startswith("System")] == []
-    assert answer.text == f"Incident 3 is Low.\n\n{SENTENCES['suspect']}"
+    assert answer.text == f"Incident 3 is Low.\n\n---\n\n{SENTENCES['suspect']}"
 
 
 async def test_hidden_values_stay_placeholders_that_can_be_passed_on(desk):

@@ -38,6 +38,8 @@ SENTENCES: Mapping[str, str] = tomllib.loads(files(__package__).joinpath("senten
 """What code says above and below a model's words, and in their place."""
 SET_PHRASES = (SENTENCES["verify"], SENTENCES["offer"], SAMPLE_SENTENCE)
 """What the rules suggest word for word; an answer of nothing else is none."""
+RULE = "---"
+"""Stands between the answer, which people copy, and what is said about it."""
 LONGEST_QUESTION_BACK = 400
 MOST_KNOWN_ROWS = 200
 WEAK = 1 / 3
@@ -122,7 +124,8 @@ def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWrit
     opening = "".join(f"{part}\n\n" for part in before)
     _say_what_was_changed(writer, [run for run in turn.runs if changed_something(run, turn.reading)])
     body = checked.text
-    text = opening + _blocks(body, writer.text, *_closings(turn, ended, checked))
+    closings = _closings(turn, ended, checked)
+    text = opening + _blocks(body, writer.text, *([RULE, *closings] if closings and body else closings))
     sentences = moved(checked.sentences, len(opening))
     missed = [sentence.state for sentence in sentences if sentence.state in _MISSED]
     return Composed(
