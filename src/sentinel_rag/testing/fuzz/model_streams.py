@@ -8,8 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sentinel_rag.agent.models.answer_parts import AnswerParts, EventDecoder, ServerEvent, StreamTooLargeError
-from sentinel_rag.agent.models.failures import ModelError
-from sentinel_rag.agent.models.failures import Asked
+from sentinel_rag.agent.models.failures import Asked, ModelError
 from sentinel_rag.testing.fuzz.target import Check, Target, expect
 
 _MOST = 30_000
