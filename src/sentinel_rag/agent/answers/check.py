@@ -283,6 +283,9 @@ def _of_demands(found: Found, sentence: Sentence) -> Found:
     if not where or found.worst.state not in (SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS):
         return found
     worst = found.worst
+    states = [(each, held) for each, held in worst.support.items() if each.kind is Kind.STATE]
+    if states and all(any(facts.states.get(each.domain) == each.value for facts in held) for each, held in states):
+        return found  # the row itself is Closed
     reason = f"{where} (text that others wrote) asks for this"
     verdict = replace(worst, state=SentenceState.SOURCE_GIVEN, reason=reason, refs=worst.refs or (where,))
     by = CitedBy.CHECK if found.cited_by is CitedBy.NOBODY else found.cited_by

@@ -332,10 +332,9 @@ def _extreme_words(of: Comparison) -> set[str]:
 def comparative(of: Comparison) -> str:
     """`more`, `fewer`, `rose`: both numbers are given, or a computed result is cited."""
     sentence = of.sentence
-    more = set() if any(each.bound == ">" for each in of.literals) else _more(of)
-    doubted = {word.text for word in sentence.words if not sentence.states(word)}
-    said = {word for word in (sentence.has("comparative") | more) - doubted if not _bounds_a_number(of, word)}
-    if not said or sentence.quotes:
+    said = sentence.has("comparative") | (set() if any(each.bound == ">" for each in of.literals) else _more(of))
+    doubted = {word.text for word in sentence.words if word.text in said and not sentence.states(word)}
+    if sentence.quotes or all(_bounds_a_number(of, word) for word in said - doubted):
         return ""
     if of.computed:
         return _wrong_direction(of)

@@ -622,7 +622,8 @@ class Evidence:
     def _scan_cell(self, facts: Facts, column: str, text: str, quoted: bool) -> None:
         """Numbers and times inside a text, and addresses in one of an outsider."""
         read = scan(text[:_LONGEST_SCANNED])
-        if quoted and len(asked := demands(read, read.literals)) > 1 and len(self._demands) < _MOST_DEMANDS:
+        asked = demands(read, read.literals) if quoted and len(self._demands) < _MOST_DEMANDS else frozenset()
+        if asked & _DEMANDED:
             self._demands.setdefault(asked, facts)
         for literal in read.literals:
             if quoted and literal.kind is Kind.ID and literal.domain in ADDRESSES:

@@ -190,6 +190,7 @@ def one_of_several(of: Comparison) -> str:
 _CLIENTS = frozenset({"address", "ipaddress", "clientip", "calleripaddress", "workstationname"})
 _DEVICES = frozenset({"computer", "devicename", "host"})
 _OUTWARD, _INWARD = ("dest", "remote", "to_", "target", "recipient"), ("source", "from_", "src", "sender")
+_DESTINATIONS = ("dest", "remote", "to", "target")
 _DOERS = ("initiatingprocess", "parentprocess", "creatorprocess", "parentimage")
 _DENIED, _ALLOWED = ("den", "block", "drop", "reject"), ("allow", "accept", "permit", "pass")
 _OPPOSITES = (("denied", _DENIED, "allowed"), ("allowed", _ALLOWED, "denied"), ("failed", ("fail",), "succeeded"))
@@ -199,35 +200,52 @@ _OPPOSITES = (("denied", _DENIED, "allowed"), ("allowed", _ALLOWED, "denied"), (
 @not_found
 def roles(of: Comparison) -> str:
     """What comes from is not the row's destination, what goes to not its source."""
-    for facts in of.rows:
-        columns = _columns_by_value(facts)
-        names = {"".join(column_words(column)) for column in facts.cells}
-        client = names & _CLIENTS and not any(name.startswith(("dest", "remote", "to", "target")) for name in names)
-        runs = "processcommandline" in names  # what a process does to another device, it does from its own
-        for literal in of.sentence.of_kind(Kind.ID, Kind.NAME):
-            column = columns.get(str(literal.value))
-            before = of.sentence.words_before(literal.start, 1)
-            beside = [each for each in of.sentence.inside(literal.start, of.literals) if each is not literal]
-            elsewhere = bool(beside) and not any(facts.holds(each) for each in beside)
-            if column is None or elsewhere or not before or literal.start - before[0].end > 3:
-                continue
-            low = column.casefold()
-            flat = low.replace("_", "")
-            outward = low.startswith(_OUTWARD) or (client and flat in _DEVICES)
-            inward = low.startswith(_INWARD) or (client and flat in _CLIENTS) or (runs and flat in _DEVICES)
-            comes, goes = (of.sentence.says(before[0], table) for table in ("from", "to"))
-            if (comes and not goes and outward) or (goes and not comes and inward):
+    sentence = of.sentence
+    for literal in sentence.of_kind(Kind.ID, Kind.NAME):
+        before = [word for word in sentence.words_before(literal.start, 1) if literal.start - word.end <= 3]
+        comes, goes = (any(sentence.says(word, table) for word in before) for table in ("from", "to"))
+        for facts in of.rows if comes is not goes else ():
+            column = _columns_by_value(facts).get(str(literal.value), "")
+            if (_is_outward(facts, column) if comes else _is_inward(facts, column)) and _tells_of(of, facts, literal):
                 return f"{literal.raw} is the {_spoken_column(column)} of {facts.ref}"
     return ""
+
+
+def _tells_of(of: Comparison, facts: Facts, literal: Literal) -> bool:
+    """Whether a row holds something else of the clause of a literal, if there is something else."""
+    beside = [each for each in of.sentence.inside(literal.start, of.literals) if each is not literal]
+    return not beside or any(facts.holds(each) for each in beside)
+
+
+def _is_outward(facts: Facts, column: str) -> bool:
+    low = column.casefold()
+    return low.startswith(_OUTWARD) or (low.replace("_", "") in _DEVICES and _has_client(facts))
+
+
+def _is_inward(facts: Facts, column: str) -> bool:
+    low = column.casefold()
+    flat = low.replace("_", "")
+    runs = flat in _DEVICES and "processcommandline" in _names(facts)  # a process acts from its own device
+    return low.startswith(_INWARD) or (flat in _CLIENTS and _has_client(facts)) or runs
+
+
+def _names(facts: Facts) -> set[str]:
+    return {column.casefold().replace("_", "") for column in facts.cells}
+
+
+def _has_client(facts: Facts) -> bool:
+    """Whether the row names one who came, and no destination."""
+    names = _names(facts)
+    return not names.isdisjoint(_CLIENTS) and not any(name.startswith(_DESTINATIONS) for name in names)
 
 
 def _columns_by_value(facts: Facts) -> dict[str, str]:
     """Columns by the key of their text; a device's by its short name, too."""
     found = {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
     for column, value in facts.cells.items():
-        if column.casefold().replace("_", "") in _DEVICES | _CLIENTS and "." in str(value)[1:-1]:
-            first = str(value).partition(".")[0]
-            found.setdefault(key(first), column) if not first.isdigit() else None
+        first = str(value).partition(".")[0]
+        if column.casefold().replace("_", "") in _DEVICES | _CLIENTS and not first.isdigit():
+            found.setdefault(key(first), column)
     return found
 
 

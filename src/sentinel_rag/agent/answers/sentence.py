@@ -54,11 +54,15 @@ class Sentence:
     # -- words ------------------------------------------------------------------------------------------------------
     def has(self, *tables: str) -> frozenset[str]:
         """The words of tables of claims that the sentence uses."""
-        return frozenset().union(*(self.bag & self.lexicon.claims.get(table, frozenset()) for table in tables))
+        found = self.bag & self.lexicon.claims[tables[0]] if tables else frozenset()
+        for table in tables[1:]:
+            found |= self.bag & self.lexicon.claims[table]
+        return found
 
     def says(self, word: Word, *tables: str) -> bool:
         """Whether a word stands in one of the tables of claims."""
-        return any(self.lexicon.has(table, word.text) for table in tables)
+        claims, text = self.lexicon.claims, word.text
+        return any(text in claims[table] for table in tables)
 
     def inside(self, place: int, parts: Iterable[_Part]) -> tuple[_Part, ...]:
         """Those literals or words that stand in the clause of a place."""
@@ -84,7 +88,8 @@ class Sentence:
     def _clauses(self) -> list[int]:
         """Where clauses begin."""
         starts = {0, *(match.end() for match in _CLAUSE_MARK.finditer(self.text))}
-        starts.update(word.end for word in self.words if self.lexicon.has("clause", word.text))
+        joining = self.lexicon.claims["clause"]
+        starts.update(word.end for word in self.words if word.text in joining)
         return sorted(starts)
 
     def clause_start(self, place: int) -> int:
