@@ -13,8 +13,7 @@ from law_examples import examples
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import Results, numbered
-from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
-from sentinel_rag.agent.model_analyst.local_forms import without_reasoning
+from sentinel_rag.agent.model_analyst.answer_text import Draft, shown, without_reasoning
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Sentence
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning
+from sentinel_rag.agent.model_analyst.answer_text import with_calls, without_reasoning
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.tool_runs import READING_TOOLS
 from sentinel_rag.contracts.evidence import Outcome

@@ -25,9 +25,8 @@ from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.repair import repair_request, repaired
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.instruction_text import reads_like_instruction
-from sentinel_rag.agent.model_analyst.answer_text import Draft, shown
+from sentinel_rag.agent.model_analyst.answer_text import Draft, shown, with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.composing import draft_opening
-from sentinel_rag.agent.model_analyst.local_forms import with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.tools import answer_calls, only_own, unanswered
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.answer_parts import unused_id
