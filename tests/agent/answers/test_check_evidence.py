@@ -80,6 +80,7 @@ def evidence() -> Evidence:
         (FOUND, "From 15 to 21 November there were 2 incidents [c2]."),
         (NOT, "From 15 to 20 November there were 2 incidents [c2]."),
         (FOUND, "In the seven days before, there were 2 incidents [c2]."),
+        (NOT, "The sign-ins from PL took 7 days, 36 failures [c3.1]."),
         (NOT, "Since 22 November 124 has been open [c1.1]."),
         (FOUND, "The newest row of the table is of 29 November at 09:30 UTC [c1]."),
         (FOUND, "Die Tabelle enthält 80 Zeilen, die neueste vom 29. November um 09:30 UTC [c1]."),

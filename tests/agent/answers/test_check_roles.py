@@ -74,6 +74,7 @@ def rows() -> Evidence:
         (NOT, "The firewall let 74 connections from 203.0.113.152 pass [c1.4]."),
         (NOT, "El cortafuegos dejó pasar 74 conexiones de 203.0.113.152 [c1.4]."),
         (NOT, "Die Firewall hat 74 Verbindungen von 203.0.113.152 durchgelassen [c1.4]."),
+        (FOUND, "After 74 denials 203.0.113.152 passed to 192.0.2.10 [c1.4]."),
         (FOUND, "74 connections from 203.0.113.152 were denied [c1.4]."),
         (NOT, "8 sessions from 10.20.0.26 to 203.0.113.71 were allowed [c1.5]."),
         (NOT, "8 sessions de 10.20.0.26 ont été autorisées [c1.5]."),

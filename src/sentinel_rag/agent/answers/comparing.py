@@ -21,6 +21,8 @@ NONE = "(none)"
 MOST_LABELS = 8
 MOST_ROWS_PAIRED = 400
 """Rows of a whole result up to which gaps between their times are looked at."""
+_BESIDE = 8
+"""Characters between a time and a word that speaks of it."""
 _TIMES_OF_VERBS = ("created_time", "closed_time", "updated_time")
 
 
@@ -98,7 +100,8 @@ class Comparison:
         """The rows that hold a literal, none of them where it is a total or follows from what is cited; None where it
         stands nowhere."""
         if self.is_window(literal):
-            return [] if self._fits_window(literal) else None
+            between = len(self.plain) > 1 and self._derived_duration(literal)  # `the last 45 minutes before it`
+            return [] if between or self._fits_window(literal) else None
         if self._compares(literal):
             held = [facts for facts in self.computed if facts.holds(literal)]
             return held if held or self._is_twice(literal) else None
@@ -159,13 +162,15 @@ class Comparison:
 
     def _in_head(self, literal: Literal) -> bool:
         """`since 22 November`, `in the seven days before`: an end or the length of the window of what is cited."""
-        of_a_thing = self.alone is not None and self.alone.is_thing
-        if literal.kind is Kind.MOMENT:
-            before = self.sentence.words_before(literal.start, 2)
-            of_a_thing = of_a_thing or not any(self.sentence.says(word, "span", "head") for word in before)
-        elif literal.kind is not Kind.DURATION:
+        if literal.kind not in (Kind.MOMENT, Kind.DURATION) or (self.alone is not None and self.alone.is_thing):
             return False
-        return not of_a_thing and any(self._is_of_window(literal, head) for head in self.heads)
+        sentence = self.sentence
+        near_by = [word for word in sentence.words_before(literal.start, 2) if literal.start - word.end < _BESIDE]
+        bounds = any(sentence.says(word, "span", "head") for word in near_by)
+        if literal.kind is Kind.DURATION:  # `in the seven days before`
+            behind = sentence.words_after(literal.end - 1, 2)
+            bounds = bounds or any(sentence.says(word, "before", "after", "window") for word in behind)
+        return bounds and any(self._is_of_window(literal, head) for head in self.heads)
 
     def clause_labels(self, literal: Literal) -> list[Literal]:
         """The labels of the clause of a literal that choose rows: ends of the window choose none."""
