@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
-from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence, Facts, Source, plain_value
+from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence, Facts, Source
 from sentinel_rag.agent.answers.markup import CellAt, Markup, Unit, UnitKind
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.rules import RULES
@@ -51,7 +51,6 @@ class Found:
 
     verdicts: tuple[tuple[int, Verdict], ...]
     cited_by: CitedBy
-    literals: tuple[tuple[int, Literal], ...] = ()
 
     @property
     def worst(self) -> Verdict:
@@ -102,24 +101,17 @@ def _marks(unit: Unit, found: Found, evidence: Evidence) -> Iterator[Mark]:
     for cell in unit.cells:
         made[cell.start, cell.end] = _cell_mark(cell, unit, evidence)
     for offset, verdict in found.verdicts:
-        start = unit.start + offset
+        told: list[tuple[Literal, bool, Source | None]] = [(literal, False, None) for literal in verdict.missing]
         if verdict.wrong is not None:
             literal, facts, column = verdict.wrong
-            if facts.row is not None:
-                value = plain_value(facts.row.cells[column])
-                pointer = facts.row.cell_pointer(column)
-                at = (start + literal.start, start + literal.end)
-                made[at] = Mark(*at, False, facts.result.ref, pointer, value)
-        for literal in verdict.missing:
-            at = (start + literal.start, start + literal.end)
-            made.setdefault(at, Mark(*at, False))
-        for literal, held in verdict.support.items():
-            at = (start + literal.start, start + literal.end)
-            source = _source(literal, held, verdict, evidence)
-            if source is not None:
-                made.setdefault(at, Mark(*at, True, source.call_id, source.pointer, source.value))
-            else:
-                made.setdefault(at, Mark(*at, True))
+            told.insert(0, (literal, False, facts.cell(column)))
+        told += [
+            (literal, True, _source(literal, held, verdict, evidence)) for literal, held in verdict.support.items()
+        ]
+        for literal, right, source in told:
+            at = (unit.start + offset + literal.start, unit.start + offset + literal.end)
+            place = ("", "", None) if source is None else (source.call_id, source.pointer, source.value)
+            made.setdefault(at, Mark(*at, right, *place))
     last = unit.start
     for start, end in sorted(made, key=lambda span: (span[0], -span[1])):
         if last <= start < end <= unit.end:
@@ -129,18 +121,9 @@ def _marks(unit: Unit, found: Found, evidence: Evidence) -> Iterator[Mark]:
 
 def _source(literal: Literal, held: Sequence[Facts], verdict: Verdict, evidence: Evidence) -> Source | None:
     """The cell that holds a literal; of a whole result its total."""
-    for facts in held[:3]:
-        source = facts.source(literal)
-        if source is not None:
-            return source
-    if not held:
-        for ref in verdict.refs[:3]:
-            whole = evidence.facts(ref.partition(".")[0])
-            if whole is not None and whole.holds(literal):
-                source = whole.source(literal)
-                if source is not None:
-                    return source
-    return None
+    wholes = [] if held else [evidence.facts(ref.partition(".")[0]) for ref in verdict.refs[:3]]
+    holding = held[:3] or [whole for whole in wholes if whole is not None and whole.holds(literal)]
+    return next((source for facts in holding if (source := facts.source(literal)) is not None), None)
 
 
 def _cell_mark(cell: CellAt, unit: Unit, evidence: Evidence) -> Mark:
@@ -148,15 +131,16 @@ def _cell_mark(cell: CellAt, unit: Unit, evidence: Evidence) -> Mark:
     facts = evidence.facts(row_ref)
     if facts is None or facts.row is None or column not in facts.row.cells:
         return Mark(cell.start, cell.end, False)
-    value = facts.row.cells[column]
     shown = unit.text[cell.start - unit.start : cell.end - unit.start]
     right = cell.filled or evidence.cell_says(cell.ref, shown)
-    return Mark(cell.start, cell.end, right, facts.result.ref, facts.row.cell_pointer(column), plain_value(value))
+    source = facts.cell(column)
+    return Mark(cell.start, cell.end, right, source.call_id, source.pointer, source.value)
 
 
 LONGEST_SENTENCE = 2_000
 """Characters; nothing longer that a person would read is one sentence."""
 MOST_REFS = 200
+_NO_STATEMENT = (UnitKind.HEAD, UnitKind.CODE)
 AHEAD = 3
 """Sentences before and behind from which one of the same block may borrow a citation."""
 
@@ -265,7 +249,7 @@ def _check(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool)
     refs = (*unit.refs, *(ref for cell in unit.cells if (ref := cell.ref.rpartition(".")[0]) not in unit.refs))
     found = (
         _of_others(unit, sentence, refs, evidence)
-        or _of_no_statement(unit)
+        or (_single(Verdict(SentenceState.OWN_WORDS), CitedBy.NOBODY) if unit.kind in _NO_STATEMENT else None)
         or _of_cells(unit, refs, evidence)
         or _of_parts(unit, evidence, advises=advises)
         or _of_citations(units, at, sentence, refs)
@@ -273,8 +257,7 @@ def _check(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool)
         or _of_neighbours(units, at, sentence)
         or _of_rows_or_advice(sentence)
     )
-    found = _of_demands(found, sentence)
-    return replace(found, literals=tuple((0, literal) for literal in sentence.literals))
+    return _of_demands(found, sentence)
 
 
 def _of_demands(found: Found, sentence: Sentence) -> Found:
@@ -327,12 +310,6 @@ def _address(literal: Literal) -> Literal | None:
         return literal
     if literal.kind is Kind.TEXT and "://" in literal.raw and " " not in literal.raw.strip():
         return replace(literal, domain="url")
-    return None
-
-
-def _of_no_statement(unit: Unit) -> Found | None:
-    if unit.kind in (UnitKind.HEAD, UnitKind.CODE):
-        return _single(Verdict(SentenceState.OWN_WORDS), CitedBy.NOBODY)
     return None
 
 

@@ -206,6 +206,13 @@ class Facts:
                     return float(value)
         return None
 
+    def cell(self, column: str) -> Source:
+        """A cell with its place; of a column that the row lacks the row."""
+        assert self.row is not None
+        if column not in self.row.cells:
+            return Source(self.result.ref, self.row.pointer, None)
+        return Source(self.result.ref, self.row.cell_pointer(column), plain_value(self.row.cells[column]))
+
     def source(self, literal: Literal) -> Source | None:
         """The cell that the literal was found in; None if no single one holds it."""
         column = next(self._columns(literal), None)
@@ -213,9 +220,7 @@ class Facts:
             return None
         name = column.removeprefix("len:")
         if self.row is not None:
-            if name not in self.row.cells:
-                return Source(self.result.ref, self.row.pointer, None)
-            return Source(self.result.ref, self.row.cell_pointer(name), plain_value(self.row.cells[name]))
+            return self.cell(name)
         for total in self.result.totals:
             if total_label(total.path) == name and (literal.kind is not Kind.NUMBER or total.value == literal.value):
                 return Source(self.result.ref, total.pointer, total.value)
