@@ -110,8 +110,8 @@ def _marks(unit: Unit, found: Found, evidence: Evidence) -> Iterator[Mark]:
         ]
         for literal, right, source in told:
             at = (unit.start + offset + literal.start, unit.start + offset + literal.end)
-            place = ("", "", None) if source is None else (source.call_id, source.pointer, source.value)
-            made.setdefault(at, Mark(*at, right, *place))
+            source = source or Source("", "", None)
+            made.setdefault(at, Mark(*at, right, source.call_id, source.pointer, source.value))
     last = unit.start
     for start, end in sorted(made, key=lambda span: (span[0], -span[1])):
         if last <= start < end <= unit.end:
