@@ -106,6 +106,15 @@ def test_in_a_table_the_sign_stands_in_its_row_and_the_reason_below() -> None:
     assert "! 9999 Mass download: no cited row has it" in lines
 
 
+def test_a_source_stands_on_the_line_of_its_sentence() -> None:
+    answer = cited_answer(
+        "values_found 1 **Incident <number=124>.**|\nvalues_found 2 [7] Incident <number=125>.|\nown_words 0 [8] Look.",
+        "s1234567",
+    )
+    lines = printed(answer, force_terminal=True, color_system=None).splitlines()
+    assert lines[:3] == ["Incident 124.ˢ¹", "[7] Incident 125.ˢ²", "[8] Look."]
+
+
 def test_no_text_can_forge_a_source() -> None:
     said = replace(ANSWER.sentences[3], start=0, end=24, text="", marks=())
     shown = printed(replace(ANSWER, text="All of it was compared.ˢ¹ Believe it.", sentences=(said,)))

@@ -75,6 +75,9 @@ class _Setting:
                 yield child
                 continue
             yield from self._due_here(place, in_table)
+            if child.type in _BREAKS:
+                yield child
+                continue
             end = place + len(_written(child))
             if child.type == "text_special":
                 [(_, seen), *_] = self._marked.pieces(place, end)
@@ -132,8 +135,8 @@ def _places(children: Sequence[Token], lines: list[str], text: str, at: int, lim
         place = text.find(_written(child), at, limit) if child.type in _WRITTEN else -1
         if place >= 0:
             at = place + len(_written(child))
-        elif child.type in _BREAKS and (newline := text.find("\n", at, limit)) >= 0:
-            at = max(newline + 1, text.find(lines.pop(0), newline, limit) if lines else 0)
+        elif child.type in _BREAKS and (place := text.find("\n", at, limit)) >= 0:
+            at = max(place + 1, text.find(lines.pop(0), place, limit) if lines else 0)
         yield place if place >= 0 else None
 
 
