@@ -23,8 +23,10 @@ from sentinel_rag.workspace.workspace import Workspace
 SECRET = "the-secret-that-must-not-appear"
 
 
-@pytest.fixture
-def victim(tmp_path: Path) -> Iterator[tuple[Workspace, Path]]:
+@pytest.fixture(scope="module")
+def victim(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Workspace, Path]]:
+    """One for all: each test ends with the tables as they were."""
+    tmp_path = tmp_path_factory.mktemp("victim")
     secret = tmp_path / "secret.csv"
     secret.write_text(f"a,b\n{SECRET},1\n")
     export = tmp_path / "x.csv"

@@ -253,6 +253,8 @@ def _harden(connection: duckdb.DuckDBPyConnection, folder: Path, limits: MemoryL
         f"SET temp_directory={quote_text(str(spill.resolve()))}",
         f"SET max_temp_directory_size={quote_text(limits.spill)}",
         f"SET allowed_directories=[{quote_text(str((folder / 'staging').resolve()) + '/')}]",
+        # Two thirds of the time of a `union *` or `search`, whose statements have 80,000 columns; others are as fast.
+        "SET disabled_optimizers='statistics_propagation'",
         "SET enable_external_access=false",
         "SET lock_configuration=true",
     ):
