@@ -139,8 +139,10 @@ def generated(new_product: Callable[[str], Product]) -> Product:
     return made
 
 
-@pytest.fixture(scope="module")
-def sample(generated: Product) -> Iterator[Product]:
-    """The product over the sample estate, running."""
-    with generated.up():
-        yield generated
+@pytest.fixture(scope="session")
+def sample(generated: Product, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Product]:
+    """The product over the sample estate, running: for tests that ask in conversations of their own and leave the rows
+    and the settings as they are. Every file's tests share it."""
+    own = generated.copy(tmp_path_factory.mktemp("running") / "home")
+    with own.up():
+        yield own
