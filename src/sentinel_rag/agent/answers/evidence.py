@@ -18,7 +18,7 @@ from typing import Any
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words, words_in
-from sentinel_rag.language.literals import ELLIPSIS, Kind, Literal, Moment, Names, Scan, key, row_time, scan, tokens
+from sentinel_rag.language.literals import ELLIPSIS, Kind, Literal, Moment, Names, Word, key, row_time, scan, tokens
 
 PRIMARY_TIMES = (
     "start_time", "created_time", "TimeGenerated", "time", "closed_time", "FirstSeen", "LastSeen", "first_seen",
@@ -513,8 +513,11 @@ class Evidence:
     def demand_of_others(self, asked: frozenset[str]) -> str:
         """Where an outsider's text asks for the same of the same thing; empty if nowhere."""
         numbers = {each for each in asked if each.isdigit()}
+        verdicts = asked & _CLASSIFICATIONS
         for theirs, facts in self._demands.items() if asked & _DEMANDED else ():
             both = theirs & asked
+            if verdicts and theirs & _CLASSIFICATIONS and not verdicts & theirs:
+                continue  # it comes to another verdict than theirs
             about = {f"{number:g}" for number in facts.named_numbers} | {each for each in theirs if each.isdigit()}
             if both & _DEMANDED and len(both | (about & numbers)) > 1 and not (numbers and about.isdisjoint(numbers)):
                 return facts.ref
@@ -627,7 +630,11 @@ class Evidence:
     def _scan_cell(self, facts: Facts, column: str, text: str, quoted: bool) -> None:
         """Numbers and times inside a text, and addresses in one of an outsider."""
         read = scan(text[:_LONGEST_SCANNED])
-        asked = demands(read, read.literals) if quoted and len(self._demands) < _MOST_DEMANDS else frozenset()
+        asked = (
+            demands(read.lexicon.orders, read.words, read.literals)
+            if quoted and len(self._demands) < _MOST_DEMANDS
+            else frozenset()
+        )
         if asked & _DEMANDED:
             self._demands.setdefault(asked, facts)
         for literal in read.literals:
@@ -777,13 +784,14 @@ def _take_account(names: Names, text: str) -> None:
             names.add(piece)
 
 
-_DEMANDED = frozenset({"close", "ignore", "mark", "trust", "send"})
+_CLASSIFICATIONS = frozenset(CANONICAL["classification"])
+_DEMANDED = frozenset({"close", "ignore", "mark", "trust", "send"}) | _CLASSIFICATIONS
 _MOST_DEMANDS = 200
 
 
-def demands(text: Scan, literals: Iterable[Literal]) -> frozenset[str]:
-    """What a text asks for, the states that it names, and those numbers among `literals`."""
-    found = {text.lexicon.orders[word.text] for word in text.words if word.text in text.lexicon.orders}
+def demands(orders: Mapping[str, str], words: Iterable[Word], literals: Iterable[Literal]) -> frozenset[str]:
+    """What the words of a text ask for, the states that it names, and those numbers among `literals`."""
+    found = {orders[word.text] for word in words if word.text in orders}
     for literal in literals:
         if literal.kind in (Kind.STATE, Kind.SPOKEN):
             found.add("close" if literal.value in ("Closed", "ever_closed") else str(literal.value))

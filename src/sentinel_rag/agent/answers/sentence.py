@@ -221,10 +221,21 @@ class Sentence:
 
     @cached_property
     def demands(self) -> frozenset[str]:
-        """What it asks for; nothing of one that denies, asks a question, or tells what somebody else wrote."""
-        if self.quotes or self.has("not", "negative", "tells") or self.text.rstrip().endswith("?"):
+        """What it asks for or states; nothing of what it denies or quotes, of a question, and of one that tells what
+        somebody else wrote."""
+        if self.has("tells") or self.text.rstrip().endswith("?"):
             return frozenset()
-        return demands(self.scan, (*self.of_kind(*STATES), *self.thing_numbers))
+        denials = [word.start for word in self.words if self.says(word, "not", "negative")]
+        if denials and any(self.says(word, "whether") for word in self.words[:1]):
+            return frozenset()  # `That it is a test, nobody has confirmed`
+        quoted = [(each.start, each.end) for each in self.of_kind(Kind.TEXT)]
+
+        def said(part: Literal | Word) -> bool:
+            denied = any(place < self.clause_end(part.start) for place in denials)
+            return not denied and not any(start <= part.start < end for start, end in quoted)
+
+        states = (each for each in self.of_kind(*STATES) if said(each))
+        return demands(self.lexicon.orders, filter(said, self.words), (*states, *self.thing_numbers))
 
     # -- words of others ----------------------------------------------------------------------------------------------
     @cached_property
