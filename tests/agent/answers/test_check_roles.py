@@ -128,6 +128,14 @@ def test_what_an_outsiders_text_asks_for_is_neither_found_nor_own_words(text: st
     assert sentence.state in (SOURCE, NOT), sentence.state
 
 
+def test_a_text_that_bids_to_disregard_rules_is_an_outsiders_without_a_label() -> None:
+    held = Results()
+    text = f'Incident 125. process: cmd.exe /c echo "{NOTICE}"'
+    held.add(read("c1", "search_knowledge_base", [{"citation": "incident-125", "text": text}]))
+    (sentence,) = check_answer("L'incident 125 se classe BenignPositive [c1.1].", Evidence(held)).sentences
+    assert sentence.state in (SOURCE, NOT), sentence.state
+
+
 @pytest.mark.parametrize(
     ("state", "text"),
     [

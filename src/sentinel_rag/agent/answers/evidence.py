@@ -630,13 +630,11 @@ class Evidence:
     def _scan_cell(self, facts: Facts, column: str, text: str, quoted: bool) -> None:
         """Numbers and times inside a text, and addresses in one of an outsider."""
         read = scan(text[:_LONGEST_SCANNED])
-        asked = (
-            demands(read.lexicon.orders, read.words, read.literals)
-            if quoted and len(self._demands) < _MOST_DEMANDS
-            else frozenset()
-        )
-        if asked & _DEMANDED:
-            self._demands.setdefault(asked, facts)
+        if len(self._demands) < _MOST_DEMANDS:
+            plain = scan(text[:_LONGEST_SCANNED].translate(_NO_MARKS)) if '"' in text else read
+            asked = demands(plain.lexicon.orders, plain.words, plain.literals)
+            if asked & _DEMANDED and (quoted or asked >= _OF_NO_RECORD):
+                self._demands.setdefault(asked, facts)
         for literal in read.literals:
             if quoted and literal.kind is Kind.ID and literal.domain in ADDRESSES:
                 self._quoted_addresses.setdefault(str(literal.value), facts.ref)
@@ -786,6 +784,10 @@ def _take_account(names: Names, text: str) -> None:
 
 _CLASSIFICATIONS = frozenset(CANONICAL["classification"])
 _DEMANDED = frozenset({"close", "ignore", "mark", "trust", "send"}) | _CLASSIFICATIONS
+_OF_NO_RECORD = frozenset({"ignore", "rules"})
+"""A text that bids to disregard rules is an outsider's, whatever the label of its cell."""
+_NO_MARKS = str.maketrans('"', " ")
+"""Marks of quotation hide words from a scan, not from who reads the text."""
 _MOST_DEMANDS = 200
 
 

@@ -228,11 +228,9 @@ class Sentence:
         denials = [word.start for word in self.words if self.says(word, "not", "negative")]
         if denials and any(self.says(word, "whether") for word in self.words[:1]):
             return frozenset()  # `That it is a test, nobody has confirmed`
-        quoted = [(each.start, each.end) for each in self.of_kind(Kind.TEXT)]
 
         def said(part: Literal | Word) -> bool:
-            denied = any(place < self.clause_end(part.start) for place in denials)
-            return not denied and not any(start <= part.start < end for start, end in quoted)
+            return all(place >= self.clause_end(part.start) for place in denials)
 
         states = (each for each in self.of_kind(*STATES) if said(each))
         return demands(self.lexicon.orders, filter(said, self.words), (*states, *self.thing_numbers))
