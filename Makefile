@@ -146,7 +146,8 @@ test: ## All checks and all tests
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile --no-loadscope-reorder
 
 laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their examples, of which make test takes a part (ten minutes)
-	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws
+	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws tests/attacks/test_attacks_fuzzing.py \
+	  tests/attacks/test_attacks_body_parsing.py
 
 check: lint types imports ## Lint, format, types and import contracts
 

@@ -15,6 +15,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from law_examples import examples
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy, parse_policy
@@ -227,7 +228,7 @@ json_texts = st.recursive(
 ).map(json.dumps)
 
 
-@settings(max_examples=2_000, deadline=None)
+@settings(max_examples=examples(2_000, 300), deadline=None)
 @given(
     st.one_of(st.binary(max_size=200), json_texts.map(str.encode), json_texts.map(lambda text: args(text))), st.data()
 )

@@ -1,5 +1,6 @@
 """The guarantee: what a sink receives does not depend on data above what it accepts, but for the part of a call that an
-exception in the journal names. 2,000 traces here, 10,000 in `make bench`; see `sentinel_rag.testing.two_worlds` for
+exception in the journal names. 500 traces in `make test`, 2,000 in `make laws`, 10,000 in
+`make bench`; see `sentinel_rag.testing.two_worlds` for
 what one is."""
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from typing import Any
 import anyio
 import pytest
 
+from law_examples import examples
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow import judging
 from sentinel_rag.interceptor.flow.named_values import Naming
@@ -20,8 +22,8 @@ from sentinel_rag.interceptor.store import Session, SessionStore, open_state
 from sentinel_rag.testing.named_choices import NAMED, is_plain, spelled
 from sentinel_rag.testing.two_worlds import TraceVerdict, run_trace
 
-TRACES = 2_000
-PARTS = 4
+TRACES = examples(2_000, 500)
+PARTS = 2
 
 
 def traces(folder: Path, seeds: range, *, sinks_accept_all: bool = False) -> list[TraceVerdict]:
