@@ -23,6 +23,8 @@ MOST_ROWS_PAIRED = 400
 """Rows of a whole result up to which gaps between their times are looked at."""
 _BESIDE = 8
 """Characters between a time and a word that speaks of it."""
+_LONGEST_AROUND = 86_400
+"""Seconds of a window that is around something."""
 _TIMES_OF_VERBS = ("created_time", "closed_time", "updated_time")
 
 
@@ -109,7 +111,7 @@ class Comparison:
         held = held or self._in_entities(literal) or self._in_whole(literal)
         if not held and literal.kind is Kind.MOMENT and self.sentence.has("head"):
             self.evaluated = self.evaluated or self._in_head(literal) or self._in_totals(literal)
-        follows = (self._in_totals, self._derived, self._denied, self._is_absent, self._in_head)
+        follows = (self._in_totals, self._derived, self._denied, self._is_absent, self._in_head, self._is_subject)
         return held if held or any(test(literal) for test in follows) else None
 
     # -- the window of what is cited ----------------------------------------------------------------------------------
@@ -171,6 +173,29 @@ class Comparison:
             behind = sentence.words_after(literal.end - 1, 2)
             bounds = bounds or any(sentence.says(word, "before", "after", "window") for word in behind)
         return bounds and any(self._is_of_window(literal, head) for head in self.heads)
+
+    def _is_subject(self, literal: Literal) -> bool:
+        """`102 and 118 share one`: what the cited results, and those that they were computed from, are about; and
+        `around 118`, the thing that happened inside their window."""
+        if any(facts.is_thing or facts.named_numbers for facts in self.plain):
+            return False  # rows that name the thing themselves
+        if self.evidence.is_named_number(literal):
+            return any(literal.number in head.named_numbers for head in self.heads) or self._is_in_window(literal)
+        if literal.kind not in (Kind.ID, Kind.NAME):
+            return False
+        names = {str(literal.value), self.evidence.names.aliases.get(str(literal.value), str(literal.value))}
+        return any(f" {name} " in head.asked for head in self.heads for name in names)
+
+    def _is_in_window(self, literal: Literal) -> bool:
+        """Whether something of the thing that a number names happened in a short window of what is cited."""
+        windows = [
+            [at for name, at in head.moments if name == "window"]
+            for head in self.heads
+            if any(name == "window" and seconds <= _LONGEST_AROUND for name, seconds in head.durations)
+        ]
+        rows = (self.evidence.facts(ref) for ref in self.evidence.holders(literal) if windows)
+        own = (each for each in rows if each is not None and each.is_thing and literal.number in each.named_numbers)
+        return any(min(ends) <= at <= max(ends) for each in own for _, at in each.moments for ends in windows)
 
     def clause_labels(self, literal: Literal) -> list[Literal]:
         """The labels of the clause of a literal that choose rows: ends of the window choose none."""

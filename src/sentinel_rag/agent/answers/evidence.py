@@ -75,7 +75,7 @@ class Facts:
     numbers: dict[float, set[str]] = field(default_factory=lambda: defaultdict(set))
     """Numbers with their columns; `len:COLUMN` for the length of a list."""
     named_numbers: set[float] = field(default_factory=set)
-    """Numbers that name a thing, such as an incident's."""
+    """Numbers that name a thing, such as an incident's; of a whole result the incidents that it was asked for."""
     moments: list[tuple[str, datetime]] = field(default_factory=list)
     states: dict[str, str] = field(default_factory=dict)
     durations: list[tuple[str, float]] = field(default_factory=list)
@@ -573,9 +573,7 @@ class Evidence:
         account, display = row.cells.get("name"), row.cells.get("display_name")
         if isinstance(account, str) and isinstance(display, str) and "display_name" not in row.quoted:
             _take_account(self.names, f"{account} {display}")
-        for text in _flat({name: result.arguments.get(name) for name in ("incident", "like_incident")}):
-            if text.isdigit():
-                facts.named_numbers.add(float(text))
+        facts.named_numbers |= _incidents_asked(result)
         return facts
 
     def _cell(self, facts: Facts, column: str, value: Cell) -> None:
@@ -742,6 +740,8 @@ class Evidence:
             if text.isdigit():
                 facts.numbers[float(text)].add("")
         _take_window(facts, result)
+        facts.asked = " " + " | ".join(map(key, _asked(result))) + " "
+        facts.named_numbers = _incidents_asked(result)
         facts.texts = texts
         facts.words = " " + " | ".join(text for _, text in texts) + " "
         return facts
@@ -856,6 +856,11 @@ def _between(numbers: list[tuple[float, str]], low: float, high: float) -> list[
 
 def _row_order(ref: str) -> int:
     return int(ref.rpartition(".")[2])
+
+
+def _incidents_asked(result: Result) -> set[float]:
+    asked = _flat({name: result.arguments.get(name) for name in ("incident", "like_incident")})
+    return {float(text) for text in asked if text.isdigit()}
 
 
 def _asked(result: Result) -> list[str]:

@@ -26,6 +26,7 @@ _Part = TypeVar("_Part", Literal, Word)
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
+_LIST_NUMBER = re.compile(r"[\s*_|]*\[\d{1,2}\]")
 _CODE = re.compile(r"(?<!\w)[A-Z]{2}(?!\w)")
 _STOP_OF_COUNT = re.compile(r"[,;:|(]")
 
@@ -40,7 +41,8 @@ class Sentence:
         self.kind = kind
         self.evidence = evidence
         self.scan = scan(text, evidence.names)
-        self.literals = self.scan.literals
+        listed = _LIST_NUMBER.match(text)
+        self.literals = tuple(each for each in self.scan.literals if listed is None or each.start >= listed.end())
         self.lexicon = self.scan.lexicon
         self.words = tuple(
             Word(_bare(word.text), word.start, word.end)
