@@ -32,6 +32,11 @@ DENIED = {"SourceIP": "203.0.113.152", "DestinationIP": "192.0.2.10", "Denied": 
 FLOW = {"SourceIP": "10.20.0.26", "DestinationIP": "203.0.113.71", "Sessions": 8, "DeviceAction": "Deny"}
 SIGN_IN = {"TimeGenerated": AT, "UserPrincipalName": "ann@woodgrove.example", "AppDisplayName": "Azure Portal",
            "ResultType": "50126"}  # fmt: skip
+EARLIER = {"TimeGenerated": "2026-11-28T09:00:00Z", "FileName": "rclone.exe"}
+EVENTS = [
+    {"TimeGenerated": "2026-11-27T10:00:00Z", "Activity": "Owner changed to Ann"},
+    {"TimeGenerated": "2026-11-27T15:00:00Z", "Activity": "Status changed from Active to Closed by Ann"},
+]
 INCIDENTS = [
     {"number": 125, "title": "A", "status": "New", "created_time": "2026-11-28T13:01:00Z"},
     {"number": 126, "title": "B", "status": "New", "created_time": "2026-11-28T15:02:00Z"},
@@ -42,8 +47,9 @@ INCIDENTS = [
 @pytest.fixture(scope="module")
 def rows() -> Evidence:
     held = Results()
-    held.add(read("c1", "run_kql_query", [PROCESS, MAIL, LOGON, DENIED, FLOW, SIGN_IN]))
+    held.add(read("c1", "run_kql_query", [PROCESS, MAIL, LOGON, DENIED, FLOW, SIGN_IN, EARLIER]))
     held.add(read("c2", "query_incidents", INCIDENTS))
+    held.add(read("c5", "run_kql_query", EVENTS))
     for ref, arguments in (
         ("c3", {"op": "duration", "a": "c2.1.created_time", "b": "c2.2.created_time"}),
         ("c4", {"op": "change", "a": "c1.5.Sessions", "b": "c1.4.Denied"}),
@@ -83,6 +89,17 @@ def rows() -> Evidence:
         (FOUND, "125 was created 121 minutes before 126 [c3.1]."),
         (NOT, "126 was created 121 minutes before 125 [c3.1]."),
         (NOT, "L'incident 126 a été créé 121 minutes avant l'incident 125 [c3.1]."),
+        (NOT, "126 came 121 minutes before 125, which may be chance [c3.1, c2.1]."),
+        (FOUND, "125 came 121 minutes before 126, which may be chance [c3.1, c2.1]."),
+        (NOT, "126 is older than 125 [c2.1, c2.2]."),
+        (SOURCE, "125 is older than 126 [c2.1, c2.2]."),
+        (NOT, "126 was New first and 125 after that [c2.2, c2.1]."),
+        (NOT, "126 era New y después 125 [c2.2, c2.1]."),
+        (NOT, "`winupd64.exe` ran first and `rclone.exe` only afterwards [c1.1, c1.7]."),
+        (NOT, "Ann first closed it and took ownership of it only five hours later [c5.1, c5.2]."),
+        (FOUND, "Ann first took ownership of it and closed it only five hours later [c5.1, c5.2]."),
+        (NOT, "The closing came before the change of ownership [c5.1, c5.2]."),
+        (NOT, "In order: 126 on 28 Nov, 127 on 27 Nov, 125 on 29 Nov [c2.2, c5.1, c2.3]."),
         (FOUND, "It rose by 66, from 8 to 74 [c4.1]."),
         (NOT, "It fell by 66 to 74 [c4.1]."),
         (NOT, "Die Zahl sank um 66 auf 74 [c4.1]."),

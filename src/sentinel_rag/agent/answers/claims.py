@@ -392,10 +392,12 @@ def change_of_other_sign(of: Comparison) -> str:
 def out_of_order(of: Comparison) -> str:
     """`A before B [a, b]`, `A, then B [a, b]`: the rows' times stand in the order that is told."""
     pair = of.plain if not of.computed else _ends_of_duration(of)
-    if len(pair) != 2 or of.sentence.quotes or of.wholes:
+    spoken = any(each.quoted_by != "`" for each in of.sentence.of_kind(Kind.TEXT))
+    if len(pair) != 2 or spoken or of.wholes:
         return ""
     rising = _tells_rising(of)
     homes = list(dict.fromkeys(_homes(of, pair)))
+    homes = homes if len(homes) == 2 else _homes_of_words(of, pair)
     if of.computed and len(homes) != 2:
         return ""
     first, second = (pair[at] for at in homes) if len(homes) == 2 else pair
@@ -406,8 +408,8 @@ def out_of_order(of: Comparison) -> str:
 
 
 def _ends_of_duration(of: Comparison) -> list[Facts]:
-    """The rows between which the one computed duration lies, if nothing else is cited."""
-    refs = [str(of.computed[0].cells.get(name, "")) for name in ("first", "last")] if len(of.rows) == 1 else []
+    """The rows between which the one computed duration lies."""
+    refs = [str(of.computed[0].cells.get(name, "")) for name in ("first", "last")] if len(of.computed) == 1 else []
     found = (of.evidence.facts(ref.rpartition(".")[0]) for ref in refs)
     return [facts for facts in found if facts is not None]
 
@@ -415,15 +417,27 @@ def _ends_of_duration(of: Comparison) -> list[Facts]:
 def _tells_rising(of: Comparison) -> bool | None:
     """Whether what is told first happened first; None where the sentence does not say, or says it in several ways."""
     sentence = of.sentence
-    said = [word for word in sentence.words if sentence.says(word, "then", "before", "after")]
-    if sentence.of_kind(Kind.MOMENT) or sentence.has("possible") or not all(map(sentence.states, said)):
+    said = [
+        word
+        for word in sentence.words
+        if sentence.says(word, "then", "before", "after") or (sentence.says(word, "older") and _than_follows(of, word))
+    ]
+    if sentence.of_kind(Kind.MOMENT) or not all(map(sentence.states, said)):
         return None
     rising = {
-        (sentence.says(word, "then") and not _than_follows(of, word))
-        or sentence.says(word, "before") is not (word == sentence.words[0])
+        ((sentence.says(word, "then") or _is_after_that(of, word)) and not _than_follows(of, word))
+        or sentence.says(word, "before", "older") is not (word == sentence.words[0])
         for word in said
     }
     return rising.pop() if len(rising) == 1 else None
+
+
+def _is_after_that(of: Comparison, word: Word) -> bool:
+    """`after that`, `y después lo cerró`: what follows comes later."""
+    sentence, following = of.sentence, of.sentence.words_after(word.start, 1)
+    alone = not following or (sentence.says(word, "after_alone") and not sentence.says(following[0], "after_what"))
+    ends = alone or len(sentence.inside(word.start, sentence.words_after(word.start, 2))) < 2
+    return sentence.says(word, "after") and (alone or (ends and sentence.says(following[0], "after_that")))
 
 
 def _than_follows(of: Comparison, word: Word) -> bool:
@@ -451,6 +465,27 @@ def _homes(of: Comparison, rows: Sequence[Facts]) -> list[int]:
         for anchor in sorted(of.sentence.anchors, key=lambda each: each.start)
     ]
     return [places[0] for places in held if len(places) == 1]
+
+
+def _homes_of_words(of: Comparison, rows: Sequence[Facts]) -> list[int]:
+    """The places of two rows that ordinary words of the sentence belong to: `closed` and `ownership` of two events.
+
+    Where all belong to one, the other is what stands on the other side of `before`, or in the clause of `then`.
+    """
+    found = []
+    for word in of.sentence.words:
+        stem = f" {word.text[:_STEM]}" if len(word.text) >= _STEM and word.text not in plain_words() else ""
+        places = [at for at, facts in enumerate(rows) if stem and stem in facts.words]
+        found += [(word.start, places[0])] if len(places) == 1 else ()
+    homes = list(dict.fromkeys(place for _, place in found))
+    hinges = [word for word in of.sentence.words[1:] if of.sentence.says(word, "then", "before", "after", "older")]
+    if len(homes) == 1 and len(hinges) == 1:
+        adverb = of.sentence.says(hinges[0], "then") or _is_after_that(of, hinges[0])
+        divide = of.sentence.clause_start(hinges[0].start) if adverb else hinges[0].start
+        sides = {start >= divide for start, _ in found} if divide else set()
+        other = 1 - homes[0]
+        homes = [other, *homes] if sides == {True} else [*homes, other] if sides == {False} else homes
+    return homes
 
 
 def _cited_in_order(of: Comparison) -> bool:

@@ -395,7 +395,7 @@ def outcome_counts(of: Comparison) -> str:
 
 @not_found
 def each_beside_its_name(of: Comparison) -> str:
-    """Of several rows cited together, numbers come in the order of the names that they belong to."""
+    """Of several rows cited together, numbers and times come in the order of the names that they belong to."""
 
     def holds(facts: Facts, literal: Literal) -> bool:
         is_name = literal in of.sentence.thing_numbers and not facts.computed
@@ -410,9 +410,10 @@ def each_beside_its_name(of: Comparison) -> str:
     names = homes(of.sentence.anchors) or homes(each for each in of.sentence.codes if _is_cell(of, each))
     numeric = of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
     numbers = homes(each for each in numeric if each not in of.sentence.thing_numbers)
-    if len(names) < 2 or names == numbers or sorted(names) != sorted(numbers):
-        return ""
-    return f"the numbers of {' and '.join(dict.fromkeys(names))} stand beside the name of the other"
+    for what, values in (("numbers", numbers), ("times", homes(of.sentence.of_kind(Kind.MOMENT)))):
+        if len(names) > 1 and names != values and sorted(names) == sorted(values):
+            return f"the {what} of {' and '.join(dict.fromkeys(names))} stand beside the name of the other"
+    return ""
 
 
 def _is_cell(of: Comparison, code: Literal) -> bool:
