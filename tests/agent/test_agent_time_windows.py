@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel_rag.agent.offline.moment_kinds import Now
-from sentinel_rag.agent.offline.time_windows import read_time
+from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.times.reader import read_time
 
 TUESDAY = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
 

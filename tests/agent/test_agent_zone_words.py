@@ -7,8 +7,8 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.reading import read_question
+from sentinel_rag.language.times.kinds import Now
 
 NOW = datetime(2024, 7, 23, 12, tzinfo=UTC)
 

@@ -13,9 +13,9 @@ from sentinel_rag.agent.offline.action_plans import Change, plan_change
 from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
 from sentinel_rag.agent.offline.action_words import ActionWish, read_action
 from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.references import References, resolve
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
+from sentinel_rag.language.times.kinds import Now
 
 NOW = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
 INCIDENTS = st.one_of(st.integers(1, 999_999_999).map(str), st.uuids(version=4).map(str))

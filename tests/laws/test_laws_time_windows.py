@@ -8,10 +8,10 @@ from zoneinfo import ZoneInfo
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.offline import spans
-from sentinel_rag.agent.offline.moment_kinds import Now
-from sentinel_rag.agent.offline.time_windows import read_time
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.language.times import spans
+from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.times.reader import read_time
 
 ZONES = st.sampled_from(
     ["UTC", "Europe/Berlin", "America/New_York", "Asia/Kolkata", "Australia/Lord_Howe", "America/Sao_Paulo"]

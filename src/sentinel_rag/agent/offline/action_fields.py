@@ -10,8 +10,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.language.text import blank
 
 _CLASSES = {
     "FalsePositive": r"false[\s_-]*positives?|fp",

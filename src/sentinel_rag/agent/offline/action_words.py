@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from sentinel_rag.agent.offline.action_fields import names_classification, read_fields
-from sentinel_rag.agent.offline.blanking import blank
+from sentinel_rag.language.text import blank
 
 NO_CHANGES: Mapping[str, str] = MappingProxyType({})
 

@@ -21,7 +21,6 @@ from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import answer_knowledge, asks_how, offer_steps, recall_incident
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
@@ -41,6 +40,7 @@ from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
+from sentinel_rag.language.times.kinds import Now
 
 ANSWERED_CALLS = {
     "query_incidents": View.INCIDENTS,

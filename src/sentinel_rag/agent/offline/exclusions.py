@@ -15,15 +15,15 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.filters import read_order
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import older_product_name
 from sentinel_rag.agent.offline.query_plans import alerts_plan, incidents_plan, top_plan
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.word_lists import word_list
-from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT
+from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.times.zone_words import read_time_in_its_zone
 
 _CUE = re.compile(
     r"\b(?:(?:but\s+|and\s+)?(?:that\s+|which\s+|who\s+)?(?:(?:is|are|was|were|do|does|did|has|have)\s+)?"

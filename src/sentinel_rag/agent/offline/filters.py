@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.offline.blanking import blank
-from sentinel_rag.agent.offline.moment_kinds import NUMBER_WORDS
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.language.text import blank
+from sentinel_rag.language.times.kinds import NUMBER_WORDS
 
 _STATUS = tuple(
     (re.compile(pattern, re.IGNORECASE), status)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.references.wording import ALONE
+from sentinel_rag.language.text import blank
 
 
 @dataclass(frozen=True, slots=True)

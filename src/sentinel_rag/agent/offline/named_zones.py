@@ -15,9 +15,9 @@ from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.blanking import blank
-from sentinel_rag.agent.offline.moment_kinds import MANY_ZONES, ZONES, zone_of
 from sentinel_rag.agent.offline.vocabulary import is_known
+from sentinel_rag.language.text import blank
+from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, zone_of
 
 _IANA = re.compile(
     r"\b(?:in\s+)?(?:the\s+)?(?:time\s*zone\s+)?([A-Z][A-Za-z_]+(?:/[A-Z][\w+-]+){1,2})(?:\s+time)?\b(?!/)"

@@ -11,9 +11,9 @@ import ipaddress
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS, is_known
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.language.text import blank
 
 FILE_ENDINGS = word_list(
     """

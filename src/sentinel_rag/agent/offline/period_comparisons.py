@@ -12,16 +12,17 @@ import re
 from dataclasses import replace
 from datetime import timedelta
 
-from sentinel_rag.agent.offline import cues, spans
+from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
 from sentinel_rag.agent.offline.conversation import AskedCall, Conversation
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.query_plans import summary_plan
 from sentinel_rag.agent.offline.reading import Reading
-from sentinel_rag.agent.offline.window_kinds import WindowSlot
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.language.times import spans
+from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.times.windows import WindowSlot
 
 _THAN = re.compile(
     r"\b(?:than|vs\.?|versus|compared\s+(?:to|with)|against)\s+(?:in\s+|on\s+|for\s+)?(?P<then>"

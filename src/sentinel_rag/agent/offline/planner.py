@@ -23,7 +23,6 @@ from sentinel_rag.agent.offline.dropped_filters import with_dropped_said
 from sentinel_rag.agent.offline.event_plans import events_plan
 from sentinel_rag.agent.offline.exclusions import exclusion_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.period_comparisons import period_comparison
 from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
@@ -48,6 +47,7 @@ from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_
 from sentinel_rag.agent.offline.unanswerable import unanswerable
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.agent.row_text import plain
+from sentinel_rag.language.times.kinds import Now
 
 _RUNS = re.compile(r"\W*(?:please\s+|pls\s+|can\s+you\s+)?(?:run|execute|start|use)\b", re.IGNORECASE)
 ALTERNATIVES = (

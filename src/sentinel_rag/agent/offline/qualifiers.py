@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.language.text import blank
 
 TACTICS = word_list(
     """

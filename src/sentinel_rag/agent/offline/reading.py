@@ -11,14 +11,14 @@ from dataclasses import dataclass, replace
 from datetime import timedelta
 
 from sentinel_rag.agent.offline import filters, mentions, names, qualifiers, severities, vocabulary
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.qualifiers import OwnerSlot
 from sentinel_rag.agent.offline.severities import SeveritySlot
-from sentinel_rag.agent.offline.window_kinds import TimeQuestion, WindowSlot
-from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
 from sentinel_rag.agent.references import ListItem, Resolution
 from sentinel_rag.agent.row_text import read_plainly
+from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.times.windows import TimeQuestion, WindowSlot
+from sentinel_rag.language.times.zone_words import read_time_in_its_zone
 
 MAX_QUESTION = 4000
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.blanking import blank
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.language.text import blank
 
 NO_CRITICAL = "Sentinel has no severity called Critical, its highest is High, so I took High."
 

@@ -12,12 +12,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import Ask, Plan, View
-from sentinel_rag.agent.offline.zone_words import read_time_in_its_zone
 from sentinel_rag.agent.references.wording import mask
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.query_results import format_time, parse_time
+from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.times.zone_words import read_time_in_its_zone
 
 _UNIT = r"(?P<unit>day|hour|week|weekend|month|night|morning|afternoon|evening)\b"
 _IN = r"\b(?:of|on|from|during|in|for|at|within|over|throughout)\s+"

@@ -13,8 +13,8 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline.plan import Ask
 from sentinel_rag.agent.offline.reading import Reading
-from sentinel_rag.agent.offline.window_kinds import WindowSlot
 from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.language.times.windows import WindowSlot
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,6 @@ from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.conversation import Conversation, ListItem
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.references import Resolution
@@ -25,6 +24,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed, ToolCall
+from sentinel_rag.language.times.kinds import Now
 
 MISSHAPEN = (TypeError, ValueError, KeyError, IndexError, AttributeError)
 """What reading a result raises that does not have the agreed shape."""

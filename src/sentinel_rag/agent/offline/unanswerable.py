@@ -11,10 +11,10 @@ import re
 from sentinel_rag.agent.offline import cues, follow_up
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.filters import COUNTED_BY
-from sentinel_rag.agent.offline.moment_kinds import NUMBER
 from sentinel_rag.agent.offline.plan import Ask
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.references.wording import mask
+from sentinel_rag.language.times.kinds import NUMBER
 
 _UNIT = r"(?:minutes?|hours?|hrs?|days?|weeks?|weekend|months?|years?)"
 _FUTURE = re.compile(

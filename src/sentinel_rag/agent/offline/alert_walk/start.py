@@ -8,12 +8,12 @@ from dataclasses import replace
 
 from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
 from sentinel_rag.agent.offline.attributes import attributes_asked
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.outside import outside_reply
 from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.language.times.kinds import Now
 
 MOST_NAMED = 4
 """Things of the context whose alerts are asked for."""

@@ -7,7 +7,6 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.vocabulary import mend
 from sentinel_rag.agent.offline.word_lists import word_list
@@ -16,6 +15,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import MAX_QUESTION_CHARACTERS
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES, TIME_WINDOWS
+from sentinel_rag.language.times.kinds import Now
 
 _FILLERS = frozenset(
     word_list(

@@ -16,11 +16,11 @@ from sentinel_rag.agent.offline.knowledge.first_steps import asks_where_to_begin
 from sentinel_rag.agent.offline.knowledge.phases import phase_asked
 from sentinel_rag.agent.offline.knowledge.said_otherwise import as_playbooks_say
 from sentinel_rag.agent.offline.knowledge.topics import filters_of, topic_of
-from sentinel_rag.agent.offline.moment_kinds import Now
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.references.listed import INCIDENT
 from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.times.kinds import Now
 
 
 class Sought(StrEnum):

@@ -10,8 +10,8 @@ import re
 from collections.abc import Callable
 from datetime import date, time, timedelta
 
-from sentinel_rag.agent.offline import spans
-from sentinel_rag.agent.offline.moment_kinds import (
+from sentinel_rag.language.times import spans
+from sentinel_rag.language.times.kinds import (
     MONTHS,
     WEEKDAYS,
     Clock,
@@ -23,7 +23,7 @@ from sentinel_rag.agent.offline.moment_kinds import (
     number_of,
     zone_of,
 )
-from sentinel_rag.agent.offline.spans import Span
+from sentinel_rag.language.times.spans import Span
 
 
 def day_without_year(month: int, day: int, now: Now, *, year: int | None = None) -> Day | None:

@@ -10,14 +10,14 @@ import re
 from dataclasses import replace
 from datetime import timedelta, tzinfo
 
-from sentinel_rag.agent.offline import spans
-from sentinel_rag.agent.offline.blanking import blank
-from sentinel_rag.agent.offline.date_builders import day_without_year
-from sentinel_rag.agent.offline.moment_kinds import NUMBER, Clock, DateProblem, Day, Found, Instant, Now, number_of
-from sentinel_rag.agent.offline.moments import find_moments
-from sentinel_rag.agent.offline.relative_windows import read_relative
-from sentinel_rag.agent.offline.spans import Span
-from sentinel_rag.agent.offline.window_kinds import TimeQuestion, TimeReading, WindowSlot
+from sentinel_rag.language.text import blank
+from sentinel_rag.language.times import spans
+from sentinel_rag.language.times.date_builders import day_without_year
+from sentinel_rag.language.times.kinds import NUMBER, Clock, DateProblem, Day, Found, Instant, Now, number_of
+from sentinel_rag.language.times.moments import find_moments
+from sentinel_rag.language.times.relative import read_relative
+from sentinel_rag.language.times.spans import Span
+from sentinel_rag.language.times.windows import TimeQuestion, TimeReading, WindowSlot
 
 _DAY = timedelta(days=1)
 DEFAULT_AROUND = timedelta(minutes=10)

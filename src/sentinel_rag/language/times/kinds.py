@@ -8,8 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
-from sentinel_rag.agent.offline.spans import Span
-from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.language.times.spans import Span
 
 MONTHS = {
     name: number
@@ -72,16 +71,10 @@ ZONES = {
     "nzdt": 780,
 }
 """Minutes east of UTC for abbreviations that mean one thing only."""
+_COUNTED = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
 NUMBER_WORDS = {
     word: value
-    for value, word in enumerate(
-        word_list(
-            """
-    one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen
-    """
-        ),
-        start=1,
-    )
+    for value, word in enumerate(_COUNTED.split(), start=1)  # noqa: SIM905
 } | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "twenty": 20, "thirty": 30, "sixty": 60}
 MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import re
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.blanking import blank
-from sentinel_rag.agent.offline.moment_kinds import MANY_ZONES, ZONES, Now, zone_of
-from sentinel_rag.agent.offline.time_windows import read_time
-from sentinel_rag.agent.offline.window_kinds import TimeQuestion, TimeReading
+from sentinel_rag.language.text import blank
+from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, Now, zone_of
+from sentinel_rag.language.times.reader import read_time
+from sentinel_rag.language.times.windows import TimeQuestion, TimeReading
 
 _NAMES = "|".join(sorted((name for name in ZONES if len(name) > 2), key=len, reverse=True))
 _LEFT = re.compile(

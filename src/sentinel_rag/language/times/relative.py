@@ -8,10 +8,10 @@ from __future__ import annotations
 import re
 from datetime import timedelta
 
-from sentinel_rag.agent.offline.blanking import blank
-from sentinel_rag.agent.offline.moment_kinds import NUMBER, Found, Now, number_of
-from sentinel_rag.agent.offline.window_kinds import TimeReading, WindowSlot
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
+from sentinel_rag.language.text import blank
+from sentinel_rag.language.times.kinds import NUMBER, Found, Now, number_of
+from sentinel_rag.language.times.windows import TimeReading, WindowSlot
 
 _UNITS = {"mi": 1 / 60, "m": 1 / 60, "h": 1, "d": 24, "w": 168, "f": 336, "mo": 720, "y": 8760}
 _UNIT = r"(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|wks?|w|fortnights?|months?|years?|m)"

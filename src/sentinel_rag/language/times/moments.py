@@ -11,7 +11,7 @@ import re
 from collections.abc import Iterator
 from datetime import time, timedelta
 
-from sentinel_rag.agent.offline.date_builders import (
+from sentinel_rag.language.times.date_builders import (
     Build,
     ago,
     calendar,
@@ -39,7 +39,7 @@ from sentinel_rag.agent.offline.date_builders import (
     weekend,
     year_month,
 )
-from sentinel_rag.agent.offline.moment_kinds import (
+from sentinel_rag.language.times.kinds import (
     DASH,
     DAY_WORD,
     MONTH,
