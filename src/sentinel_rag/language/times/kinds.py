@@ -72,10 +72,17 @@ ZONES = {
 }
 """Minutes east of UTC for abbreviations that mean one thing only."""
 _COUNTED = "one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen"
-NUMBER_WORDS = {
-    word: value
-    for value, word in enumerate(_COUNTED.split(), start=1)  # noqa: SIM905
-} | {"a": 1, "an": 1, "couple of": 2, "a couple of": 2, "few": 3, "a few": 3, "twenty": 20, "thirty": 30, "sixty": 60}
+NUMBER_WORDS = {word: value for value, word in enumerate(_COUNTED.split(), start=1)} | {
+    "a": 1,
+    "an": 1,
+    "couple of": 2,
+    "a couple of": 2,
+    "few": 3,
+    "a few": 3,
+    "twenty": 20,
+    "thirty": 30,
+    "sixty": 60,
+}
 MONTH = "|".join(sorted(MONTHS, key=len, reverse=True))
 _DAY = r"(?:0?[1-9]|[12]\d|3[01])"
 NTH = rf"({_DAY})(?:st|nd|rd|th)?"

@@ -1,0 +1,162 @@
+"""How a set of questions is planned that nobody here had seen: `python -m bench strangers FILE [--ask] [--verbose]`.
+
+FILE is YAML in the form of `bench/questions` or JSON lines; each item has `q`, what came `after`, and what is right:
+`tool` with `args`, `any_of`, or an `outcome`; `ask_ok` where a question back is right too. `templates: shipped` takes
+the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst. What counts is the first run of a set: each
+run is a line of `results/strangers_history.jsonl`, so that a second one is seen as such.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import hashlib
+import json
+import sys
+import time
+from collections import Counter
+from datetime import UTC
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import yaml
+
+from bench.bench_offline_accuracy import ask as ask_analyst
+from bench.bench_offline_accuracy import expected_calls, judge
+from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries
+from sentinel_rag.agent.planner.conversation import Talk
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.language.frames import Names, Reader
+from sentinel_rag.language.times import Now, read_time_in_its_zone
+from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag.testing.small_estate_templates import TEMPLATES
+
+HISTORY = Path(__file__).parent / "results" / "strangers_history.jsonl"
+_OUTCOMES = {Kind.ASK: Outcome.CLARIFICATION, Kind.OUT_OF_SCOPE: Outcome.OUT_OF_SCOPE, Kind.CHANGE: Outcome.OUT_OF_SCOPE}
+_TEXTS = {
+    Kind.CHANGE: "I can only read",
+    Kind.HELP: "I read Microsoft Sentinel",
+    Kind.SAMPLE: "context poisoning",
+}
+
+
+class SmallWorld:
+    """The small estate: its names, its stored queries, and rows for what points at them."""
+
+    def __init__(self) -> None:
+        estate = small_estate()
+        self.answers = estate.answers
+        names = {
+            kind: [str(row["name"]) for row in estate.answers["get_top_entities"]({"kind": kind, "limit": 100}).rows]
+            for kind in ("account", "host")
+        }
+        clock = Now(NOW, UTC)
+        self.reader = Reader(lambda text: read_time_in_its_zone(text, clock), Names.of(names))
+        shipped = [template.to_row() for template in load_templates().values()]
+        self.planners = {
+            shipped_: Planner(StoredQueries(rows, self.reader), self.reader.names)
+            for shipped_, rows in ((True, shipped), (False, TEMPLATES))
+        }
+
+    def rows(self, decision: Decision) -> list[Any]:
+        """What the first call of a decision comes back with."""
+        if not decision.calls:
+            return []
+        answer = self.answers.get(decision.calls[0].tool)
+        return list(answer(dict(decision.calls[0].arguments)).rows) if callable(answer) else []
+
+    def decide(self, text: str, talk: Talk, *, shipped: bool) -> Decision:
+        """What becomes of one sentence of a conversation."""
+        completed = talk.complete(self.reader.read(text))
+        decision = completed if isinstance(completed, Decision) else self.planners[shipped].decide(completed, NOW)
+        if decision.kind is Kind.CALL:
+            rows = self.rows(decision)
+            talk.remember(decision.frame, rows, found=bool(rows) or decision.calls[0].tool == "get_incident_detail")
+        return decision
+
+
+def answered(decision: Decision) -> tuple[Any, list[Any]]:
+    """A decision in the form that the judge of answers reads."""
+    answer = SimpleNamespace(
+        outcome=_OUTCOMES.get(decision.kind, Outcome.ANSWERED),
+        text=_TEXTS.get(decision.kind, "") + decision.sentence,
+    )
+    calls = [SimpleNamespace(tool_name=call.tool, arguments=call.arguments) for call in decision.calls]
+    return answer, calls if decision.kind in (Kind.CALL, Kind.SAMPLE) else []
+
+
+def loaded(path: Path) -> tuple[list[dict[str, Any]], bool]:
+    """The questions of a file, and whether the stored queries that ship are meant."""
+    text = path.read_text()
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in text.splitlines() if line.strip()], True
+    document = yaml.safe_load(text)
+    return document["questions"], document.get("templates") == "shipped"
+
+
+def measure(path: Path, *, analyst: bool, verbose: bool) -> dict[str, Any]:
+    """The figures of one set."""
+    world = SmallWorld()
+    items, shipped = loaded(path)
+    count: Counter[str] = Counter()
+    spent: list[float] = []
+    for item in items:
+        if analyst:
+            answer, calls = asyncio.run(ask_analyst(item, shipped=shipped))
+            why = answer.text[:100]
+        else:
+            talk = Talk()
+            for before in item.get("after", ()):
+                world.decide(before, talk, shipped=shipped)
+            start = time.perf_counter()
+            decision = world.decide(item["q"], talk, shipped=shipped)
+            spent.append((time.perf_counter() - start) * 1e3)
+            answer, calls = answered(decision)
+            why = f"{decision.row}: {decision.sentence}"
+        tool, exact = judge(item, answer, calls)
+        asked = answer.outcome is Outcome.CLARIFICATION
+        refused = answer.outcome is Outcome.OUT_OF_SCOPE
+        count["right_tool"] += tool
+        count["right"] += exact
+        count["needlessly_asked"] += asked and not exact
+        count["confidently_wrong"] += not exact and not asked and not refused
+        if verbose and not exact:
+            made = [(call.tool_name, dict(call.arguments)) for call in calls]
+            mark = "ASKED" if asked else "WRONG"
+            want = expected_calls(item) or item.get("outcome")
+            print(f"{mark} {item.get('after', '')} {item['q']!r}\n   want {want}\n   got  {made} {answer.outcome.value} {why}")
+    total = len(items)
+    spent.sort()
+    return {
+        "questions": total,
+        **{name: round(count[name] / total, 3) for name in ("right", "right_tool", "confidently_wrong", "needlessly_asked")},
+        **({"ms_median": round(spent[total // 2], 2), "ms_95": round(spent[int(total * 0.95)], 2)} if spent else {}),
+    }
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m bench strangers", description=__doc__)
+    parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
+    parser.add_argument("--ask", action="store_true", help="ask the whole analyst")
+    parser.add_argument("--verbose", action="store_true", help="list what was not right")
+    parser.add_argument("--no-history", action="store_true", help="keep no line of the run")
+    options = parser.parse_args()
+    if not options.files:
+        print("bench strangers: name a file of questions", file=sys.stderr)
+        return 0
+    for path in options.files:
+        figures = measure(path, analyst=options.ask, verbose=options.verbose)
+        digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
+        known = HISTORY.read_text().splitlines() if HISTORY.exists() else []
+        run = 1 + sum(json.loads(line)["set"] == digest for line in known)
+        line = {"file": path.name, "set": digest, "run": run, "asked": "analyst" if options.ask else "planner", **figures}
+        print(json.dumps(line))
+        if not options.no_history:
+            HISTORY.write_text("\n".join([*known, json.dumps(line)]) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

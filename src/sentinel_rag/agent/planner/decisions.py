@@ -1,0 +1,122 @@
+"""What the planner decides: calls, a question back with its reason, or that it is no question about Sentinel."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.frames import Frame
+
+
+class Kind(StrEnum):
+    """What becomes of a question."""
+
+    CALL = "call"
+    ASK = "ask"
+    CHANGE = "change"
+    HELP = "help"
+    SMALL_TALK = "small_talk"
+    SAMPLE = "sample_data"
+    OUT_OF_SCOPE = "out_of_scope"
+
+
+class Reason(StrEnum):
+    """Why a question is asked back. The values beside it fill the sentence."""
+
+    UNREAD = "unread"
+    TIME = "time"
+    NEAR_NAME = "near_name"
+    UNKNOWN_NAME = "unknown_name"
+    AMBIGUOUS_NAME = "ambiguous_name"
+    ONE_NAME = "one_name"
+    NOT_TAKEN = "not_taken"
+    NOT_EXPRESSIBLE = "not_expressible"
+    ONE_SEVERITY = "one_severity"
+    NUMBER_OF_WHAT = "number_of_what"
+    NO_TREND_OF_INCIDENTS = "no_trend_of_incidents"
+    WHICH_THING = "which_thing"
+    COMPARED_WITH_WHAT = "compared_with_what"
+    CANNOT_LEAVE_OUT = "cannot_leave_out"
+    TITLE_OR_LOGS = "title_or_logs"
+    MOST_OF_WHAT = "most_of_what"
+    OWNER_OR_INVOLVED = "owner_or_involved"
+    WHO_ARE_YOU = "who_are_you"
+    NO_STORED_QUERY = "no_stored_query"
+    NO_SUCH_QUERY = "no_such_query"
+    WHICH_NAME = "which_name"
+    OWN_QUERY = "own_query"
+    NO_SUCH_ROW = "no_such_row"
+    HOW_LONG = "how_long"
+    WHAT_CHANGE = "what_change"
+    INCIDENTS_OR_ALERTS = "incidents_or_alerts"
+
+
+SENTENCES: Mapping[Reason, str] = {
+    Reason.UNREAD: "I did not understand {values}. Say it in other words, or leave it out.",
+    Reason.TIME: "{value}",
+    Reason.NEAR_NAME: "Nothing is called {value}. Did you mean {rest}?",
+    Reason.UNKNOWN_NAME: "I know no {value}. Is it a name, or a word of a title? Put a word of a title in quotes.",
+    Reason.AMBIGUOUS_NAME: "{value} may be {rest}. Which one do you mean?",
+    Reason.ONE_NAME: "A query takes one name. Ask for each of {values}.",
+    Reason.NOT_TAKEN: "That query cannot be narrowed by {value}. Ask for the rows, or name another filter.",
+    Reason.NOT_EXPRESSIBLE: "No query can say {value}. What do you want to see instead?",
+    Reason.ONE_SEVERITY: "A query takes one severity or a lowest one. Which one do you want?",
+    Reason.NUMBER_OF_WHAT: "What is the number {value}: an incident, or how many rows?",
+    Reason.NO_TREND_OF_INCIDENTS: "A trend is counted over alerts, not over incidents. Do you want that of alerts?",
+    Reason.WHICH_THING: "Which one do you mean? Name the account, host or address.",
+    Reason.COMPARED_WITH_WHAT: "Compared with what? Name two incidents or two periods.",
+    Reason.CANNOT_LEAVE_OUT: "The queries filter by what is there and cannot leave that out. What do you want to see?",
+    Reason.TITLE_OR_LOGS: "Do you mean a word in titles, or rows of the logs?",
+    Reason.MOST_OF_WHAT: "The most of what? Name accounts, hosts, addresses, or rules.",
+    Reason.OWNER_OR_INVOLVED: "Incidents that {value} owns, or those that {value} is involved in?",
+    Reason.WHO_ARE_YOU: "Who are you? Name the owner whose incidents you want.",
+    Reason.NO_STORED_QUERY: "No stored query answers that.",
+    Reason.NO_SUCH_QUERY: "There is no stored query of that name.",
+    Reason.WHICH_NAME: "Which name is it about? The stored query {value} needs one.",
+    Reason.OWN_QUERY: "A query of your own goes to the KQL tool.",
+    Reason.NO_SUCH_ROW: "There is no such row on the screen.",
+    Reason.HOW_LONG: "How long before and after?",
+    Reason.WHAT_CHANGE: "What is to be changed, and how?",
+    Reason.INCIDENTS_OR_ALERTS: "Do you mean incidents or alerts?",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One call of a tool."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Decision:
+    """What becomes of a frame, by which row of the table."""
+
+    kind: Kind
+    frame: Frame
+    calls: tuple[Call, ...] = ()
+    reason: Reason | None = None
+    values: tuple[str, ...] = ()
+    row: str = ""
+
+    @property
+    def sentence(self) -> str:
+        """The question back, with its values."""
+        if self.reason is None:
+            return ""
+        quoted = [f"“{value}”" for value in self.values] or [""]
+        first = self.values[0] if self.reason is Reason.TIME else quoted[0]
+        return SENTENCES[self.reason].format(value=first, values=", ".join(quoted), rest=" or ".join(quoted[1:]))
+
+
+def ask(frame: Frame, reason: Reason, *values: str) -> Decision:
+    """A question back."""
+    return Decision(Kind.ASK, frame, reason=reason, values=values)
+
+
+def call(frame: Frame, tool: str, arguments: Mapping[str, JsonValue]) -> Decision:
+    """One call that answers the frame."""
+    return Decision(Kind.CALL, frame, calls=(Call(tool, arguments),))

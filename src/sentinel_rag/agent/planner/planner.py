@@ -1,0 +1,232 @@
+"""From a frame to a decision: what is outside, what is in doubt, then the table of kinds of questions.
+
+A frame is sure only if every content word was read and every feature that narrows it has a place in the call. Nothing
+that a row says reaches this code: it sees the person's words, names of the workspace and the stored queries' own texts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any
+
+from sentinel_rag.agent.planner.decisions import Decision, Kind, Reason, ask, call
+from sentinel_rag.agent.planner.rows import Row, rows
+from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query
+from sentinel_rag.agent.planner.tools import RANKED, to_tool
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.language.frames import Frame, Names
+
+FORGIVEN = {"incident": 2, "name": 1}
+"""Words not understood that an answer about one named thing may leave out; it says so. Lists forgive none."""
+_ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "change"}
+"""Topics of which the alerts of a named thing tell something too, where no stored query does."""
+_UNITS = {"hour", "day", "week"}
+
+
+@dataclass(frozen=True)
+class Planner:
+    """Decides over the stored queries and the names of one workspace."""
+
+    queries: StoredQueries
+    names: Names = field(default_factory=Names)
+    changes: bool = False
+    """Whether a change of an incident is served."""
+
+    def decide(self, frame: Frame, now: datetime) -> Decision:
+        """What becomes of a frame."""
+        decided = self._outside(frame) or self._doubt(frame)
+        if decided is not None:
+            return decided
+        asked = _settled(frame)
+        told = _features(asked)
+        for row in rows():
+            if row.fits(told):
+                decision = self._by(row, asked, told, now)
+                if decision is not None:
+                    return replace(decision, row=row.kind)
+        return ask(asked, Reason.INCIDENTS_OR_ALERTS)
+
+    def _outside(self, f: Frame) -> Decision | None:
+        """Orders, talk, help and what no workspace records."""
+        if f.has("meta:oos") and not f.has("incident", "name"):
+            return Decision(Kind.OUT_OF_SCOPE, f)
+        if f.imperative and not f.has("ask"):
+            return _change(f) if self.changes and f.has("incident") else Decision(Kind.CHANGE, f)
+        if f.has("meta:no_answer"):
+            return Decision(Kind.OUT_OF_SCOPE, f)
+        if f.has("meta:help"):
+            return Decision(Kind.HELP, f)
+        if f.has("meta:sample"):
+            tool = "query_alerts" if f.has("kind:alert") else "query_incidents"
+            return replace(call(f, tool, {}), kind=Kind.SAMPLE)
+        if f.has("meta:small_talk") and not f.unread and not f.has("name", "incident", "kind", "attr", "topic", "op"):
+            return Decision(Kind.SMALL_TALK, f)
+        if f.has("know") and not f.has("attr:remediation"):
+            return call(f, "search_knowledge_base", _searched(f))
+        return None
+
+    def _doubt(self, f: Frame) -> Decision | None:
+        """A question back where the frame is not sure, whatever it asks for."""
+        if "|" in f.text:
+            return ask(f, Reason.OWN_QUERY)
+        if f.time_problem:
+            return ask(f, Reason.TIME, f.time_problem)
+        if f.has("problem"):
+            return ask(f, Reason.NOT_EXPRESSIBLE, str(f.one("problem")))
+        if f.has("both") and len(f.all("name")) > 1:
+            return ask(f, Reason.ONE_NAME, *f.all("name"))
+        for name in f.all("name"):
+            meant = self.names.meant(name)
+            if len({one.name for one in meant}) > 1 and "@" not in name:
+                return ask(f, Reason.AMBIGUOUS_NAME, name, *sorted({one.name for one in meant})[:4])
+            if meant or not {"host", "account"} & set(f.name_kinds(name) or ("host",)) or "@" in name:
+                continue
+            near = self.names.near(name)
+            if near:
+                return ask(f, Reason.NEAR_NAME, name, *near[:4])
+            if name not in f.kinds and name.lower() not in f.kinds:
+                return ask(f, Reason.UNKNOWN_NAME, name)
+        if len(f.unread) > max((many for type_, many in FORGIVEN.items() if f.has(type_)), default=0):
+            return ask(f, Reason.UNREAD, *f.unread)
+        return None
+
+    def _by(self, row: Row, f: Frame, told: frozenset[str], now: datetime) -> Decision | None:
+        """The decision of a row; None where it holds no answer after all."""
+        if row.reason is not None:
+            values = f.all("name")[:1] or f.all("num")[:1]
+            return ask(f, row.reason, *values)
+        if row.knowledge:
+            return call(f, "search_knowledge_base", _searched(f))
+        if row.stored or row.tool == "run_kql_query":
+            return self._stored(f, named=row.tool == "run_kql_query")
+        match row.tool:
+            case "describe_table":
+                return call(f, row.tool, {"table": f.one("table")})
+            case "get_alert_events":
+                return call(f, row.tool, {"alert_id": f.one("alert_id")})
+            case "list_kql_templates":
+                return call(f, row.tool, {})
+            case "get_threat_summary" if "is:two_periods" in told:
+                return _compared(f, now)
+        if row.fixed is not None:
+            return call(f, row.tool, {**(f.window if "status" not in row.fixed else {}), **row.fixed})
+        if "is:two_incidents" in told and row.tool == "get_incident_detail" and f.has("op:compare", "attr:worse"):
+            one = to_tool(f, row.tool)
+            calls = tuple(replace(one.calls[0], arguments={"incident": each}) for each in f.all("incident"))
+            return replace(one, calls=calls)
+        return to_tool(f, row.tool)
+
+    def _stored(self, f: Frame, *, named: bool) -> Decision | None:
+        """The stored query that says the same. Topics of the logs that none answers are asked back."""
+        found = to_stored_query(f, self.queries)
+        if found is not None or named:
+            return found or ask(f, Reason.NO_SUCH_QUERY)
+        topics = _topics(f)
+        if f.has("maybe_title"):
+            f.features["title"] += f.features.pop("maybe_title")
+            topics = topics[1:]
+        lists = f.has("kind:alert", "kind:incident")
+        elsewhere = bool(set(topics) - _ALSO_IN_ALERTS) and not lists
+        lost = bool(topics) and not lists and not f.has("name")
+        if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
+            return ask(f, Reason.NO_STORED_QUERY)
+        return None
+
+
+def _settled(frame: Frame) -> Frame:
+    """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
+    f = frame.copy()
+    compared = f.has("incident") and f.has("op:compare", "attr:worse")
+    pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
+    if f.has("digits") and (compared or pointed):
+        for number in f.features.pop("digits"):
+            f.tell("incident", number)
+        f.features.pop("num", None)
+        f.features["incident"].sort(key=f.text.find)
+    people = f.has("attr:owner", "attr:status", "attr:severity")
+    if f.has("maybe_title") and (f.has("kind:alert", "kind:incident") or people):
+        f.features["title"] += f.features.pop("maybe_title")
+        f.features["topic"] = []
+    return f
+
+
+def _topics(f: Frame) -> list[str]:
+    return [topic for topic in f.all("topic") if not (f.has("kind:incident") and topic == "change")]
+
+
+def _features(f: Frame) -> frozenset[str]:
+    """What a frame says, each feature as its type and as type:value, with what follows from several of them."""
+    told = {type_ for type_, values in f.features.items() if values}
+    told |= {f"{type_}:{value}" for type_, values in f.features.items() for value in values}
+    alerts, incidents = f.has("kind:alert"), f.has("kind:incident")
+    lists, one = alerts or incidents, f.has("name", "incident")
+    topics = _topics(f)
+    groups = [group for group in f.all("group") if group != "severity"]
+    ranked_kinds = [kind for kind in (*f.all("kind"), *f.all("group")) if kind in RANKED]
+    person = f.has("name") and f.name_kinds(f.all("name")[0])[:1] == ("account",)
+    derived = {
+        "lists": lists,
+        "one": one,
+        "topics": set(topics) - {"run"},
+        "people": f.has("attr:owner", "attr:status", "attr:severity"),
+        "two_incidents": len(f.all("incident")) > 1,
+        "two_periods": f.other_window or (f.has("op:compare") and f.window),
+        "trend": (f.has("op:trend") or {*f.all("group"), *f.all("unit")} & _UNITS) and not f.has("topic", "name"),
+        # Topics of the logs, groups, means, rankings of what is no entity.
+        "stored": (
+            groups
+            or topics
+            or f.has("op:average", "class")
+            or (f.has("op:top") and (f.has("attr") or lists) and not f.has("name"))
+        )
+        and not (f.has("title") and lists),
+        "ranks": ranked_kinds
+        and (f.has("op:top") or (f.has("op:count") and not lists))
+        and not one
+        and set(f.all("topic")) <= {"proc"}
+        and not (incidents and f.has("order:severity")),
+        # Incidents are meant though no word for them stands there: "anything closed today", "open highs".
+        "unlisted": (f.has("kind:thing") and f.has("status:Open") and f.window)
+        or (f.has("status:Closed") and f.has("op:count", "kind:thing"))
+        or f.has("owner", "class", "title")
+        or (f.has("status") and f.has("severity")),
+        # "How many incidents has m.keller": as owner, or as one of those involved?
+        "whose": person
+        and f.has("op:count")
+        and not f.has("rel:involve")
+        and not alerts
+        and (incidents or f.has("status")),
+    }
+    return frozenset(told | {f"is:{name}" for name, holds in derived.items() if holds})
+
+
+def _searched(f: Frame) -> dict[str, JsonValue]:
+    like = f.one("incident")
+    return {"like_incident": like} if like and f.has("know:similar") else {"query": f.text}
+
+
+def _compared(f: Frame, now: datetime) -> Decision:
+    """A period beside the one before it; said as "than last week", the period is the one after that."""
+    if not f.has("op:compare", "op:trend"):
+        return ask(f, Reason.COMPARED_WITH_WHAT)
+    window: Mapping[str, Any] = f.window
+    start, end = window.get("start_time"), window.get("end_time")
+    if start and end and not f.other_window and datetime.fromisoformat(end) < now:
+        first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
+        f.window = {"start_time": end, "end_time": format_time(last + (last - first))}
+    return to_tool(f, "get_threat_summary")
+
+
+def _change(f: Frame) -> Decision:
+    """A change of one incident, where changes are served; what is not said is asked."""
+    told: dict[str, Any] = {"incident": f.one("incident")}
+    verb = f.one("verb")
+    told |= {"status": {"close": "Closed", "reopen": "Active"}[verb]} if verb in ("close", "reopen") else {}
+    told |= {"severity": f.one("severity")} if f.has("severity") else {}
+    told |= {"owner": f.one("owner") or f.one("name")} if f.has("owner", "name") else {}
+    told |= {"classification": f.one("class"), "status": "Closed"} if f.has("class") else {}
+    whole = len(told) > 1 and (told.get("status") != "Closed" or "classification" in told)
+    return replace(call(f, "update_incident", told), kind=Kind.CHANGE) if whole else ask(f, Reason.WHAT_CHANGE)

@@ -1,0 +1,62 @@
+"""The kinds of questions, as data in `rows.toml`: what a frame must hold, and which call answers it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from sentinel_rag.agent.planner.decisions import Reason
+from sentinel_rag.contracts.json_values import JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One kind of question. `needs` all hold, `never` none; `stored` looks among the stored queries."""
+
+    kind: str
+    needs: tuple[tuple[str, ...], ...]
+    never: tuple[str, ...]
+    score: float
+    tool: str = ""
+    fixed: Mapping[str, JsonValue] | None = None
+    reason: Reason | None = None
+    stored: bool = False
+    knowledge: bool = False
+
+    def fits(self, told: frozenset[str]) -> bool:
+        """True if features, each as type and as type:value, are of this kind of question."""
+        return all(not told.isdisjoint(one) for one in self.needs) and told.isdisjoint(self.never)
+
+
+@cache
+def rows() -> tuple[Row, ...]:
+    """All rows, the best first."""
+    told = tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))["row"]
+    return tuple(sorted(map(_row, told), key=lambda row: -row.score))
+
+
+def _row(told: Mapping[str, object]) -> Row:
+    needs = tuple(tuple(one.split("|")) for one in _list(told, "needs"))
+    weight = told.get("weight", 0)
+    exact = sum(1 for one in needs if all(":" in each for each in one))
+    assert isinstance(weight, int | float)
+    fixed = told.get("fixed")
+    return Row(
+        kind=str(told["kind"]),
+        needs=needs,
+        never=tuple(_list(told, "never")),
+        score=10 * len(needs) + 3 * exact + weight,
+        tool=str(told.get("tool", "")),
+        fixed=fixed if isinstance(fixed, dict) else None,
+        reason=Reason(str(told["ask"])) if "ask" in told else None,
+        stored=bool(told.get("stored")),
+        knowledge=bool(told.get("knowledge")),
+    )
+
+
+def _list(told: Mapping[str, object], key: str) -> list[str]:
+    value = told.get(key, [])
+    return [str(one) for one in value] if isinstance(value, list) else [str(value)]

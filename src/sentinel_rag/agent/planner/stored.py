@@ -1,0 +1,156 @@
+"""Stored queries, found by the frames of their own names and example questions.
+
+Nothing about a single query stands here, so an operator's own are found as those that ship. Below a floor none is.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.frames import Frame, Reader
+
+NEAR, SURE = 0.08, 0.5
+PARAMETERS: dict[str, tuple[str, ...]] = {
+    "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",), "target": ("account",),
+    "ip": ("ip",), "address": ("ip",), "destination": ("ip", "domain"), "host": ("host",), "client": ("host", "ip"),
+    "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender",), "process": ("process",),
+    "parent": ("process",), "child": ("process",), "indicator": ("ip", "domain", "url", "filehash", "sender"),
+}  # fmt: skip
+"""Parameters by their names, and the kinds of thing that may fill them."""
+_COMPARED = ("topic", "attr", "class", "kind", "prop", "unit")
+_OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
+_NOTHING_COMMON = 2.0
+_PERSON_ASKED, _MISSING_NAME, _FOREIGN = 0.4, 0.55, 0.6
+_FITTING, _FILLING = 0.2, 0.05
+
+
+def features(frame: Frame) -> frozenset[str]:
+    """What a frame says, as features that can be compared."""
+    told = {f"{type_}:{value}" for type_ in _COMPARED for value in frame.all(type_)}
+    told |= {f"op:{op}" for op in frame.all("op") if op in ("top", "average")}
+    told |= {f"ask:{word}" for word in frame.all("ask") if word in ("who", "where")}
+    told |= {f"unit:{group}" for group in frame.all("group") if group in ("hour", "day", "week")}
+    if frame.has("owner"):
+        told.add("attr:owner")
+    return frozenset(told - _OF_EVERYTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class StoredQuery:
+    """One stored query: the features of its questions, of all it says, and its parameters with what fills them."""
+
+    name: str
+    questions: tuple[frozenset[str], ...]
+    whole: frozenset[str]
+    parameters: Mapping[str, tuple[str, ...]]
+    required: frozenset[str]
+
+
+class StoredQueries:
+    """All stored queries of a gateway, as the same reader reads them."""
+
+    def __init__(self, rows: Iterable[Mapping[str, JsonValue]], reader: Reader) -> None:
+        self.entries = [_entry(row, reader) for row in rows]
+        seen = Counter(feature for entry in self.entries for feature in entry.whole)
+        self._weights = {feature: 0.3 + math.log((1 + len(self.entries)) / n) for feature, n in seen.items()}
+
+    def named(self, name: str) -> StoredQuery | None:
+        """The query of that name."""
+        return next((entry for entry in self.entries if entry.name == name), None)
+
+    def best(self, frame: Frame) -> tuple[float, StoredQuery] | None:
+        """The query whose own questions say the same, and how much."""
+        if not self.entries:
+            return None
+        ranked = sorted(((self._score(entry, frame), entry) for entry in self.entries), key=lambda pair: -pair[0])
+        near = [pair for pair in ranked if pair[0] >= ranked[0][0] - NEAR]
+        # Of near ones, the one that cannot do without the names that were said.
+        return min(near, key=lambda pair: -len(pair[1].required & set(filled(pair[1], frame)[0])))
+
+    def _weigh(self, told: frozenset[str]) -> float:
+        return sum(
+            self._weights.get(one, _NOTHING_COMMON) * (_PERSON_ASKED if one.startswith("ask:") else 1.0) for one in told
+        )
+
+    def _score(self, entry: StoredQuery, frame: Frame) -> float:
+        asked = features(frame)
+        if not asked:
+            return 0.0
+        best = max(
+            (2 * self._weigh(asked & one) / (self._weigh(asked) + self._weigh(one)) for one in entry.questions),
+            default=0.0,
+        )
+        foreign = {one for one in asked if one.startswith(("topic:", "unit:", "prop:"))} - entry.whole
+        values, left = filled(entry, frame)
+        if entry.required - set(values) or left:
+            best *= _MISSING_NAME
+        else:
+            best += sum(
+                _FITTING
+                if frame.name_kinds(value)[:1] and frame.name_kinds(value)[0] in entry.parameters[name]
+                else _FILLING
+                for name, value in values.items()
+            )
+        return float(best * _FOREIGN ** len(foreign))
+
+
+def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]:
+    """Parameters out of the names that were said, and the names for which there is no parameter."""
+    values: dict[str, str] = {}
+    left: list[str] = []
+    for name in frame.all("name"):
+        kinds = set(frame.name_kinds(name))
+        fit = [one for one, takes in entry.parameters.items() if one not in values and kinds & set(takes)]
+        if fit:
+            values[fit[0]] = frame.whole.get(name, name) if name.isalpha() else name
+        else:
+            left.append(name)
+    return values, left
+
+
+def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
+    """The stored query that answers the frame; None where none is near enough or one cannot hold all that was said."""
+    if frame.unread:
+        return None
+    named = frame.one("template")
+    entry = queries.named(named) if named else None
+    if entry is None:
+        found = queries.best(frame) if not named else None
+        if found is None or found[0] < SURE:
+            return None
+        entry = found[1]
+    values, left = filled(entry, frame)
+    if left or (frame.has("owner") and frame.one("owner") != "unassigned"):
+        return None
+    if entry.required - set(values):
+        return ask(frame, Reason.WHICH_NAME, entry.name)
+    if frame.has("not", "without", "problem"):
+        return ask(frame, Reason.CANNOT_LEAVE_OUT)
+    if frame.has("title"):
+        if "contains" not in entry.parameters:
+            return None
+        values["contains"] = " ".join(frame.all("title"))
+    told: dict[str, Any] = {"template": entry.name, **frame.window}
+    told |= {"parameters": values} if values else {}
+    told |= {"limit": int(str(frame.one("limit")))} if frame.one("limit") else {}
+    return call(frame, "run_kql_query", told)
+
+
+def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
+    name = str(row["name"])
+    said: Sequence[str] = [name.replace("_", " "), *map(str, row.get("questions") or ())]
+    told = tuple(filter(None, (features(reader.read(text)) for text in said)))
+    parameters = row.get("parameters") or ()
+    return StoredQuery(
+        name,
+        told,
+        frozenset().union(*told, features(reader.read(str(row.get("description", ""))))),
+        {str(one["name"]): PARAMETERS.get(str(one["name"]), ()) for one in parameters},
+        frozenset(str(one["name"]) for one in parameters if one["required"]),
+    )

@@ -1,0 +1,132 @@
+"""What each tool takes: the arguments of a call out of a frame. What narrows a question and has no place is asked back."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
+from sentinel_rag.language.frames import Frame
+
+RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware")
+TAKES: dict[str, tuple[str, ...]] = {
+    "query_incidents": ("severity", "min", "status", "title", "owner", "name", "order", "class", "without"),
+    "query_alerts": (
+        "severity", "min", "status", "title", "name", "order", "incident", "product", "tactic", "technique", "without",
+    ),
+    "get_incident_detail": (
+        "incident", "status", "class", "severity", "owner", "order", "product", "tactic", "technique", "name",
+    ),
+    "get_alert_trend": ("severity", "min", "order"),
+    "get_top_entities": ("severity", "min", "order"),
+    "get_threat_summary": ("order", "status"),
+    "list_tables": ("order",),
+    "run_kql_query": ("name", "order", "owner", "class", "status", "template", "severity", "title"),
+}  # fmt: skip
+"""Which features that narrow a question each tool has a place for."""
+NARROWING = (
+    "severity", "min", "status", "title", "owner", "name", "incident", "product", "tactic", "technique", "class",
+    "without", "not",
+)  # fmt: skip
+_STATUS_OF_INCIDENTS = {"InProgress": "Active", "Dismissed": "Closed"}
+_STATUS_OF_ALERTS = {"Closed": "Resolved", "Active": "InProgress", "Open": "New"}
+_INTERVALS = {"hour": "1h", "day": "1d", "week": "7d"}
+_ROWS_WITH_STEPS = 5
+"""Rows for which the tool tells steps of remediation."""
+
+
+def to_tool(frame: Frame, tool: str) -> Decision:
+    """A call of `tool`, or the question back that its arguments raise."""
+    takes = TAKES[tool]
+    for feature in NARROWING:
+        if frame.has(feature) and feature not in takes:
+            return ask(frame, Reason.NOT_TAKEN, ", ".join(frame.all(feature)))
+    if frame.has("problem"):
+        return ask(frame, Reason.NOT_EXPRESSIBLE, str(frame.one("problem")))
+    if tool == "get_incident_detail":
+        return call(frame, tool, {"incident": frame.all("incident")[0]})
+    if tool == "list_tables":
+        return call(frame, tool, {})
+    severity = _severity(frame)
+    if severity is None:
+        return ask(frame, Reason.ONE_SEVERITY)
+    told: dict[str, Any] = dict(frame.window)
+    if tool != "get_threat_summary":
+        told |= severity
+    if tool.startswith("query_"):
+        told |= _filters(frame, tool)
+    if tool == "get_top_entities":
+        told["kind"] = next(k for k in (*frame.all("kind"), *frame.all("group"), "account") if k in RANKED)
+    if tool == "get_alert_trend":
+        unit = next((u for u in (*frame.all("group"), *frame.all("unit")) if u in _INTERVALS), None)
+        if unit:
+            told["interval"] = _INTERVALS[unit]
+    if tool not in ("get_alert_trend", "get_threat_summary"):
+        told |= _limit(frame, tool, told)
+    return call(frame, tool, told)
+
+
+def _severity(frame: Frame) -> dict[str, str] | None:
+    """One severity, or a threshold; None where no tool can express it."""
+    if frame.one("min"):
+        return {"min_severity": str(frame.one("min"))}
+    named = sorted({SEVERITIES.index(severity) for severity in frame.all("severity")})
+    if not named:
+        return {}
+    if len(named) == 1:
+        return {"severity": SEVERITIES[named[0]]}
+    return {"min_severity": SEVERITIES[named[0]]} if named == list(range(named[0], len(SEVERITIES))) else None
+
+
+def _filters(frame: Frame, tool: str) -> dict[str, Any]:
+    told: dict[str, Any] = {}
+    if frame.has("title"):
+        told["title_contains" if tool == "query_incidents" else "name_contains"] = " ".join(frame.all("title"))
+    if frame.has("name"):
+        name = frame.all("name")[0]
+        told["entity"] = name if "." in name or "-" in name else frame.whole.get(name, name)
+        if frame.has("of_kind"):
+            told["entity_kind"] = frame.one("of_kind")
+    if tool == "query_incidents":
+        told |= {"owner": frame.one("owner")} if frame.has("owner") else {}
+    else:
+        told |= {name: frame.one(name) for name in ("incident", "product", "tactic") if frame.has(name)}
+        told |= {"tactic": frame.one("technique")} if frame.has("technique") else {}
+    status = _status(frame, tool)
+    if status:
+        told["status"] = status
+    if frame.has("class"):
+        told |= {"status": "Closed"} | ({"time_field": "closed"} if frame.window else {})
+    if tool == "query_incidents" and frame.window:
+        # "Closed last week" tells when they were closed; "incidents of last week that are closed" when they came.
+        if status == "Closed" and (frame.has("when:closed") or not frame.has("kind:incident")):
+            told["time_field"] = "closed"
+        if frame.has("attr:updated"):
+            told["time_field"] = "updated"
+    order = next((one for one in frame.all("order") if one != "top"), None)
+    if frame.has("order:top") and frame.has("group:severity"):
+        order = "severity"
+    if order and (tool == "query_incidents" or order != "updated"):
+        told["order"] = order
+    return told
+
+
+def _status(frame: Frame, tool: str) -> str | None:
+    status = frame.one("status")
+    table = _STATUS_OF_INCIDENTS if tool == "query_incidents" else _STATUS_OF_ALERTS
+    return table.get(status, status) if status else None
+
+
+def _limit(frame: Frame, tool: str, told: dict[str, Any]) -> dict[str, Any]:
+    if frame.one("limit"):
+        return {"limit": max(1, int(str(frame.one("limit"))))}
+    if not tool.startswith("query_"):
+        return {}
+    if frame.has("attr:remediation") and tool == "query_alerts":
+        return {"limit": _ROWS_WITH_STEPS}
+    if told.get("order") and frame.has("singular"):
+        return {"limit": 1}
+    left_out = frame.all("without")
+    if left_out in (["Low"], ["Informational"]):
+        return {"min_severity": SEVERITIES[SEVERITIES.index(left_out[0]) + 1]}
+    return {"limit": MAX_LIMIT} if frame.has("all", "without", "class") else {}

@@ -1,0 +1,7 @@
+"""A sentence read into a frame: features over types, out of words that are data. Pure."""
+
+from sentinel_rag.language.frames.frame import Frame
+from sentinel_rag.language.frames.names import Names
+from sentinel_rag.language.frames.reader import Reader
+
+__all__ = ["Frame", "Names", "Reader"]

@@ -1,0 +1,139 @@
+"""How the parts of a sentence compose: rules over types, as data in `grammar.toml`.
+
+The best match is taken first, wherever its rule stands in the file: one that demands more, and says it more exactly,
+is better. What no rule takes is told as it stands.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from dataclasses import dataclass
+from functools import cache
+from importlib.resources import files
+
+from sentinel_rag.language.frames.frame import Frame
+from sentinel_rag.language.frames.phrases import Item, Sense
+
+_PASSED_OVER = ("f", "pad", "modal", "ask", "op", "do")
+"""Types that may stand between the parts of a rule."""
+_ENDS = "?.!, "
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One element of a rule: `stays` for other rules, `next_to` the one before, `fits` the kind before it."""
+
+    types: tuple[tuple[str, frozenset[str] | None], ...]
+    stays: bool
+    next_to: bool
+    fits: bool
+
+    def match(self, item: Item) -> Sense | None:
+        """The sense of the item that this part takes."""
+        for type_, values in self.types:
+            found = item.sense(type_, values)
+            if found is not None:
+                return found
+        return None
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """Parts in their order, and what the frame is told: `$n` is the value of the nth part, `#n` its text."""
+
+    parts: tuple[Part, ...]
+    then: tuple[str, ...]
+    score: float
+
+
+Match = list[tuple[int, Item, Sense]]
+
+
+def rule_of(when: str, then: list[str], weight: float = 0) -> Rule:
+    """A rule as it is written: types (type:value|value), `~` stays, `!` next to, `@` fits."""
+    parts = tuple(map(_part, when.split()))
+    exact = sum(1 for part in parts for _, values in part.types[:1] if values)
+    close = sum(part.next_to + part.fits for part in parts)
+    stay = sum(part.stays for part in parts)
+    return Rule(parts, tuple(then), 10 * len(parts) + 3 * exact + 2 * close - 4 * stay + weight)
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules, the best first."""
+    told = tomllib.loads(files(__package__).joinpath("grammar.toml").read_text(encoding="utf-8"))["rules"]
+    made = [rule_of(rule["when"], rule["then"], rule.get("weight", 0)) for rule in told]
+    return tuple(sorted(made, key=lambda rule: -rule.score))
+
+
+def _part(text: str) -> Part:
+    stays, next_to, fits = text.startswith("~"), "!" in text, "@" in text
+    type_, _, values = text.strip("~!@").partition(":")
+    if values:
+        return Part(((type_, frozenset(values.split("|"))),), stays, next_to, fits)
+    return Part(tuple((one, None) for one in type_.split("|")), stays, next_to, fits)
+
+
+def compose(items: list[Item], frame: Frame) -> None:
+    """Tell the frame what the items say together."""
+    for rule in rules():
+        items = _applied(rule, items, frame)
+    for item in items:
+        _tell(item, frame)
+
+
+def _applied(rule: Rule, items: list[Item], frame: Frame) -> list[Item]:
+    place = 0
+    while place < len(items):
+        found = _match_at(rule.parts, items, place)
+        if found is None:
+            place += 1
+            continue
+        for feature in rule.then:
+            type_, _, value = feature.partition("=")
+            value = _filled(value, found)
+            frame.tell(type_, value.strip(_ENDS) if type_ in ("title", "owner") else value)
+        gone = {at for (at, _, _), part in zip(found, rule.parts, strict=True) if not part.stays}
+        items = [item for at, item in enumerate(items) if at not in gone]
+        if not gone:
+            place += 1
+    return items
+
+
+def _match_at(parts: tuple[Part, ...], items: list[Item], place: int) -> Match | None:
+    found: Match = []
+    for number, part in enumerate(parts):
+        while number and not part.next_to and place < len(items) and items[place].type in _PASSED_OVER:
+            if part.match(items[place]):
+                break
+            place += 1
+        if place >= len(items):
+            return None
+        sense = part.match(items[place])
+        if sense is None or (part.next_to and items[place].start - found[-1][1].end > 1):
+            return None
+        if part.fits and items[place].sense("name", frozenset({found[0][2][1]})) is None:
+            return None
+        found.append((place, items[place], sense))
+        place += 1
+    return found
+
+
+def _filled(value: str, found: Match) -> str:
+    def fill(match: re.Match[str]) -> str:
+        _, item, sense = found[int(match[0][1:]) - 1]
+        return item.text if match[0][0] == "#" or sense[0] in ("lit", "text", "threat") else sense[1]
+
+    return re.sub(r"[$#]\d", fill, value)
+
+
+def _tell(item: Item, frame: Frame) -> None:
+    if item.type == "text":
+        frame.unread.append(item.text)
+        return
+    for type_, value in item.senses:
+        if type_ == "threat":
+            frame.tell("maybe_title" if item.sense("topic") else "title", item.text)
+        elif type_ not in ("f", "pad"):
+            frame.tell(type_, value)

@@ -1,0 +1,260 @@
+"""Phrases of a language as data, looked up with tolerance for spelling, and the best cover of words by them.
+
+`LANGUAGE.toml` beside this module: a section is a type, a key a value, a list the phrases that mean it; `(a|b|)` stands
+for a, b or nothing. No word of any language stands in code.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from sentinel_rag.language.lexicon import fold, language_data
+
+LANGUAGES = ("en", "de", "es", "fr")
+Sense = tuple[str, str]
+"""A type and a value, such as ("severity", "High")."""
+SETTINGS = ("spoken", "ordinal")
+"""Sections of words that make numbers; `time` holds phrases of time, `kept` words that are never mended."""
+SILENT = ("f", "pad")
+"""Types of words that mean nothing by themselves."""
+_UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
+
+
+def expand(pattern: str) -> list[str]:
+    """Every phrase that a pattern such as "(show|list) me (all|) incident(|s)" stands for."""
+    match = re.search(r"\(([^()]*)\)", pattern)
+    if match is None:
+        return [" ".join(pattern.split())]
+    head, tail = pattern[: match.start()], pattern[match.end() :]
+    return [phrase for part in match[1].split("|") for phrase in expand(head + part + tail)]
+
+
+def words_of(phrase: str) -> tuple[str, ...]:
+    """The folded words of a phrase."""
+    return tuple(re.findall(r"[^\W_]+|\+", fold(phrase)))
+
+
+@dataclass(frozen=True, slots=True)
+class Item:
+    """A stretch of the text with its senses, the likeliest first."""
+
+    senses: tuple[Sense, ...]
+    text: str
+    start: int
+    end: int
+
+    @property
+    def type(self) -> str:
+        """The type of the likeliest sense."""
+        return self.senses[0][0]
+
+    def sense(self, type_: str, values: frozenset[str] | None = None) -> Sense | None:
+        """The first sense of that type, with one of the values where they are told."""
+        return next((one for one in self.senses if one[0] == type_ and (values is None or one[1] in values)), None)
+
+    @property
+    def silent(self) -> bool:
+        """True for words that mean nothing by themselves."""
+        return all(sense[0] in SILENT for sense in self.senses)
+
+
+@dataclass(frozen=True)
+class PhraseBook:
+    """The phrases of one language, with those of English for what it has no word for."""
+
+    phrases: Mapping[tuple[str, ...], tuple[Sense, ...]]
+    times: Mapping[tuple[str, ...], str]
+    """Phrases of time, with what the reader of times calls them."""
+    numbers: Mapping[str, int]
+    digits: Mapping[str, int]
+    """Words for nought and one, which are numbers only beside others ("one oh six")."""
+    words: frozenset[str]
+    kept: frozenset[str]
+    longest: int
+    _mended: dict[str, str] = field(default_factory=dict)
+
+    def knows(self, *words: str) -> bool:
+        """Whether the words together are a phrase."""
+        return words in self.phrases
+
+    def senses(self, *words: str) -> tuple[Sense, ...]:
+        """What the words mean together."""
+        return self.phrases.get(words, ())
+
+    def mend(self, word: str) -> str:
+        """The one word of the language that is a slip away from `word`; `word` itself if it is known, short or unclear."""
+        if word in self.words or word in self.kept or word in self.numbers or len(word) < 4 or not word.isalpha():
+            return word
+        if word not in self._mended:
+            if len(self._mended) > 4096:
+                self._mended.clear()
+            self._mended[word] = self._nearest(word)
+        return self._mended[word]
+
+    def _nearest(self, word: str) -> str:
+        far = 1 if len(word) < 8 else 2
+        letters = _letters(word)
+        near: list[tuple[float, str]] = []
+        for known, mask in _by_length(self.words | self.kept, len(word), far):
+            # Each step changes two letters at most; counting them is forty times cheaper than the distance.
+            if (mask ^ letters).bit_count() > 2 * far:
+                continue
+            turned = len(known) == len(word) and sorted(known) == sorted(word)
+            if len(word) == 4 and not turned:
+                continue
+            steps = distance(word, known, far)
+            if steps <= far:
+                near.append(
+                    (steps + 0.5 * (known[0] != word[0]) - 0.3 * turned - 0.2 * (set(known) == set(word)), known)
+                )
+        near.sort()
+        if not near or near[0][0] > far + 0.2:
+            return word
+        clear = len(near) == 1 or near[1][0] > near[0][0] or _same_stem(near[0][1], near[1][1])
+        return near[0][1] if clear else word
+
+    def cover(self, words: Sequence[str], spans: Sequence[tuple[int, int]], text: str) -> tuple[float, list[Item]]:
+        """The cheapest cover of `words` and its cost: long phrases cost least, an unknown word most."""
+        best: list[tuple[float, int, tuple[Sense, ...]]] = [(0.0, 0, ())]
+        for end in range(1, len(words) + 1):
+            options: list[tuple[float, int, tuple[Sense, ...]]] = []
+            for start in range(max(0, end - self.longest), end):
+                senses = self.phrases.get(tuple(words[start:end]), ())
+                if not senses and end - start > 1:
+                    continue
+                cost = _UNKNOWN if not senses else _KNOWN - _LONGER * (end - start)
+                if not senses and (number := self.number(words[start])) is not None:
+                    digits = (("digits", str(number)),) if words[start].isdigit() else ()
+                    senses, cost = (("num", str(number)), *digits), _KNOWN
+                options.append((best[start][0] + cost, start, senses or (("text", words[start]),)))
+            best.append(min(options, key=lambda option: option[0]))
+        items: list[Item] = []
+        end = len(words)
+        while end:
+            _, start, senses = best[end]
+            begin, stop = spans[start][0], spans[end - 1][1]
+            items.append(Item(senses, text[begin:stop], begin, stop))
+            end = start
+        return best[-1][0], items[::-1]
+
+    def number(self, word: str) -> int | None:
+        """The value of digits or of a number word."""
+        return int(word) if word.isdecimal() else self.numbers.get(word)
+
+    def known(self, words: Iterable[str]) -> int:
+        """How many of the words the language has."""
+        return sum(word in self.words or word in self.numbers for word in words)
+
+
+@cache
+def sections(language: str) -> Mapping[str, Mapping[str, Any]]:
+    """The sections of a language's file, as written."""
+    return tomllib.loads(files(__package__).joinpath(f"{language}.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def phrase_book(language: str) -> PhraseBook:
+    """The phrases of a language. Where it knows a word, what English means by that word does not count."""
+    phrases: dict[tuple[str, ...], list[Sense]] = defaultdict(list)
+    times: dict[tuple[str, ...], str] = {}
+    numbers: dict[str, int] = {}
+    digits: dict[str, int] = {}
+    kept: set[str] = set()
+    own: set[str] = set()
+    for name in dict.fromkeys((language, "en")):
+        told = set(phrases)
+        for type_, entries in sections(name).items():
+            for value, patterns in entries.items():
+                for phrase in (words_of(one) for pattern in patterns for one in expand(pattern)):
+                    if not phrase:
+                        continue
+                    if type_ == "time":
+                        times.setdefault(phrase, value)
+                    elif type_ == "kept" or type_ in SETTINGS:
+                        kept.update(phrase)
+                        if type_ == "spoken" and value.isdecimal():
+                            digits.setdefault(phrase[0], int(value))
+                    elif phrase not in told and not (len(phrase) == 1 and phrase[0] in own):
+                        if (type_, value) not in phrases[phrase]:
+                            phrases[phrase].append((type_, value))
+        for phrase, month in _months(name):
+            times.setdefault(phrase, month)
+        for value, said in language_data(name)["numbers"].items():
+            for word in fold(said).split():
+                if word not in own:
+                    numbers.setdefault(word, int(value))
+        own |= {word for phrase in (*phrases, *times) for word in phrase}
+    # A word that repeats ("twice") counts nothing, and a number that is also a word of the language is that word.
+    numbers = {word: value for word, value in numbers.items() if (word,) not in phrases}
+    return PhraseBook(
+        {phrase: tuple(senses) for phrase, senses in phrases.items()},
+        dict(sorted(times.items(), key=lambda pair: -len(pair[0]))),
+        numbers,
+        digits,
+        frozenset(own),
+        frozenset(kept),
+        max(map(len, phrases)),
+    )
+
+
+def _months(language: str) -> Iterable[tuple[tuple[str, ...], str]]:
+    """The months of a language by their English names, also behind the word for "of"."""
+    data = language_data(language)
+    if language == "en":
+        return
+    for number, said in data["months"].items():
+        month = language_data("en")["months"][number].split()[0]
+        for word in said.split():
+            yield words_of(word), month
+            for joint in data["dates"]["of"].split():
+                yield words_of(f"{joint} {word}"), month
+
+
+@cache
+def _by_length(words: frozenset[str], length: int, far: int) -> tuple[tuple[str, int], ...]:
+    """Words of about that length with the letters that they hold."""
+    return tuple(
+        (word, _letters(word))
+        for word in sorted(words)
+        if abs(len(word) - length) <= far and len(word) > 3 and word.isalpha()
+    )
+
+
+def _letters(word: str) -> int:
+    mask = 0
+    for letter in word:
+        mask |= 1 << (ord(letter) % 61)
+    return mask
+
+
+def _same_stem(a: str, b: str) -> bool:
+    """True for two words of one stem ("alert", "alerts")."""
+    return a.startswith(b) or b.startswith(a)
+
+
+def distance(a: str, b: str, most: int) -> int:
+    """Optimal string alignment distance, cut off above `most`."""
+    before: list[int] = []
+    row = list(range(len(b) + 1))
+    for i, x in enumerate(a, 1):
+        older, before, row = before, row, [i]
+        for j, y in enumerate(b, 1):
+            cost = min(before[j] + 1, row[j - 1] + 1, before[j - 1] + (x != y))
+            if i > 1 and j > 1 and x == b[j - 2] and a[i - 2] == y:
+                cost = min(cost, older[j - 2] + 1)
+            row.append(cost)
+        if min(row) > most:
+            return most + 1
+    return row[-1]
+
+
+def unread(items: Iterable[Item]) -> list[str]:
+    """The words that no phrase holds."""
+    return [item.text for item in items if item.type == "text"]

@@ -1,0 +1,327 @@
+"""From words to one frame: shapes, names of the workspace, time, the best cover by phrases, then composition.
+
+Total and pure: any text gives a frame; what is not understood is told in `unread`.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from functools import cache
+
+from sentinel_rag.language.frames.frame import Frame
+from sentinel_rag.language.frames.grammar import compose
+from sentinel_rag.language.frames.names import Names
+from sentinel_rag.language.frames.phrases import LANGUAGES, Item, PhraseBook, phrase_book, sections, words_of
+from sentinel_rag.language.frames.shapes import NAMES, Token, refang, shaped_tokens
+from sentinel_rag.language.lexicon import fold, months
+from sentinel_rag.language.times import TimeReading
+
+_WORD = re.compile(r"[^\W_]+|\+")
+_BREAKS = re.compile(r"[,;:]")
+_MAYBE_WORDS = ("host", "user", "template", "table", "domain")
+"""Shapes that a word of the language may have."""
+ReadTime = Callable[[str], TimeReading]
+
+
+@dataclass(frozen=True)
+class Reader:
+    """Reads sentences about one workspace; `read_time` knows the clock."""
+
+    read_time: ReadTime
+    names: Names = field(default_factory=Names)
+    languages: tuple[str, ...] = LANGUAGES
+
+    def read(self, text: str) -> Frame:
+        """The frame of one sentence, in the language that reads most of it."""
+        text = refang(" ".join(text.replace("’", "'").split()))
+        first = _Attempt(text, phrase_book(self.languages[0]), self)
+        best, language = first, self.languages[0]
+        if first.strange:
+            words = [fold(match[0]) for match in _WORD.finditer(text)]
+            known = phrase_book(language).known(words)
+            for name in self.languages[1:]:
+                if phrase_book(name).known(words) <= known:
+                    continue
+                other = _Attempt(text, phrase_book(name), self)
+                if (other.strange, other.cost) < (best.strange, best.cost):
+                    best, language = other, name
+        return best.frame(language)
+
+
+class _Attempt:
+    """One text under the phrases of one language."""
+
+    def __init__(self, text: str, book: PhraseBook, reader: Reader) -> None:
+        self.book, self.reader = book, reader
+        self.text = self._mended(text)
+        self.tokens = self._tokens(self.text)
+        masked = self.text
+        for one in self.tokens:
+            masked = masked[: one.start] + " " * (one.end - one.start) + masked[one.end :]
+        self.time = reader.read_time(masked)
+        self.cost, self.items = self._cover()
+        self.strange = sum(item.type == "text" for item in self.items)
+
+    def frame(self, language: str) -> Frame:
+        """The frame of what was covered."""
+        time = self.time
+        frame = Frame(
+            self.text,
+            language,
+            window=time.window.arguments() if time.window else {},
+            other_window=bool(time.other),
+            around=time.around,
+            time_said=_said(self.text, time.rest, self.tokens),
+            time_problem=time.question.sentence if time.question else "",
+            items=tuple(self.items),
+        )
+        for one in self.tokens:
+            known = self.reader.names.exact(one.value) if one.shape in NAMES or one.shape == "known" else ()
+            if one.shape == "known" and not known:
+                known = self.reader.names.meant(one.value)
+            kind = known[0].kind if len(known) == 1 else ""
+            frame.kinds[one.value] = (kind,) if kind else NAMES.get(one.shape, ())
+            frame.whole[one.value] = known[0].name if len(known) == 1 else one.value
+            frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
+        items = self.items
+        frame.imperative = _imperative(items)
+        _mark_one(items, frame)
+        items = _joined([item for n, item in enumerate(items) if not item.silent and not _relative(items, n)])
+        compose(items, frame)
+        for title in (*frame.all("title"), *(frame.all("name") if frame.has("kind:incident") else ())):
+            if re.search(rf"(?<!['\w]){re.escape(title)}(?:'s|')\s", frame.text):
+                frame.tell("problem", f"whose: {title}")
+        frame.features["incident"].sort(key=frame.text.find)
+        return frame
+
+    def _tokens(self, text: str) -> list[Token]:
+        """Tokens by shape, and beside them the names that the workspace itself knows."""
+        shaped = [token for one in shaped_tokens(text) if (token := self._as_token(one)) is not None]
+        words = [match for match in _WORD.finditer(text) if not any(t.start <= match.start() < t.end for t in shaped)]
+        folded = [fold(match[0]) for match in words]
+        known: list[Token] = []
+        place = 0
+        while place < len(words):
+            found = self.reader.names.window(folded[place:], self.book)
+            if found is None:
+                place += 1
+                continue
+            start, end = words[place].start(), words[place + found[0] - 1].end()
+            value = text[start:end] if found[0] == 1 else found[1].name
+            if not any(t.start < end and start < t.end for t in shaped):
+                known.append(Token("known", value, start, end))
+            place += found[0]
+        return sorted([*shaped, *known], key=lambda one: one.start)
+
+    def _as_token(self, token: Token) -> Token | None:
+        """The token, unless it is a word of the language; a number that is written to its noun is one ("inc-124")."""
+        if token.shape not in _MAYBE_WORDS:
+            return token
+        words = words_of(token.value)
+        if self.book.knows(*words) or all(
+            self.book.knows(word) and len(word) > 1 for word in words if not word.isdecimal()
+        ):
+            head = self.book.senses(*words[:1])
+            if len(words) > 1 and words[-1].isdecimal() and ("kind", "incident") in head:
+                return Token("number", token.value[len(words[0]) + 1 :], token.start, token.end)
+            return token if token.shape == "template" and not self.book.knows(*words) else None
+        glued = re.fullmatch(r"([^\W\d_]+)[-_]?(\d[\d-]*)", token.value)
+        if glued and self.book.senses(fold(glued[1])) and not self.reader.names.exact(token.value):
+            if ("kind", "incident") in self.book.senses(fold(glued[1])):
+                return Token("number", glued[2], token.start, token.end)
+            if len(glued[1]) > 2 and token.shape == "host" and "-" not in token.value:
+                return None
+        return token
+
+    def _mended(self, text: str) -> str:
+        """Slips of spelling put right, spoken numbers as digits, phrases of time as the reader of times knows them."""
+        parts, at = [], 0
+        for token in self._tokens(text):
+            parts += [self._mended_part(text[at : token.start]), text[token.start : token.end]]
+            at = token.end
+        return "".join([*parts, self._mended_part(text[at:])])
+
+    def _mended_part(self, part: str) -> str:
+        found = list(_WORD.finditer(part))
+        words = [self.book.mend(fold(match[0])) for match in found]
+        out, at, place = [], 0, 0
+        while place < len(found):
+            count, said = self._replaced(words, place)
+            match = found[place]
+            if count == 0:
+                said = match[0] if words[place] == fold(match[0]) else words[place]
+                count = 1
+            out += [part[at : match.start()], said]
+            place += count
+            at = found[place - 1].end()
+        return "".join([*out, part[at:]])
+
+    def _replaced(self, words: list[str], place: int) -> tuple[int, str]:
+        """How many words from `place` on are said otherwise, and how."""
+        for phrase, time in self.book.times.items():
+            if tuple(words[place : place + len(phrase)]) == phrase:
+                return len(phrase), time
+        return spoken_number(words[place:], self.book, words[place - 1] if place else "")
+
+    def _cover(self) -> tuple[float, list[Item]]:
+        pieces: list[tuple[int, int, str, Token | None]] = [
+            (m.start(), m.end(), fold(m[0]), None)
+            for m in _WORD.finditer(self.time.rest)
+            if not any(one.start <= m.start() < one.end for one in self.tokens)
+        ]
+        pieces += [(one.start, one.end, "", one) for one in self.tokens]
+        items: list[Item] = []
+        words: list[str] = []
+        spans: list[tuple[int, int]] = []
+        cost = 0.0
+
+        def flush() -> float:
+            paid, covered = self.book.cover(words, spans, self.text)
+            items.extend(covered)
+            words.clear()
+            spans.clear()
+            return paid
+
+        last_end = 0
+        for start, end, word, token in sorted(pieces, key=lambda piece: piece[0]):
+            if token is not None:
+                cost += flush()
+                kinds = NAMES.get(token.shape, ())
+                known = (
+                    self.reader.names.meant(token.value)
+                    if token.shape == "known"
+                    else self.reader.names.exact(token.value)
+                )
+                kinds = tuple(dict.fromkeys(one.kind for one in known)) or kinds
+                senses = (("lit", token.shape), *(("name", kind) for kind in kinds))
+                items.append(Item(senses, token.value, start, end))
+            else:
+                if _BREAKS.search(self.text[last_end:start]):
+                    cost += flush()
+                words.append(word)
+                spans.append((start, end))
+            last_end = end
+        return cost + flush(), items
+
+
+def spoken_number(words: list[str], book: PhraseBook, before: str) -> tuple[int, str]:
+    """How many words at the start say one number, and its digits: "one oh six", "one hundred and twenty four".
+
+    A single small number stays a word; an ordinal is one of a date ("twenty sixth", "november third").
+    """
+    ordinals = _ordinals()
+    values: list[int] = []
+    place = 0
+    while place < len(words) and len(values) < 4:
+        word = words[place]
+        value = book.digits.get(word, book.numbers.get(word))
+        if value is None and word in _joints() and values and values[-1] == 100 and place + 1 < len(words):
+            place += 1
+            continue
+        ordinal = ordinals.get(word)
+        if ordinal is not None and values and 20 <= values[-1] < 100 and ordinal < 10:
+            return place + 1, f"{_number_of(values) + ordinal}th"
+        if value is None or not _goes_on(values, value):
+            break
+        values.append(value)
+        place += 1
+    if not values:
+        ordinal = ordinals.get(words[0])
+        dated = before in months() or any(word in months() for word in words[1:3])
+        return (1, f"{ordinal}th") if ordinal is not None and (dated or ordinal > 9) else (0, "")
+    if values[-1] == 0 or (len(values) == 1 and values[0] < 20):
+        return 0, ""
+    return place, str(_number_of(values))
+
+
+def _goes_on(values: list[int], value: int) -> bool:
+    """Whether `value` goes on a number: "one" "twenty" "four", "one" "oh" "six"; "two three" are two numbers."""
+    if not values:
+        return value > 0
+    last = values[-1]
+    if last in (0, 100):
+        return value < 100
+    if 20 <= last < 100:
+        return 0 < value < 10
+    return last < 10 and len(values) == 1 and (value in (0, 100) or 10 <= value < 100)
+
+
+def _number_of(values: list[int]) -> int:
+    if len(values) > 1 and values[0] < 10:
+        rest = [value for value in values[1:] if value != 100]
+        return values[0] * 100 + sum(rest)
+    return sum(values)
+
+
+def _setting(section: str, key: str) -> list[str]:
+    return [word for language in LANGUAGES for word in sections(language).get(section, {}).get(key, ())]
+
+
+@cache
+def _joints() -> list[str]:
+    return _setting("spoken", "and")
+
+
+@cache
+def _ordinals() -> dict[str, int]:
+    return {
+        fold(word): int(value)
+        for language in LANGUAGES
+        for value, words in sections(language).get("ordinal", {}).items()
+        for word in words
+    }
+
+
+def _said(text: str, rest: str, tokens: list[Token]) -> str:
+    """The words of time: what the reader of times took out of the text."""
+    taken = [
+        letter if left == " " and not any(t.start <= at < t.end for t in tokens) else " "
+        for at, (letter, left) in enumerate(zip(text, rest, strict=False))
+    ]
+    return " ".join("".join(taken).split())
+
+
+def _imperative(items: list[Item]) -> bool:
+    """True if the first word that means something orders a change."""
+    for place, item in enumerate(items):
+        if item.silent or item.sense("meta") is not None:
+            continue
+        return item.sense("act") is not None and len(items) > place + 1
+    return False
+
+
+def _relative(items: list[Item], place: int) -> bool:
+    """True for the "that" of "incidents that are open", which points at nothing."""
+    before = items[place - 1] if place else None
+    return items[place].sense("relative") is not None and before is not None and before.sense("kind") is not None
+
+
+def _mark_one(items: list[Item], frame: Frame) -> None:
+    """Tell that one row is wanted: "the newest open incident", but not "newest incidents"."""
+    for place, item in enumerate(items):
+        order = item.sense("order")
+        if order is None or order[1] == "updated":
+            continue
+        if any(one.sense("single") for one in items[:place]):
+            frame.tell("singular", "one")
+        for later in items[place + 1 : place + 5]:
+            if later.sense("kind", frozenset({"incident", "alert", "thing"})) is not None:
+                if later.sense("plural") is None:
+                    frame.tell("singular", "one")
+                break
+            if later.type not in ("status", "severity", "owner", "f", "class"):
+                break
+
+
+def _joined(items: list[Item]) -> list[Item]:
+    """Neighbouring words that are no words of the grammar, as one: a title or a person's name."""
+    joined: list[Item] = []
+    for item in items:
+        if joined and item.type in ("text", "threat") and joined[-1].type in ("text", "threat"):
+            before = joined.pop()
+            both = "threat" if "threat" in (item.type, before.type) else "text"
+            item = replace(item, senses=((both, ""),), text=f"{before.text} {item.text}", start=before.start)
+        joined.append(item)
+    return joined
