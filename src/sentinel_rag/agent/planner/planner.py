@@ -89,7 +89,8 @@ class Planner:
                 return ask(f, Reason.NEAR_NAME, name, *near[:4])
             if name not in f.kinds and name.lower() not in f.kinds:
                 return ask(f, Reason.UNKNOWN_NAME, name)
-        if len(f.unread) > max((many for type_, many in FORGIVEN.items() if f.has(type_)), default=0):
+        forgiven = max((many for type_, many in FORGIVEN.items() if f.has(type_)), default=0)
+        if len(f.unread) > (0 if f.has("topic") else forgiven):
             return ask(f, Reason.UNREAD, *f.unread)
         return None
 
@@ -172,6 +173,7 @@ def _features(f: Frame) -> frozenset[str]:
         "one": one,
         "topics": set(topics) - {"run"},
         "people": f.has("attr:owner", "attr:status", "attr:severity"),
+        "window": f.window,
         "two_incidents": len(f.all("incident")) > 1,
         "two_periods": f.other_window or (f.has("op:compare") and f.window),
         "trend": (f.has("op:trend") or {*f.all("group"), *f.all("unit")} & _UNITS) and not f.has("topic", "name"),
@@ -180,7 +182,7 @@ def _features(f: Frame) -> frozenset[str]:
             groups
             or topics
             or f.has("op:average", "class")
-            or (f.has("op:top") and (f.has("attr") or lists) and not f.has("name"))
+            or (f.has("op:top") and (f.has("attr", "kind:rule", "kind:table") or lists) and not f.has("name"))
         )
         and not (f.has("title") and lists),
         "ranks": ranked_kinds

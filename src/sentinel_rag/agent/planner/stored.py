@@ -25,8 +25,12 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 """Parameters by their names, and the kinds of thing that may fill them."""
 _COMPARED = ("topic", "attr", "class", "kind", "prop", "unit")
 _OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
+_TOLD_APART = ("topic:", "unit:", "prop:")
+_NEAR_TOPICS = {"topic:signin": "topic:logon", "topic:logon": "topic:signin"}
+"""What people say for one another: who "logged in" to a host has a logon, not a sign-in."""
+_NEARLY = 0.9
 _NOTHING_COMMON = 2.0
-_PERSON_ASKED, _MISSING_NAME, _FOREIGN = 0.4, 0.55, 0.6
+_PERSON_ASKED, _MISSING_NAME = 0.4, 0.55
 _FITTING, _FILLING = 0.2, 0.05
 
 
@@ -80,13 +84,17 @@ class StoredQueries:
 
     def _score(self, entry: StoredQuery, frame: Frame) -> float:
         asked = features(frame)
-        if not asked:
+        other = frozenset(_NEAR_TOPICS.get(one, one) for one in asked)
+        return max(self._said(entry, frame, asked), _NEARLY * self._said(entry, frame, other) if other != asked else 0.0)
+
+    def _said(self, entry: StoredQuery, frame: Frame, asked: frozenset[str]) -> float:
+        # A query that never speaks of what was said ("failed", "by day") would leave it out.
+        if not asked or any(one not in entry.whole for one in asked if one.startswith(_TOLD_APART)):
             return 0.0
         best = max(
             (2 * self._weigh(asked & one) / (self._weigh(asked) + self._weigh(one)) for one in entry.questions),
             default=0.0,
         )
-        foreign = {one for one in asked if one.startswith(("topic:", "unit:", "prop:"))} - entry.whole
         values, left = filled(entry, frame)
         if entry.required - set(values) or left:
             best *= _MISSING_NAME
@@ -97,7 +105,7 @@ class StoredQueries:
                 else _FILLING
                 for name, value in values.items()
             )
-        return float(best * _FOREIGN ** len(foreign))
+        return float(best)
 
 
 def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]:

@@ -13,9 +13,9 @@ from functools import cache
 from importlib.resources import files
 
 from sentinel_rag.language.frames.frame import Frame
-from sentinel_rag.language.frames.phrases import Item, Sense
+from sentinel_rag.language.frames.phrases import SILENT, Item, Sense
 
-_PASSED_OVER = ("f", "pad", "modal", "ask", "op", "do")
+_PASSED_OVER = (*SILENT, "modal", "ask", "op", "do")
 """Types that may stand between the parts of a rule."""
 _ENDS = "?.!, "
 
@@ -135,5 +135,5 @@ def _tell(item: Item, frame: Frame) -> None:
     for type_, value in item.senses:
         if type_ == "threat":
             frame.tell("maybe_title" if item.sense("topic") else "title", item.text)
-        elif type_ not in ("f", "pad"):
+        elif type_ not in SILENT:
             frame.tell(type_, value)

@@ -64,7 +64,7 @@ class Names:
     def near(self, text: str) -> list[str]:
         """Names a slip away from the text, or that begin with it."""
         low = _squashed(text)
-        far = 2 if len(low) >= 8 else 1
+        far = 2 if len(text) >= 8 else 1
         forms = {**self.parts, **self.whole}
         found = {
             known.name

@@ -22,7 +22,7 @@ Sense = tuple[str, str]
 """A type and a value, such as ("severity", "High")."""
 SETTINGS = ("spoken", "ordinal")
 """Sections of words that make numbers; `time` holds phrases of time, `kept` words that are never mended."""
-SILENT = ("f", "pad")
+SILENT = ("f", "pad", "definite")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 
@@ -78,6 +78,8 @@ class PhraseBook:
     words: frozenset[str]
     kept: frozenset[str]
     longest: int
+    by_length: Mapping[int, tuple[tuple[str, int], ...]]
+    """The words that a slip may have meant, by their length, with the letters that they hold."""
     _mended: dict[str, str] = field(default_factory=dict)
 
     def knows(self, *words: str) -> bool:
@@ -102,7 +104,8 @@ class PhraseBook:
         far = 1 if len(word) < 8 else 2
         letters = _letters(word)
         near: list[tuple[float, str]] = []
-        for known, mask in _by_length(self.words | self.kept, len(word), far):
+        lengths = range(len(word) - far, len(word) + far + 1)
+        for known, mask in (one for length in lengths for one in self.by_length.get(length, ())):
             # Each step changes two letters at most; counting them is forty times cheaper than the distance.
             if (mask ^ letters).bit_count() > 2 * far:
                 continue
@@ -201,6 +204,7 @@ def phrase_book(language: str) -> PhraseBook:
         frozenset(own),
         frozenset(kept),
         max(map(len, phrases)),
+        _by_length(own | kept),
     )
 
 
@@ -217,14 +221,12 @@ def _months(language: str) -> Iterable[tuple[tuple[str, ...], str]]:
                 yield words_of(f"{joint} {word}"), month
 
 
-@cache
-def _by_length(words: frozenset[str], length: int, far: int) -> tuple[tuple[str, int], ...]:
-    """Words of about that length with the letters that they hold."""
-    return tuple(
-        (word, _letters(word))
-        for word in sorted(words)
-        if abs(len(word) - length) <= far and len(word) > 3 and word.isalpha()
-    )
+def _by_length(words: Iterable[str]) -> dict[int, tuple[tuple[str, int], ...]]:
+    found: dict[int, list[tuple[str, int]]] = defaultdict(list)
+    for word in sorted(words):
+        if len(word) > 3 and word.isalpha():
+            found[len(word)].append((word, _letters(word)))
+    return {length: tuple(all_) for length, all_ in found.items()}
 
 
 def _letters(word: str) -> int:

@@ -20,7 +20,7 @@ from sentinel_rag.language.times import TimeReading
 
 _WORD = re.compile(r"[^\W_]+|\+")
 _BREAKS = re.compile(r"[,;:]")
-_MAYBE_WORDS = ("host", "user", "template", "table", "domain")
+_MAYBE_WORDS = ("host", "user", "template", "table")
 """Shapes that a word of the language may have."""
 ReadTime = Callable[[str], TimeReading]
 
@@ -87,7 +87,7 @@ class _Attempt:
             frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
         items = self.items
         frame.imperative = _imperative(items)
-        _mark_one(items, frame)
+        _mark_one(items, frame, self.book)
         items = _joined([item for n, item in enumerate(items) if not item.silent and not _relative(items, n)])
         compose(items, frame)
         for title in (*frame.all("title"), *(frame.all("name") if frame.has("kind:incident") else ())):
@@ -109,7 +109,8 @@ class _Attempt:
                 place += 1
                 continue
             start, end = words[place].start(), words[place + found[0] - 1].end()
-            value = text[start:end] if found[0] == 1 else found[1].name
+            spelled = any(len(word) == 1 or word in self.book.digits for word in folded[place : place + found[0]])
+            value = found[1].name if spelled else text[start:end]
             if not any(t.start < end and start < t.end for t in shaped):
                 known.append(Token("known", value, start, end))
             place += found[0]
@@ -298,13 +299,13 @@ def _relative(items: list[Item], place: int) -> bool:
     return items[place].sense("relative") is not None and before is not None and before.sense("kind") is not None
 
 
-def _mark_one(items: list[Item], frame: Frame) -> None:
+def _mark_one(items: list[Item], frame: Frame, book: PhraseBook) -> None:
     """Tell that one row is wanted: "the newest open incident", but not "newest incidents"."""
     for place, item in enumerate(items):
         order = item.sense("order")
         if order is None or order[1] == "updated":
             continue
-        if any(one.sense("single") for one in items[:place]):
+        if any(_definite(one, frame.text, book) for one in items[:place]):
             frame.tell("singular", "one")
         for later in items[place + 1 : place + 5]:
             if later.sense("kind", frozenset({"incident", "alert", "thing"})) is not None:
@@ -313,6 +314,14 @@ def _mark_one(items: list[Item], frame: Frame) -> None:
                 break
             if later.type not in ("status", "severity", "owner", "f", "class"):
                 break
+
+
+def _definite(item: Item, text: str, book: PhraseBook) -> bool:
+    """True for one thing with a definite article, as in "the host with the newest alert"."""
+    if item.sense("kind") is None or item.sense("plural") is not None:
+        return False
+    words = (*words_of(text[: item.start])[-1:], *words_of(item.text)[:1])
+    return any(("definite", "the") in book.senses(word) for word in words)
 
 
 def _joined(items: list[Item]) -> list[Item]:
