@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Decision, Kind, Reason, ask, call
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query
 from sentinel_rag.agent.planner.tools import RANKED, to_tool
@@ -23,6 +23,12 @@ FORGIVEN = {"incident": 2, "name": 1}
 """Words not understood that an answer about one named thing may leave out; it says so. Lists forgive none."""
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
+_CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
+_DATA_SUBJECTS = (
+    "incident", "name", "digits", "num", "kind:alert", "kind:incident", "kind:template", "kind:data", "kind:table",
+    "topic", "meta", "op:priority", "op:summary", "severity", "status", "owner",
+)  # fmt: skip
+"""What makes a question one about rows, and not one for the playbooks."""
 _UNITS = {"hour", "day", "week"}
 
 
@@ -62,9 +68,11 @@ class Planner:
         if f.has("meta:sample"):
             tool = "query_alerts" if f.has("kind:alert") else "query_incidents"
             return replace(call(f, tool, {}), kind=Kind.SAMPLE)
-        if f.has("meta:small_talk") and not f.unread and not f.has("name", "incident", "kind", "attr", "topic", "op"):
+        if f.has("meta:small_talk") and not f.unread and not f.has(*_CONTENT):
             return Decision(Kind.SMALL_TALK, f)
         if f.has("know") and not f.has("attr:remediation"):
+            return call(f, "search_knowledge_base", _searched(f))
+        if f.has("op:advise") and not f.has(*_DATA_SUBJECTS):
             return call(f, "search_knowledge_base", _searched(f))
         return None
 
@@ -76,6 +84,10 @@ class Planner:
             return ask(f, Reason.TIME, f.time_problem)
         if f.has("problem"):
             return ask(f, Reason.NOT_EXPRESSIBLE, str(f.one("problem")))
+        if f.has("relation") and not f.has("incident"):
+            return ask(f, Reason.NOT_EXPRESSIBLE, _words_of_type(f, "relation"))
+        if len(f.all("title")) > 1 and not f.has("kind"):
+            return ask(f, Reason.TITLE_OR_LOGS, *f.all("title"))
         if f.has("both") and len(f.all("name")) > 1:
             return ask(f, Reason.ONE_NAME, *f.all("name"))
         for name in f.all("name"):
@@ -114,10 +126,8 @@ class Planner:
                 return _compared(f, now)
         if row.fixed is not None:
             return call(f, row.tool, {**(f.window if "status" not in row.fixed else {}), **row.fixed})
-        if "is:two_incidents" in told and row.tool == "get_incident_detail" and f.has("op:compare", "attr:worse"):
-            one = to_tool(f, row.tool)
-            calls = tuple(replace(one.calls[0], arguments={"incident": each}) for each in f.all("incident"))
-            return replace(one, calls=calls)
+        if "is:two_incidents" in told and row.tool == "get_incident_detail" and f.has("op:compare", "attr:worse", "both", "not"):
+            return Decision(Kind.CALL, f, tuple(Call(row.tool, {"incident": each}) for each in f.all("incident")))
         return to_tool(f, row.tool)
 
     def _stored(self, f: Frame, *, named: bool) -> Decision | None:
@@ -140,7 +150,7 @@ class Planner:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
-    compared = f.has("incident") and f.has("op:compare", "attr:worse")
+    compared = f.has("incident") and f.has("op:compare", "attr:worse", "both", "not")
     pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
     if f.has("digits") and (compared or pointed):
         for number in f.features.pop("digits"):
@@ -152,6 +162,11 @@ def _settled(frame: Frame) -> Frame:
         f.features["title"] += f.features.pop("maybe_title")
         f.features["topic"] = []
     return f
+
+
+def _words_of_type(f: Frame, type_: str) -> str:
+    """The words of the sentence that are of a type."""
+    return " ".join(item.text for item in f.items if item.sense(type_))
 
 
 def _topics(f: Frame) -> list[str]:

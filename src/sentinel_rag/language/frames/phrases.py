@@ -21,7 +21,7 @@ LANGUAGES = ("en", "de", "es", "fr")
 Sense = tuple[str, str]
 """A type and a value, such as ("severity", "High")."""
 SETTINGS = ("spoken", "ordinal")
-"""Sections of words that make numbers; `time` holds phrases of time, `kept` words that are never mended."""
+"""Sections of words that make numbers. `time` holds phrases of time, `kept` words that are never mended."""
 SILENT = ("f", "pad", "definite")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
@@ -75,6 +75,8 @@ class PhraseBook:
     numbers: Mapping[str, int]
     digits: Mapping[str, int]
     """Words for nought and one, which are numbers only beside others ("one oh six")."""
+    joined: frozenset[tuple[str, ...]]
+    """Phrases whose last word a time would take ("sign in yesterday")."""
     words: frozenset[str]
     kept: frozenset[str]
     longest: int
@@ -170,6 +172,7 @@ def phrase_book(language: str) -> PhraseBook:
     numbers: dict[str, int] = {}
     digits: dict[str, int] = {}
     kept: set[str] = set()
+    joined: set[tuple[str, ...]] = set()
     own: set[str] = set()
     for name in dict.fromkeys((language, "en")):
         told = set(phrases)
@@ -180,6 +183,8 @@ def phrase_book(language: str) -> PhraseBook:
                         continue
                     if type_ == "time":
                         times.setdefault(phrase, value)
+                    elif type_ == "joined":
+                        joined.add(phrase)
                     elif type_ == "kept" or type_ in SETTINGS:
                         kept.update(phrase)
                         if type_ == "spoken" and value.isdecimal():
@@ -201,6 +206,7 @@ def phrase_book(language: str) -> PhraseBook:
         dict(sorted(times.items(), key=lambda pair: -len(pair[0]))),
         numbers,
         digits,
+        frozenset(joined),
         frozenset(own),
         frozenset(kept),
         max(map(len, phrases)),

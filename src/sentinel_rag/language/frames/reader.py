@@ -6,7 +6,7 @@ Total and pure: any text gives a frame; what is not understood is told in `unrea
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
 
@@ -16,6 +16,7 @@ from sentinel_rag.language.frames.names import Names
 from sentinel_rag.language.frames.phrases import LANGUAGES, Item, PhraseBook, phrase_book, sections, words_of
 from sentinel_rag.language.frames.shapes import NAMES, Token, refang, shaped_tokens
 from sentinel_rag.language.lexicon import fold, months
+from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import TimeReading
 
 _WORD = re.compile(r"[^\W_]+|\+")
@@ -57,10 +58,14 @@ class _Attempt:
         self.book, self.reader = book, reader
         self.text = self._mended(text)
         self.tokens = self._tokens(self.text)
+        joined = list(self._joined_spans())
         masked = self.text
-        for one in self.tokens:
-            masked = masked[: one.start] + " " * (one.end - one.start) + masked[one.end :]
+        for start, end in (*((one.start, one.end) for one in self.tokens), *joined):
+            masked = blank(masked, start, end)
         self.time = reader.read_time(masked)
+        self.rest = self.time.rest
+        for start, end in joined:
+            self.rest = self.rest[:start] + self.text[start:end] + self.rest[end:]
         self.cost, self.items = self._cover()
         self.strange = sum(item.type == "text" for item in self.items)
 
@@ -73,7 +78,7 @@ class _Attempt:
             window=time.window.arguments() if time.window else {},
             other_window=bool(time.other),
             around=time.around,
-            time_said=_said(self.text, time.rest, self.tokens),
+            time_said=_said(self.text, self.rest, self.tokens),
             time_problem=time.question.sentence if time.question else "",
             items=tuple(self.items),
         )
@@ -136,6 +141,13 @@ class _Attempt:
                 return None
         return token
 
+    def _joined_spans(self) -> Iterator[tuple[int, int]]:
+        found = list(_WORD.finditer(self.text))
+        words = [fold(match[0]) for match in found]
+        for place in range(len(found) - 1):
+            if tuple(words[place : place + 2]) in self.book.joined:
+                yield found[place].start(), found[place + 1].end()
+
     def _mended(self, text: str) -> str:
         """Slips of spelling put right, spoken numbers as digits, phrases of time as the reader of times knows them."""
         parts, at = [], 0
@@ -169,7 +181,7 @@ class _Attempt:
     def _cover(self) -> tuple[float, list[Item]]:
         pieces: list[tuple[int, int, str, Token | None]] = [
             (m.start(), m.end(), fold(m[0]), None)
-            for m in _WORD.finditer(self.time.rest)
+            for m in _WORD.finditer(self.rest)
             if not any(one.start <= m.start() < one.end for one in self.tokens)
         ]
         pieces += [(one.start, one.end, "", one) for one in self.tokens]
@@ -318,7 +330,8 @@ def _mark_one(items: list[Item], frame: Frame, book: PhraseBook) -> None:
 
 def _definite(item: Item, text: str, book: PhraseBook) -> bool:
     """True for one thing with a definite article, as in "the host with the newest alert"."""
-    if item.sense("kind") is None or item.sense("plural") is not None:
+    last = words_of(item.text)[-1:]
+    if item.sense("kind") is None or any(type_ == "plural" for type_, _ in book.senses(*last)):
         return False
     words = (*words_of(text[: item.start])[-1:], *words_of(item.text)[:1])
     return any(("definite", "the") in book.senses(word) for word in words)

@@ -182,6 +182,10 @@ def calendar(match: re.Match[str], now: Now) -> Moment:
         return Day(spans.week(today, now.zone, back=back))
     if unit == "month":
         return Day(spans.month(today.year, today.month - back, now.zone))
+    if unit == "quarter":
+        first = today.month - (today.month - 1) % 3 - 3 * back
+        begin, last = spans.month(today.year, first, now.zone), spans.month(today.year, first + 2, now.zone)
+        return Day(Span(begin.start, last.end, whole_days=True))
     return Day(spans.year(today.year - back, now.zone))
 
 

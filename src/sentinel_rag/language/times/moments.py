@@ -130,7 +130,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (r"(?:(last|previous|this|past)\s+)?(monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b", weekday),
         (r"(?:(last|previous|this)\s+)(mon|tues?|wed|thu|thurs?|fri|sat|sun)\b", weekday),
         (r"(?<=since )()(mon|tues?|wed|thu|thurs?|fri|sat|sun)\b", weekday),
-        (r"(this|the\s+current|current|last|previous|the\s+previous|prev)\s+(week|month|year)\b", calendar),
+        (r"(this|the\s+current|current|last|previous|the\s+previous|prev)\s+(week|month|quarter|year)\b", calendar),
         (r"(?:the\s+)?week\s+before\s+last\b", week_before_last),
         (r"(?:the|this|last|past)\s+week\s*-?end\b|weekend\b", weekend),
         (rf"({NUMBER})\s*(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?)\s+(?:ago|back)\b", ago),

@@ -26,6 +26,7 @@ _OLDER = re.compile(
     rf"({NUMBER})\s*{_UNIT}\b(?:\s+ago\b)?",
     re.IGNORECASE,
 )
+_SINCE = re.compile(rf"\bsince\s+({NUMBER})\s+{_UNIT}\b(?!\s+(?:ago|back))", re.IGNORECASE)
 _WITHIN = re.compile(
     rf"\b(?:within|in|for|over)\s+(?:the\s+)?(\d{{1,4}})\s*{_UNIT}\b(?!\s+(?:of|around|ago|back))", re.I
 )
@@ -45,7 +46,7 @@ def read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | No
         hours = _iso_hours(iso[1])
         if hours:
             return TimeReading(blank(text, iso.start(), iso.end()), _window_of(hours, now))
-    for pattern in (_RELATIVE, _WITHIN, _BARE):
+    for pattern in (_RELATIVE, _SINCE, _WITHIN, _BARE):
         for match in pattern.finditer(text):
             if any(found.begin < match.end() and match.start() < found.end for found in moments):
                 continue
