@@ -1,9 +1,10 @@
 """How a set of questions is planned that nobody here had seen: `python -m bench strangers FILE [--ask] [--verbose]`.
 
 FILE is YAML in the form of `bench/questions` or JSON lines; each item has `q`, what came `after`, and what is right:
-`tool` with `args`, `any_of`, or an `outcome`; `ask_ok` where a question back is right too. `templates: shipped` takes
-the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst. What counts is the first run of a set: each
-run is a line of `results/strangers_history.jsonl`, so that a second one is seen as such.
+`tool` with `args`, `any_of`, or an `outcome`; `ask_ok` where a question back is right too. The world is the small estate
+and its clock, unless the file (its first line, in JSON lines) tells `now` and `names` (accounts, hosts). `templates:
+shipped` takes the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst. What counts is
+the first run of a set: each run is a line of `results/strangers_history.jsonl`, so that a second one is seen as such.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ import json
 import sys
 import time
 from collections import Counter
-from datetime import UTC
+from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -24,8 +25,7 @@ import yaml
 
 from bench.bench_offline_accuracy import ask as ask_analyst
 from bench.bench_offline_accuracy import expected_calls, judge
-from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries
-from sentinel_rag.agent.planner.conversation import Talk
+from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries, Talk
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.language.frames import Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
@@ -42,23 +42,23 @@ _TEXTS = {
 }
 
 
-class SmallWorld:
-    """The small estate: its names, its stored queries, and rows for what points at them."""
+class World:
+    """A workspace to plan for: its names, clock and stored queries; the small estate's rows for what points at them."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: dict[str, Any]) -> None:
         estate = small_estate()
-        self.answers = estate.answers
-        names = {
+        self.answers = {} if "names" in told else estate.answers
+        self.now = datetime.fromisoformat(str(told["now"])) if "now" in told else NOW
+        names = told.get("names") or {
             kind: [str(row["name"]) for row in estate.answers["get_top_entities"]({"kind": kind, "limit": 100}).rows]
             for kind in ("account", "host")
         }
-        clock = Now(NOW, UTC)
-        self.reader = Reader(lambda text: read_time_in_its_zone(text, clock), Names.of(names))
-        shipped = [template.to_row() for template in load_templates().values()]
-        self.planners = {
-            shipped_: Planner(StoredQueries(rows, self.reader), self.reader.names)
-            for shipped_, rows in ((True, shipped), (False, TEMPLATES))
-        }
+        clock = Now(self.now, UTC)
+        reader = Reader(lambda text: read_time_in_its_zone(text, clock), Names.of(names))
+        shipped = told.get("templates") == "shipped" or "names" in told
+        queries = [template.to_row() for template in load_templates().values()] if shipped else TEMPLATES
+        self.reader = reader
+        self.planner = Planner(StoredQueries(queries, reader), reader.names)
 
     def rows(self, decision: Decision) -> list[Any]:
         """What the first call of a decision comes back with."""
@@ -67,13 +67,13 @@ class SmallWorld:
         answer = self.answers.get(decision.calls[0].tool)
         return list(answer(dict(decision.calls[0].arguments)).rows) if callable(answer) else []
 
-    def decide(self, text: str, talk: Talk, *, shipped: bool) -> Decision:
+    def decide(self, text: str, talk: Talk) -> Decision:
         """What becomes of one sentence of a conversation."""
-        completed = talk.complete(self.reader.read(text))
-        decision = completed if isinstance(completed, Decision) else self.planners[shipped].decide(completed, NOW)
+        decision = talk.decide(self.planner, self.reader, text, self.now)
         if decision.kind is Kind.CALL:
             rows = self.rows(decision)
-            talk.remember(decision.frame, rows, found=bool(rows) or decision.calls[0].tool == "get_incident_detail")
+            known = bool(rows) or decision.calls[0].tool == "get_incident_detail" or not self.answers
+            talk.remember(decision.frame, rows, found=known)
         return decision
 
 
@@ -87,31 +87,32 @@ def answered(decision: Decision) -> tuple[Any, list[Any]]:
     return answer, calls if decision.kind in (Kind.CALL, Kind.SAMPLE) else []
 
 
-def loaded(path: Path) -> tuple[list[dict[str, Any]], bool]:
-    """The questions of a file, and whether the stored queries that ship are meant."""
-    text = path.read_text()
-    if path.suffix == ".jsonl":
-        return [json.loads(line) for line in text.splitlines() if line.strip()], True
-    document = yaml.safe_load(text)
-    return document["questions"], document.get("templates") == "shipped"
+def loaded(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
+    """The questions of a file, and what it tells of its world."""
+    if path.suffix != ".jsonl":
+        document = yaml.safe_load(path.read_text())
+        return document["questions"], document
+    lines = [json.loads(line) for line in path.read_text().splitlines() if line.strip()]
+    told = lines.pop(0) if "q" not in lines[0] else {"templates": "shipped"}
+    return lines, told
 
 
 def measure(path: Path, *, analyst: bool, verbose: bool) -> dict[str, Any]:
     """The figures of one set."""
-    world = SmallWorld()
-    items, shipped = loaded(path)
+    items, told = loaded(path)
+    world = World(told)
     count: Counter[str] = Counter()
     spent: list[float] = []
     for item in items:
         if analyst:
-            answer, calls = asyncio.run(ask_analyst(item, shipped=shipped))
+            answer, calls = asyncio.run(ask_analyst(item, shipped=told.get("templates") == "shipped"))
             why = answer.text[:100]
         else:
             talk = Talk()
             for before in item.get("after", ()):
-                world.decide(before, talk, shipped=shipped)
+                world.decide(before, talk)
             start = time.perf_counter()
-            decision = world.decide(item["q"], talk, shipped=shipped)
+            decision = world.decide(item["q"], talk)
             spent.append((time.perf_counter() - start) * 1e3)
             answer, calls = answered(decision)
             why = f"{decision.row}: {decision.sentence}"

@@ -11,8 +11,9 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Decision, Reason, ask
+from sentinel_rag.agent.planner.planner import Planner
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.frames import Frame, Reader
 
 _CARRIED = (
     "severity", "min", "status", "title", "owner", "name", "of_kind", "tactic", "technique", "product", "order", "limit",
@@ -34,6 +35,11 @@ class Talk:
     rows: Sequence[Mapping[str, Any]] = field(default_factory=list)
     subject: tuple[str, str] = ("", "")
     """The thing spoken of: ("incident", "124"), ("name", "web-03")."""
+
+    def decide(self, planner: Planner, reader: Reader, text: str, now: datetime) -> Decision:
+        """What becomes of one sentence of the conversation."""
+        completed = self.complete(reader.read(text))
+        return completed if isinstance(completed, Decision) else planner.decide(completed, now)
 
     def complete(self, frame: Frame) -> Frame | Decision:
         """The frame with what it points at, or a question back."""

@@ -99,7 +99,7 @@ class Planner:
             near = self.names.near(name)
             if near:
                 return ask(f, Reason.NEAR_NAME, name, *near[:4])
-            if name not in f.kinds and name.lower() not in f.kinds:
+            if self.names.whole and name not in f.kinds and name.lower() not in f.kinds:
                 return ask(f, Reason.UNKNOWN_NAME, name)
         forgiven = max((many for type_, many in FORGIVEN.items() if f.has(type_)), default=0)
         if len(f.unread) > (0 if f.has("topic") else forgiven):

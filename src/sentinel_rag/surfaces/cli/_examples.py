@@ -6,6 +6,7 @@ EXAMPLES = {
     "sentinel": "sentinel demo",
     "sentinel demo": "sentinel demo",
     "sentinel ask": 'sentinel ask "how many high severity incidents in the last 7 days?"',
+    "sentinel plan": "sentinel plan questions.jsonl --json",
     "sentinel chat": "sentinel chat --resume",
     "sentinel export": "sentinel export --format html --output hand-over.html",
     "sentinel answer": "sentinel answer check --results results.json --answer answer.md",

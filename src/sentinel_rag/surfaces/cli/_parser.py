@@ -53,8 +53,13 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     ask.add_argument("--json", action="store_true", help="print answer, tools, coverage and evidence as JSON")
     ask.add_argument("--evidence", action="store_true", help="list the tool call, row and field behind each fact")
     ask.add_argument("--only-found", action="store_true", help=ONLY_FOUND)
+    ask.add_argument("--plan", action="store_true", help="print how it is read without a model, and run nothing")
     ask.add_argument("--session", default=None, metavar="ID", help="go on with the conversation of an earlier answer")
     workspace_option(ask)
+
+    plan = command(commands, "plan", "how questions are read without a model, and the calls they become; runs nothing", _plan)
+    plan.add_argument("file", help='JSON lines, each {"q": "...", "after": ["..."]} or a string; - for standard input')
+    plan.add_argument("--json", action="store_true", help="print one line of JSON a question")
 
     chat = command(commands, "chat", "hold a conversation (/help lists its commands)", _chat)
     kept = chat.add_mutually_exclusive_group()
@@ -215,8 +220,12 @@ def _demo(options: argparse.Namespace) -> int:
 
 
 def _ask(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.ask import run
+    from sentinel_rag.surfaces.cli.ask import checked_question, read_text, run
 
+    if options.plan:
+        from sentinel_rag.surfaces.cli.plan import run_question
+
+        return run_question(checked_question(read_text(options.question, what="question")), as_json=options.json)
     return run(
         options.question,
         workspace=options.workspace,
@@ -225,6 +234,12 @@ def _ask(options: argparse.Namespace) -> int:
         only_found=options.only_found,
         session_id=options.session,
     )
+
+
+def _plan(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.plan import run_file
+
+    return run_file(options.file, as_json=options.json)
 
 
 def _chat(options: argparse.Namespace) -> int:
