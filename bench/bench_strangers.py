@@ -34,7 +34,11 @@ from sentinel_rag.testing.small_estate import NOW, small_estate
 from sentinel_rag.testing.small_estate_templates import TEMPLATES
 
 HISTORY = Path(__file__).parent / "results" / "strangers_history.jsonl"
-_OUTCOMES = {Kind.ASK: Outcome.CLARIFICATION, Kind.OUT_OF_SCOPE: Outcome.OUT_OF_SCOPE, Kind.CHANGE: Outcome.OUT_OF_SCOPE}
+_OUTCOMES = {
+    Kind.ASK: Outcome.CLARIFICATION,
+    Kind.OUT_OF_SCOPE: Outcome.OUT_OF_SCOPE,
+    Kind.CHANGE: Outcome.OUT_OF_SCOPE,
+}
 _TEXTS = {
     Kind.CHANGE: "I can only read",
     Kind.HELP: "I read Microsoft Sentinel",
@@ -127,12 +131,17 @@ def measure(path: Path, *, analyst: bool, verbose: bool) -> dict[str, Any]:
             made = [(call.tool_name, dict(call.arguments)) for call in calls]
             mark = "ASKED" if asked else "WRONG"
             want = expected_calls(item) or item.get("outcome")
-            print(f"{mark} {item.get('after', '')} {item['q']!r}\n   want {want}\n   got  {made} {answer.outcome.value} {why}")
+            print(
+                f"{mark} {item.get('after', '')} {item['q']!r}\n   want {want}\n   got  {made} {answer.outcome.value} {why}"
+            )
     total = len(items)
     spent.sort()
     return {
         "questions": total,
-        **{name: round(count[name] / total, 3) for name in ("right", "right_tool", "confidently_wrong", "needlessly_asked")},
+        **{
+            name: round(count[name] / total, 3)
+            for name in ("right", "right_tool", "confidently_wrong", "needlessly_asked")
+        },
         **({"ms_median": round(spent[total // 2], 2), "ms_95": round(spent[int(total * 0.95)], 2)} if spent else {}),
     }
 
@@ -152,7 +161,13 @@ def main() -> int:
         digest = hashlib.sha256(path.read_bytes()).hexdigest()[:16]
         known = HISTORY.read_text().splitlines() if HISTORY.exists() else []
         run = 1 + sum(json.loads(line)["set"] == digest for line in known)
-        line = {"file": path.name, "set": digest, "run": run, "asked": "analyst" if options.ask else "planner", **figures}
+        line = {
+            "file": path.name,
+            "set": digest,
+            "run": run,
+            "asked": "analyst" if options.ask else "planner",
+            **figures,
+        }
         print(json.dumps(line))
         if not options.no_history:
             HISTORY.write_text("\n".join([*known, json.dumps(line)]) + "\n")

@@ -48,6 +48,7 @@ class Talk:
         if places == [1] and frame.has("kind:alert", "kind:incident") and (not self.rows or frame.has("incident")):
             frame.tell("order", "oldest")
             frame.tell("singular", "one")
+            frame.features.pop("ref", None)
             return frame
         if places:
             return self._pointed(frame, places[0])
@@ -98,6 +99,7 @@ class Talk:
         if frame.has("rel:after") and frame.around is None:
             return ask(frame, Reason.HOW_LONG)
         row = self.rows[at]
+        frame.features.pop("ref", None)
         if "number" in row:
             frame.tell("incident", str(row["number"]))
         elif "name" in row and "kind" in row:
@@ -127,6 +129,7 @@ class Talk:
                     for value in before.all(type_):
                         frame.tell(type_, value)
             if frame.has("name", "incident", "status", "severity"):
+                frame.features.pop("ref", None)
                 return frame
         ranked = frame.has("kind") and before.has("op:top")
         told = {type_ for type_ in _CARRIED if frame.has(type_) and type_ != "op"}
@@ -147,6 +150,7 @@ class Talk:
             frame.features["limit"] = []
         frame.window = frame.window or before.window
         frame.imperative = False
+        frame.features.pop("ref", None)
         return frame
 
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.rows import Row, rows
-from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query
+from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, to_tool
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
@@ -29,6 +29,10 @@ _DATA_SUBJECTS = (
     "topic", "meta", "op:priority", "op:summary", "severity", "status", "owner",
 )  # fmt: skip
 """What makes a question one about rows, and not one for the playbooks."""
+_KNOWN_THINGS = ("name", "incident", "know", "alert_id")
+_SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
+_BEYOND = ("bound", "extreme", "symbol")
+"""Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
 _UNITS = {"hour", "day", "week"}
 
 
@@ -48,9 +52,16 @@ class Planner:
             return decided
         asked = _settled(frame)
         told = _features(asked)
+        borrowed = [word for word in unread_words(asked) if word in self.queries.words]
+        if borrowed:
+            told |= {"is:stored"}
         for row in rows():
             if row.fits(told):
                 decision = self._by(row, asked, told, now)
+                if decision is not None and decision.kind is Kind.CALL and borrowed and not row.stored:
+                    decision = (
+                        ask(asked, Reason.UNREAD, *asked.unread) if len(borrowed) > _forgiven(asked) else decision
+                    )
                 if decision is not None:
                     return replace(decision, row=row.kind)
         return ask(asked, Reason.INCIDENTS_OR_ALERTS)
@@ -70,7 +81,8 @@ class Planner:
             return replace(call(f, tool, {}), kind=Kind.SAMPLE)
         if f.has("meta:small_talk") and not f.unread and not f.has(*_CONTENT):
             return Decision(Kind.SMALL_TALK, f)
-        if f.has("know") and not f.has("attr:remediation"):
+        about_one = f.has("incident", "kind:alert", "name") and not f.has("know:similar")
+        if f.has("know") and not f.has("attr:remediation") and not about_one and len(f.all("incident")) < 2:
             return call(f, "search_knowledge_base", _searched(f))
         if f.has("op:advise") and not f.has(*_DATA_SUBJECTS):
             return call(f, "search_knowledge_base", _searched(f))
@@ -101,8 +113,16 @@ class Planner:
                 return ask(f, Reason.NEAR_NAME, name, *near[:4])
             if self.names.whole and name not in f.kinds and name.lower() not in f.kinds:
                 return ask(f, Reason.UNKNOWN_NAME, name)
-        forgiven = max((many for type_, many in FORGIVEN.items() if f.has(type_)), default=0)
-        if len(f.unread) > (0 if f.has("topic") else forgiven):
+        pointing = f.has("ref") and f.all("ref") != ["definite"]
+        if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not f.has(*_SAYS_WHICH)):
+            return ask(f, Reason.WHICH_THING)
+        beyond = [type_ for type_ in _BEYOND if f.has(type_) and not (type_ == "bound" and f.has("topic"))]
+        if beyond:
+            return ask(f, Reason.NOT_EXPRESSIBLE, *((_words_of_type(f, type_) or str(f.one(type_))) for type_ in beyond))
+        if "0" in (*f.all("num"), *f.all("limit")):
+            return ask(f, Reason.NUMBER_OF_WHAT, "0")
+        strange = [word for word in unread_words(f) if word not in self.queries.words]
+        if len(strange) > _forgiven(f):
             return ask(f, Reason.UNREAD, *f.unread)
         return None
 
@@ -126,7 +146,11 @@ class Planner:
                 return _compared(f, now)
         if row.fixed is not None:
             return call(f, row.tool, {**(f.window if "status" not in row.fixed else {}), **row.fixed})
-        if "is:two_incidents" in told and row.tool == "get_incident_detail" and f.has("op:compare", "attr:worse", "both", "not"):
+        if (
+            "is:two_incidents" in told
+            and row.tool == "get_incident_detail"
+            and f.has("op:compare", "attr:worse", "both", "not", "know:similar")
+        ):
             return Decision(Kind.CALL, f, tuple(Call(row.tool, {"incident": each}) for each in f.all("incident")))
         return to_tool(f, row.tool)
 
@@ -141,16 +165,23 @@ class Planner:
             topics = topics[1:]
         lists = f.has("kind:alert", "kind:incident")
         elsewhere = bool(set(topics) - _ALSO_IN_ALERTS) and not lists
-        lost = bool(topics) and not lists and not f.has("name")
+        lost = (bool(topics) and not lists and not f.has("name")) or {*f.all("group")} - _UNITS - {"severity"}
         if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
             return ask(f, Reason.NO_STORED_QUERY)
         return None
 
 
+def _forgiven(f: Frame) -> int:
+    """How many words may be left out beside what the frame is about."""
+    if f.has("topic"):
+        return 0
+    return max((many for type_, many in FORGIVEN.items() if f.has(type_)), default=0)
+
+
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
-    compared = f.has("incident") and f.has("op:compare", "attr:worse", "both", "not")
+    compared = f.has("incident") and f.has("op:compare", "attr:worse", "both", "not", "know:similar")
     pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
     if f.has("digits") and (compared or pointed):
         for number in f.features.pop("digits"):
@@ -189,6 +220,7 @@ def _features(f: Frame) -> frozenset[str]:
         "topics": set(topics) - {"run"},
         "people": f.has("attr:owner", "attr:status", "attr:severity"),
         "window": f.window,
+        "unlike": f.has("attr:comments", "attr:timeline", "attr:bookmarks", "attr:events", "attr:columns"),
         "two_incidents": len(f.all("incident")) > 1,
         "two_periods": f.other_window or (f.has("op:compare") and f.window),
         "trend": (f.has("op:trend") or {*f.all("group"), *f.all("unit")} & _UNITS) and not f.has("topic", "name"),
@@ -201,7 +233,7 @@ def _features(f: Frame) -> frozenset[str]:
         )
         and not (f.has("title") and lists),
         "ranks": ranked_kinds
-        and (f.has("op:top") or (f.has("op:count") and not lists))
+        and (f.has("op:top") or {*f.all("group")} & set(RANKED) or (f.has("op:count") and not lists))
         and not one
         and set(f.all("topic")) <= {"proc"}
         and not (incidents and f.has("order:severity")),

@@ -14,6 +14,7 @@ from typing import Any
 from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Reader
+from sentinel_rag.language.frames.phrases import words_of
 
 NEAR, SURE = 0.08, 0.5
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -25,12 +26,15 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
 """Parameters by their names, and the kinds of thing that may fill them."""
 _COMPARED = ("topic", "attr", "class", "kind", "prop", "unit")
 _OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
-_TOLD_APART = ("topic:", "unit:", "prop:")
+_TOLD_APART = ("topic:", "unit:", "prop:", "word:")
 _NEAR_TOPICS = {"topic:signin": "topic:logon", "topic:logon": "topic:signin"}
 """What people say for one another: who "logged in" to a host has a logon, not a sign-in."""
 _NEARLY = 0.9
+_WORD_BY_WORD = 9.0
 _NOTHING_COMMON = 2.0
-_PERSON_ASKED, _MISSING_NAME = 0.4, 0.55
+_LESS = {"ask": 0.4, "word": 0.4}
+"""What tells less: who or where, and words that no language file holds."""
+_MISSING_NAME = 0.55
 _FITTING, _FILLING = 0.2, 0.05
 
 
@@ -42,7 +46,22 @@ def features(frame: Frame) -> frozenset[str]:
     told |= {f"unit:{group}" for group in frame.all("group") if group in ("hour", "day", "week")}
     if frame.has("owner"):
         told.add("attr:owner")
+    told |= {f"word:{word}" for word in unread_words(frame)}
     return frozenset(told - _OF_EVERYTHING)
+
+
+def sentence(frame: Frame) -> tuple[str, ...]:
+    """The words of a sentence without names and times."""
+    named = [name for name in frame.kinds if name in frame.text]
+    text = frame.text.replace(frame.time_said, " ") if frame.time_said else frame.text
+    for name in sorted(named, key=len, reverse=True):
+        text = text.replace(name, " ")
+    return words_of(text)
+
+
+def unread_words(frame: Frame) -> list[str]:
+    """The words that nothing read, without the ending of a plural: a stored query may say them."""
+    return [word.rstrip("s") for text in frame.unread for word in words_of(text)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +69,8 @@ class StoredQuery:
     """One stored query: the features of its questions, of all it says, and its parameters with what fills them."""
 
     name: str
+    sentences: frozenset[tuple[str, ...]]
+    """Its questions word by word, names left out."""
     questions: tuple[frozenset[str], ...]
     whole: frozenset[str]
     parameters: Mapping[str, tuple[str, ...]]
@@ -62,6 +83,14 @@ class StoredQueries:
     def __init__(self, rows: Iterable[Mapping[str, JsonValue]], reader: Reader) -> None:
         self.entries = [_entry(row, reader) for row in rows]
         seen = Counter(feature for entry in self.entries for feature in entry.whole)
+        self.words = frozenset(
+            one.removeprefix("word:")
+            for entry in self.entries
+            for told in entry.questions
+            for one in told
+            if one.startswith("word:")
+        )
+        """Words that only stored queries say."""
         self._weights = {feature: 0.3 + math.log((1 + len(self.entries)) / n) for feature, n in seen.items()}
 
     def named(self, name: str) -> StoredQuery | None:
@@ -78,14 +107,17 @@ class StoredQueries:
         return min(near, key=lambda pair: -len(pair[1].required & set(filled(pair[1], frame)[0])))
 
     def _weigh(self, told: frozenset[str]) -> float:
-        return sum(
-            self._weights.get(one, _NOTHING_COMMON) * (_PERSON_ASKED if one.startswith("ask:") else 1.0) for one in told
-        )
+        return sum(self._weights.get(one, _NOTHING_COMMON) * (_LESS.get(one.partition(":")[0], 1.0)) for one in told)
 
     def _score(self, entry: StoredQuery, frame: Frame) -> float:
         asked = features(frame)
+        values, left = filled(entry, frame)
+        if sentence(frame) in entry.sentences and not left and entry.required <= set(values):
+            return _WORD_BY_WORD
         other = frozenset(_NEAR_TOPICS.get(one, one) for one in asked)
-        return max(self._said(entry, frame, asked), _NEARLY * self._said(entry, frame, other) if other != asked else 0.0)
+        return max(
+            self._said(entry, frame, asked), _NEARLY * self._said(entry, frame, other) if other != asked else 0.0
+        )
 
     def _said(self, entry: StoredQuery, frame: Frame, asked: frozenset[str]) -> float:
         # A query that never speaks of what was said ("failed", "by day") would leave it out.
@@ -124,8 +156,6 @@ def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]
 
 def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     """The stored query that answers the frame; None where none is near enough or one cannot hold all that was said."""
-    if frame.unread:
-        return None
     named = frame.one("template")
     entry = queries.named(named) if named else None
     if entry is None:
@@ -153,10 +183,12 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
 def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
     name = str(row["name"])
     said: Sequence[str] = [name.replace("_", " "), *map(str, row.get("questions") or ())]
-    told = tuple(filter(None, (features(reader.read(text)) for text in said)))
+    frames = [reader.read(text) for text in said]
+    told = tuple(filter(None, map(features, frames)))
     parameters = row.get("parameters") or ()
     return StoredQuery(
         name,
+        frozenset(map(sentence, frames)),
         told,
         frozenset().union(*told, features(reader.read(str(row.get("description", ""))))),
         {str(one["name"]): PARAMETERS.get(str(one["name"]), ()) for one in parameters},

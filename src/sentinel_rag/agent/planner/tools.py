@@ -26,7 +26,7 @@ TAKES: dict[str, tuple[str, ...]] = {
 """Which features that narrow a question each tool has a place for."""
 NARROWING = (
     "severity", "min", "status", "title", "owner", "name", "incident", "product", "tactic", "technique", "class",
-    "without", "not",
+    "without", "not", "both",
 )  # fmt: skip
 _STATUS_OF_INCIDENTS = {"InProgress": "Active", "Dismissed": "Closed"}
 _STATUS_OF_ALERTS = {"Closed": "Resolved", "Active": "InProgress", "Open": "New"}
@@ -128,5 +128,6 @@ def _limit(frame: Frame, tool: str, told: dict[str, Any]) -> dict[str, Any]:
         return {"limit": 1}
     left_out = frame.all("without")
     if left_out in (["Low"], ["Informational"]):
+        told.pop("severity", None)
         return {"min_severity": SEVERITIES[SEVERITIES.index(left_out[0]) + 1]}
     return {"limit": MAX_LIMIT} if frame.has("all", "without", "class") else {}

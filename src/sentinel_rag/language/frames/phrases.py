@@ -18,6 +18,7 @@ from typing import Any
 from sentinel_rag.language.lexicon import fold, language_data
 
 LANGUAGES = ("en", "de", "es", "fr")
+WORD = re.compile(r"[^\W_]+|\+|[<>]=?")
 Sense = tuple[str, str]
 """A type and a value, such as ("severity", "High")."""
 SETTINGS = ("spoken", "ordinal")
@@ -38,7 +39,7 @@ def expand(pattern: str) -> list[str]:
 
 def words_of(phrase: str) -> tuple[str, ...]:
     """The folded words of a phrase."""
-    return tuple(re.findall(r"[^\W_]+|\+", fold(phrase)))
+    return tuple(WORD.findall(fold(phrase)))
 
 
 @dataclass(frozen=True, slots=True)

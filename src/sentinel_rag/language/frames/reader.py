@@ -13,13 +13,12 @@ from functools import cache
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.grammar import compose
 from sentinel_rag.language.frames.names import Names
-from sentinel_rag.language.frames.phrases import LANGUAGES, Item, PhraseBook, phrase_book, sections, words_of
+from sentinel_rag.language.frames.phrases import LANGUAGES, WORD, Item, PhraseBook, phrase_book, sections, words_of
 from sentinel_rag.language.frames.shapes import NAMES, Token, refang, shaped_tokens
 from sentinel_rag.language.lexicon import fold, months
 from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import TimeReading
 
-_WORD = re.compile(r"[^\W_]+|\+")
 _BREAKS = re.compile(r"[,;:]")
 _MAYBE_WORDS = ("host", "user", "template", "table")
 """Shapes that a word of the language may have."""
@@ -40,7 +39,7 @@ class Reader:
         first = _Attempt(text, phrase_book(self.languages[0]), self)
         best, language = first, self.languages[0]
         if first.strange:
-            words = [fold(match[0]) for match in _WORD.finditer(text)]
+            words = [fold(match[0]) for match in WORD.finditer(text)]
             known = phrase_book(language).known(words)
             for name in self.languages[1:]:
                 if phrase_book(name).known(words) <= known:
@@ -104,7 +103,7 @@ class _Attempt:
     def _tokens(self, text: str) -> list[Token]:
         """Tokens by shape, and beside them the names that the workspace itself knows."""
         shaped = [token for one in shaped_tokens(text) if (token := self._as_token(one)) is not None]
-        words = [match for match in _WORD.finditer(text) if not any(t.start <= match.start() < t.end for t in shaped)]
+        words = [match for match in WORD.finditer(text) if not any(t.start <= match.start() < t.end for t in shaped)]
         folded = [fold(match[0]) for match in words]
         known: list[Token] = []
         place = 0
@@ -142,7 +141,7 @@ class _Attempt:
         return token
 
     def _joined_spans(self) -> Iterator[tuple[int, int]]:
-        found = list(_WORD.finditer(self.text))
+        found = list(WORD.finditer(self.text))
         words = [fold(match[0]) for match in found]
         for place in range(len(found) - 1):
             if tuple(words[place : place + 2]) in self.book.joined:
@@ -157,7 +156,7 @@ class _Attempt:
         return "".join([*parts, self._mended_part(text[at:])])
 
     def _mended_part(self, part: str) -> str:
-        found = list(_WORD.finditer(part))
+        found = list(WORD.finditer(part))
         words = [self.book.mend(fold(match[0])) for match in found]
         out, at, place = [], 0, 0
         while place < len(found):
@@ -181,7 +180,7 @@ class _Attempt:
     def _cover(self) -> tuple[float, list[Item]]:
         pieces: list[tuple[int, int, str, Token | None]] = [
             (m.start(), m.end(), fold(m[0]), None)
-            for m in _WORD.finditer(self.rest)
+            for m in WORD.finditer(self.rest)
             if not any(one.start <= m.start() < one.end for one in self.tokens)
         ]
         pieces += [(one.start, one.end, "", one) for one in self.tokens]
@@ -306,8 +305,10 @@ def _imperative(items: list[Item]) -> bool:
 
 
 def _relative(items: list[Item], place: int) -> bool:
-    """True for the "that" of "incidents that are open", which points at nothing."""
+    """True for the "that" of "incidents that are open" and the "they" behind them, which point at nothing outside."""
     before = items[place - 1] if place else None
+    if items[place].sense("ref", frozenset({"they"})) is not None:
+        return any(item.sense("kind") is not None for item in items[:place])
     return items[place].sense("relative") is not None and before is not None and before.sense("kind") is not None
 
 

@@ -73,5 +73,9 @@ def shaped_tokens(text: str) -> list[Token]:
                 end = start + len(value)
             if shape == "number":
                 value = value.lstrip("# ")
+            if shape == "quoted":
+                inner = shaped_tokens(value)
+                if len(inner) == 1 and inner[0].shape in NAMES and inner[0].value == value:
+                    shape = inner[0].shape
             taken.append(Token(shape, value, start, end))
     return sorted(taken, key=lambda one: one.start)

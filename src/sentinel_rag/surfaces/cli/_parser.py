@@ -57,7 +57,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     ask.add_argument("--session", default=None, metavar="ID", help="go on with the conversation of an earlier answer")
     workspace_option(ask)
 
-    plan = command(commands, "plan", "how questions are read without a model, and the calls they become; runs nothing", _plan)
+    plan = command(
+        commands, "plan", "how questions are read without a model, and the calls they become; runs nothing", _plan
+    )
     plan.add_argument("file", help='JSON lines, each {"q": "...", "after": ["..."]} or a string; - for standard input')
     plan.add_argument("--json", action="store_true", help="print one line of JSON a question")
 

@@ -71,7 +71,9 @@ def _questions(path: str) -> Iterator[Asked]:
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"{path} cannot be read.", next_step="Give a file of JSON lines, or - to pipe it in.") from error
+        raise UsageError(
+            f"{path} cannot be read.", next_step="Give a file of JSON lines, or - to pipe it in."
+        ) from error
     for number, line in enumerate(text.splitlines(), start=1):
         if not line.strip():
             continue
