@@ -20,7 +20,7 @@ from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
-BIG_PICTURE = "give me the big picture for the last month"
+BIG_PICTURE = "give me the helicopter perspective for the last month"
 Ask = Callable[..., Any]
 
 

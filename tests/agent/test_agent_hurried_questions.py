@@ -405,7 +405,6 @@ async def test_a_filter_that_is_taken_is_not_said_to_be_dropped(question: str) -
         ("incidents with comments", "cannot be filtered by their comments"),
         ("which incident took longest to close", "how long they took"),
         ("how many new today", "Do you mean incidents or alerts?"),
-        ("how many closed today", "Do you mean incidents or alerts?"),
     ],
 )
 async def test_what_no_filter_says_is_told_with_what_can_be_asked(question: str, why: str) -> None:

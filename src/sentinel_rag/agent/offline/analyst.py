@@ -19,6 +19,7 @@ from sentinel_rag.agent.offline.conversation import Conversations
 from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
+from sentinel_rag.agent.offline.frame_decisions import weighed
 from sentinel_rag.agent.offline.knowledge import answer_knowledge, asks_how, offer_steps, recall_incident
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
@@ -254,22 +255,25 @@ class OfflineAnalyst:
         return await offer_steps(turn, await recall_incident(turn, reading, answer))
 
     async def _decided(self, turn: Turn, reading: Reading) -> Answer:
-        decision = decide(reading, turn.conversation, None, turn.now)
+        decision, templates = decide(reading, turn.conversation, None, turn.now), None
         if isinstance(decision, NeedTemplates):
             fetched = await turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
-            decision = decide(reading, turn.conversation, list(fetched[0].rows), turn.now)
+            templates = list(fetched[0].rows)
+            decision = decide(reading, turn.conversation, templates, turn.now)
             assert not isinstance(decision, NeedTemplates)
             understood = isinstance(decision, Plan) and decision.view is not View.KEYWORD
             if fetched[0].result is None and not understood:
                 # Without the templates the question could not be understood; the reason is the failure, not the words.
                 return turn.failed_answer(fetched)
-        match decision:
+        match await weighed(turn, reading, decision, templates):
             case Reply(outcome=outcome, text=text, suggestions=suggestions):
                 return turn.plain_answer(outcome, text, suggestions)
             case Ask(sentence=sentence, options=options, pending=pending):
                 return turn.asked_back(sentence, options, pending)
-            case Plan():
-                return await carry_out(turn, decision)
+            case Plan() as plan:
+                return await carry_out(turn, plan)
+            case NeedTemplates():
+                raise AssertionError(reading.text)
 
     async def _wish(self, turn: Turn, reading: Reading) -> Elsewhere | None:
         """What the question may want of the web or of files, if the gateway offers the tool."""

@@ -102,6 +102,8 @@ class Plan:
     others: tuple[PlannedCall, ...] = ()
     without: bool = False
     section: bool = False
+    whole: bool = False
+    """Whether a frame read every word of the question."""
 
     @property
     def chooses_rows(self) -> bool:
@@ -117,6 +119,8 @@ class Ask:
     sentence: str
     options: tuple[str, ...] = ()
     pending: str = ""
+    lost: bool = False
+    """Whether the question was not understood, rather than understood and in doubt."""
 
 
 @dataclass(frozen=True, slots=True)

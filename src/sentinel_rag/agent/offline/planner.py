@@ -146,8 +146,8 @@ def _decide(reading: Reading, conversation: Conversation, templates: Sequence[Te
         return Ask("Which ones do you mean? Name them, or ask for a list first.", ALTERNATIVES[:2])
     if _foreign(reading):
         if _ENGLISH.search(reading.text):
-            return Ask("I did not understand that question. Did you mean one of these?", ALTERNATIVES)
-        return Ask("I understand questions in English only. Did you mean one of these?", ALTERNATIVES)
+            return Ask("I did not understand that question. Did you mean one of these?", ALTERNATIVES, lost=True)
+        return Ask("I did not understand that question. Did you mean one of these?", ALTERNATIVES, lost=True)
     return _plan(reading, conversation, subject, templates)
 
 
@@ -381,7 +381,7 @@ def _says_only_a_state(reading: Reading) -> bool:
 
 def _of_what(reading: Reading) -> Ask:
     said = reading.text.rstrip("?.! ")
-    return Ask("Do you mean incidents or alerts?", (f"Incidents: {said}", f"Alerts: {said}"))
+    return Ask("Do you mean incidents or alerts?", (f"Incidents: {said}", f"Alerts: {said}"), lost=True)
 
 
 def _last_resort(reading: Reading, conversation: Conversation, templates: Sequence[Template] | None) -> Decision:
@@ -436,4 +436,6 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
             "What do you want to know about them?",
             (f"Top {kinds[0]}s by distinct alerts", *ALTERNATIVES[:2]),
         )
-    return Ask("I did not understand that well enough to query anything. Did you mean one of these?", ALTERNATIVES)
+    return Ask(
+        "I did not understand that well enough to query anything. Did you mean one of these?", ALTERNATIVES, lost=True
+    )

@@ -24,7 +24,7 @@ _LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT
 def say_remarks(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> None:
     """Everything that the answer to `plan` has to add."""
     asked = _asked_for(runs)
-    if plan.view in _LISTS and (unused := unused_words(plan.reading, asked)):
+    if plan.view in _LISTS and not plan.whole and (unused := unused_words(plan.reading, asked)):
         writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
     if plan.view is not View.ATTRIBUTE and (dropped := _names_left_out(plan, asked)):
         writer.say("I looked nothing up for {}; ask about it by itself.", Echo(", ".join(dropped)))

@@ -118,7 +118,9 @@ class Planner:
             return ask(f, Reason.WHICH_THING)
         beyond = [type_ for type_ in _BEYOND if f.has(type_) and not (type_ == "bound" and f.has("topic"))]
         if beyond:
-            return ask(f, Reason.NOT_EXPRESSIBLE, *((_words_of_type(f, type_) or str(f.one(type_))) for type_ in beyond))
+            return ask(
+                f, Reason.NOT_EXPRESSIBLE, *((_words_of_type(f, type_) or str(f.one(type_))) for type_ in beyond)
+            )
         if "0" in (*f.all("num"), *f.all("limit")):
             return ask(f, Reason.NUMBER_OF_WHAT, "0")
         strange = [word for word in unread_words(f) if word not in self.queries.words]
@@ -165,7 +167,8 @@ class Planner:
             topics = topics[1:]
         lists = f.has("kind:alert", "kind:incident")
         elsewhere = bool(set(topics) - _ALSO_IN_ALERTS) and not lists
-        lost = (bool(topics) and not lists and not f.has("name")) or {*f.all("group")} - _UNITS - {"severity"}
+        sure = [item for item in f.items if {type_ for type_, _ in item.senses} == {"topic"}]
+        lost = (bool(topics) and (not lists or bool(sure)) and not f.has("name")) or {*f.all("group")} - _UNITS - {"severity"}
         if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
             return ask(f, Reason.NO_STORED_QUERY)
         return None
@@ -235,7 +238,7 @@ def _features(f: Frame) -> frozenset[str]:
         "ranks": ranked_kinds
         and (f.has("op:top") or {*f.all("group")} & set(RANKED) or (f.has("op:count") and not lists))
         and not one
-        and set(f.all("topic")) <= {"proc"}
+        and set(f.all("topic")) <= ({"proc"} if ranked_kinds == ["process"] else set())
         and not (incidents and f.has("order:severity")),
         # Incidents are meant though no word for them stands there: "anything closed today", "open highs".
         "unlisted": (f.has("kind:thing") and f.has("status:Open") and f.window)

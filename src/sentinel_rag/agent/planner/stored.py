@@ -81,7 +81,7 @@ class StoredQueries:
     """All stored queries of a gateway, as the same reader reads them."""
 
     def __init__(self, rows: Iterable[Mapping[str, JsonValue]], reader: Reader) -> None:
-        self.entries = [_entry(row, reader) for row in rows]
+        self.entries = [_entry(row, reader) for row in rows if _well_formed(row)]
         seen = Counter(feature for entry in self.entries for feature in entry.whole)
         self.words = frozenset(
             one.removeprefix("word:")
@@ -178,6 +178,16 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     told |= {"parameters": values} if values else {}
     told |= {"limit": int(str(frame.one("limit")))} if frame.one("limit") else {}
     return call(frame, "run_kql_query", told)
+
+
+def _well_formed(row: Mapping[str, Any]) -> bool:
+    questions, parameters = row.get("questions") or [], row.get("parameters") or []
+    return (
+        isinstance(row.get("name"), str)
+        and isinstance(questions, list | tuple)
+        and isinstance(parameters, list | tuple)
+        and all(isinstance(one, Mapping) and {"name", "required"} <= one.keys() for one in parameters)
+    )
 
 
 def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:

@@ -22,7 +22,8 @@ WORD = re.compile(r"[^\W_]+|\+|[<>]=?")
 Sense = tuple[str, str]
 """A type and a value, such as ("severity", "High")."""
 SETTINGS = ("spoken", "ordinal")
-"""Sections of words that make numbers. `time` holds phrases of time, `kept` words that are never mended."""
+"""Sections of words that make numbers. `instead` holds phrases that are read for others, above all of
+time, `kept` words that are never mended."""
 SILENT = ("f", "pad", "definite")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
@@ -71,8 +72,8 @@ class PhraseBook:
     """The phrases of one language, with those of English for what it has no word for."""
 
     phrases: Mapping[tuple[str, ...], tuple[Sense, ...]]
-    times: Mapping[tuple[str, ...], str]
-    """Phrases of time, with what the reader of times calls them."""
+    instead: Mapping[tuple[str, ...], str]
+    """Phrases that are read for others: those of time as the reader of times knows them, slips of short words."""
     numbers: Mapping[str, int]
     digits: Mapping[str, int]
     """Words for nought and one, which are numbers only beside others ("one oh six")."""
@@ -169,7 +170,7 @@ def sections(language: str) -> Mapping[str, Mapping[str, Any]]:
 def phrase_book(language: str) -> PhraseBook:
     """The phrases of a language. Where it knows a word, what English means by that word does not count."""
     phrases: dict[tuple[str, ...], list[Sense]] = defaultdict(list)
-    times: dict[tuple[str, ...], str] = {}
+    instead: dict[tuple[str, ...], str] = {}
     numbers: dict[str, int] = {}
     digits: dict[str, int] = {}
     kept: set[str] = set()
@@ -182,8 +183,8 @@ def phrase_book(language: str) -> PhraseBook:
                 for phrase in (words_of(one) for pattern in patterns for one in expand(pattern)):
                     if not phrase:
                         continue
-                    if type_ == "time":
-                        times.setdefault(phrase, value)
+                    if type_ == "instead":
+                        instead.setdefault(phrase, value)
                     elif type_ == "joined":
                         joined.add(phrase)
                     elif type_ == "kept" or type_ in SETTINGS:
@@ -194,17 +195,17 @@ def phrase_book(language: str) -> PhraseBook:
                         if (type_, value) not in phrases[phrase]:
                             phrases[phrase].append((type_, value))
         for phrase, month in _months(name):
-            times.setdefault(phrase, month)
+            instead.setdefault(phrase, month)
         for value, said in language_data(name)["numbers"].items():
             for word in fold(said).split():
                 if word not in own:
                     numbers.setdefault(word, int(value))
-        own |= {word for phrase in (*phrases, *times) for word in phrase}
+        own |= {word for phrase in (*phrases, *instead) for word in phrase}
     # A word that repeats ("twice") counts nothing, and a number that is also a word of the language is that word.
     numbers = {word: value for word, value in numbers.items() if (word,) not in phrases}
     return PhraseBook(
         {phrase: tuple(senses) for phrase, senses in phrases.items()},
-        dict(sorted(times.items(), key=lambda pair: -len(pair[0]))),
+        dict(sorted(instead.items(), key=lambda pair: -len(pair[0]))),
         numbers,
         digits,
         frozenset(joined),

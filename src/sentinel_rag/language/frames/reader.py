@@ -172,7 +172,7 @@ class _Attempt:
 
     def _replaced(self, words: list[str], place: int) -> tuple[int, str]:
         """How many words from `place` on are said otherwise, and how."""
-        for phrase, time in self.book.times.items():
+        for phrase, time in self.book.instead.items():
             if tuple(words[place : place + len(phrase)]) == phrase:
                 return len(phrase), time
         return spoken_number(words[place:], self.book, words[place - 1] if place else "")

@@ -70,7 +70,8 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
     if reading.has(cues.LOGS) and not reading.has(f"{cues.ALERT}|{cues.INCIDENT}"):
         return  # no alert does not mean that nobody signed in
     decided = reading.has(_EXISTS) and not reading.has(f"{_NOT_EXISTS}|{_OPEN_ENDED}")
-    if not decided or unused_words(reading, str(dict(run.call.arguments))) or run.at("/coverage/partial"):
+    unused = () if plan.whole else unused_words(reading, str(dict(run.call.arguments)))
+    if not decided or unused or run.at("/coverage/partial"):
         return
     found = bool(run.rows or run.at("/coverage/rows_total"))
     writer.lines[place] = writer.lines[place].opened_with("Yes. " if found else "No. ")
