@@ -16,13 +16,13 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.frames import Frame, Reader
 
 _CARRIED = (
-    "severity", "min", "status", "title", "owner", "name", "of_kind", "tactic", "technique", "product", "order", "limit",
+    "severity", "min", "status", "title", "owner", "name", "of_kind", "tactic", "product", "order", "limit",
     "kind", "op", "group", "unit", "topic", "class", "incident", "attr",
 )  # fmt: skip
 _SAYS_WHICH = (
-    "name", "incident", "op", "tactic", "technique", "title", "severity", "status", "know", "topic", "all", "order",
+    "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
 )  # fmt: skip
-_CONTENT = ("name", "incident", "title", "know", "meta", "tactic", "technique", "topic", "table", "template")
+_CONTENT = ("name", "incident", "title", "know", "meta", "tactic", "topic", "table", "template")
 _NEW_QUESTIONS = ("kind:alert", "kind:incident", "op:summary", "op:priority", "op:trend", "op:compare", "kind:template")
 _OF_A_THING = ("attr", "kind", "ask", "op")
 

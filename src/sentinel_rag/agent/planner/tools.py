@@ -12,10 +12,10 @@ RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehas
 TAKES: dict[str, tuple[str, ...]] = {
     "query_incidents": ("severity", "min", "status", "title", "owner", "name", "order", "class", "without"),
     "query_alerts": (
-        "severity", "min", "status", "title", "name", "order", "incident", "product", "tactic", "technique", "without",
+        "severity", "min", "status", "title", "name", "order", "incident", "product", "tactic", "without",
     ),
     "get_incident_detail": (
-        "incident", "status", "class", "severity", "owner", "order", "product", "tactic", "technique", "name",
+        "incident", "status", "class", "severity", "owner", "order", "product", "tactic", "name",
     ),
     "get_alert_trend": ("severity", "min", "order"),
     "get_top_entities": ("severity", "min", "order"),
@@ -25,7 +25,7 @@ TAKES: dict[str, tuple[str, ...]] = {
 }  # fmt: skip
 """Which features that narrow a question each tool has a place for."""
 NARROWING = (
-    "severity", "min", "status", "title", "owner", "name", "incident", "product", "tactic", "technique", "class",
+    "severity", "min", "status", "title", "owner", "name", "incident", "product", "tactic", "class",
     "without", "not", "both",
 )  # fmt: skip
 _STATUS_OF_INCIDENTS = {"InProgress": "Active", "Dismissed": "Closed"}
@@ -91,7 +91,6 @@ def _filters(frame: Frame, tool: str) -> dict[str, Any]:
         told |= {"owner": frame.one("owner")} if frame.has("owner") else {}
     else:
         told |= {name: frame.one(name) for name in ("incident", "product", "tactic") if frame.has(name)}
-        told |= {"tactic": frame.one("technique")} if frame.has("technique") else {}
     status = _status(frame, tool)
     if status:
         told["status"] = status

@@ -165,7 +165,10 @@ class _Attempt:
             if count == 0:
                 said = match[0] if words[place] == fold(match[0]) else words[place]
                 count = 1
-            out += [part[at : match.start()], said]
+            between = part[at : match.start()]
+            if said in months() and between.strip() == "." and out and out[-1].isdecimal():
+                between = " "  # "3. Juli"
+            out += [between, said]
             place += count
             at = found[place - 1].end()
         return "".join([*out, part[at:]])

@@ -1,0 +1,31 @@
+"""Sets of questions that were seen stay as right as they are; what is first sight is told by `bench strangers`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from bench.bench_strangers import measure
+
+SETS = Path(__file__).parents[3] / "bench" / "questions"
+FLOORS = {
+    "development": 0.98,
+    "heldout": 0.99,
+    "heldout_final": 0.98,
+    "heldout_hunting": 1.0,
+    "heldout_late": 1.0,
+    "heldout_manager": 0.97,
+    "heldout_round2": 0.98,
+    "heldout_round2_final": 1.0,
+    "strangers_german": 1.0,
+    "triage": 1.0,
+}
+
+
+@pytest.mark.requirement("AGENT-1")
+@pytest.mark.parametrize(("name", "floor"), FLOORS.items())
+def test_a_set_that_was_seen_stays_right(name: str, floor: float) -> None:
+    figures = measure(SETS / f"{name}.yaml", analyst=False, verbose=False)
+    assert figures["right"] >= floor
+    assert figures["confidently_wrong"] <= 0.02
