@@ -1,9 +1,9 @@
 """How a set of questions is planned that nobody here had seen: `python -m bench strangers FILE [--ask] [--verbose]`.
 
 FILE is YAML in the form of `bench/questions` or JSON lines; each item has `q`, what came `after`, and what is right:
-`tool` with `args`, `any_of`, or an `outcome`; `ask_ok` where a question back is right too. The world is the small estate
-and its clock, unless the file (its first line, in JSON lines) tells `now` and `names` (accounts, hosts). `templates:
-shipped` takes the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst. What counts is
+`tool` with `args`, `any_of`, or an `outcome`; `ask_ok` where a question back is right too. The world is the small
+estate and its clock, unless the file (its first line, in JSON lines) tells `now` and `names` (accounts, hosts).
+`templates: shipped` takes the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst. What counts is
 the first run of a set: each run is a line of `results/strangers_history.jsonl`, so that a second one is seen as such.
 """
 
@@ -39,6 +39,7 @@ _OUTCOMES = {
     Kind.OUT_OF_SCOPE: Outcome.OUT_OF_SCOPE,
     Kind.CHANGE: Outcome.OUT_OF_SCOPE,
 }
+_FIGURES = ("right", "right_tool", "confidently_wrong", "needlessly_asked")
 _TEXTS = {
     Kind.CHANGE: "I can only read",
     Kind.HELP: "I read Microsoft Sentinel",
@@ -131,9 +132,8 @@ def measure(path: Path, *, analyst: bool, verbose: bool) -> dict[str, Any]:
             made = [(call.tool_name, dict(call.arguments)) for call in calls]
             mark = "ASKED" if asked else "WRONG"
             want = expected_calls(item) or item.get("outcome")
-            print(
-                f"{mark} {item.get('after', '')} {item['q']!r}\n   want {want}\n   got  {made} {answer.outcome.value} {why}"
-            )
+            print(f"{mark} {item.get('after', '')} {item['q']!r}\n   want {want}")
+            print(f"   got  {made} {answer.outcome.value} {why}")
     total = len(items)
     spent.sort()
     return {

@@ -8,14 +8,16 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from bench.bench_strangers import World
+
 from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries, Talk, as_dict, as_lines
 from sentinel_rag.agent.planner import rows as table
 from sentinel_rag.testing.small_estate import NOW
 
 WORLD = World({"templates": "shipped"})
-ROWS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "decisions.toml").read_text(encoding="utf-8"))["row"]
+ROWS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "decisions.toml").read_text(encoding="utf-8"))[
+    "row"
+]
 
 
 def decided(row: dict[str, Any]) -> Decision:
@@ -36,7 +38,8 @@ def test_a_question_is_decided(row: dict[str, Any]) -> None:
     elif "kind" in row:
         assert decision.kind == row["kind"]
     else:
-        assert [(call.tool, dict(call.arguments)) for call in decision.calls][0] == (row["tool"], row.get("args", {}))
+        first = decision.calls[0]
+        assert (first.tool, dict(first.arguments)) == (row["tool"], row.get("args", {}))
 
 
 def test_the_order_of_the_rows_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:

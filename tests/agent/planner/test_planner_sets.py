@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
 from bench.bench_strangers import measure
 
 SETS = Path(__file__).parents[3] / "bench" / "questions"

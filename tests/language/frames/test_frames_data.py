@@ -121,7 +121,9 @@ def patterns_in(path: Path) -> list[str]:
     ]
 
 
-@pytest.mark.parametrize("path", [path for folder in _PACKAGES for path in sorted(folder.glob("*.py"))], ids=lambda p: p.name)
+@pytest.mark.parametrize(
+    "path", [path for folder in _PACKAGES for path in sorted(folder.glob("*.py"))], ids=lambda p: p.name
+)
 def test_no_regular_expression_holds_words_of_a_language(path: Path) -> None:
     words = {word for pattern in patterns_in(path) for word in re.findall(r"(?<![\\\[a-z-])[a-z]{3,}", pattern)}
     assert words <= ALLOWED

@@ -168,7 +168,9 @@ class Planner:
         lists = f.has("kind:alert", "kind:incident")
         elsewhere = bool(set(topics) - _ALSO_IN_ALERTS) and not lists
         sure = [item for item in f.items if {type_ for type_, _ in item.senses} == {"topic"}]
-        lost = (bool(topics) and (not lists or bool(sure)) and not f.has("name")) or {*f.all("group")} - _UNITS - {"severity"}
+        lost = (bool(topics) and (not lists or bool(sure)) and not f.has("name")) or {*f.all("group")} - _UNITS - {
+            "severity"
+        }
         if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
             return ask(f, Reason.NO_STORED_QUERY)
         return None

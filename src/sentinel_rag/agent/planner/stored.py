@@ -18,7 +18,8 @@ from sentinel_rag.language.frames.phrases import words_of
 
 NEAR, SURE = 0.08, 0.5
 PARAMETERS: dict[str, tuple[str, ...]] = {
-    "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",), "target": ("account",),
+    "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",),
+    "target": ("account",),
     "ip": ("ip",), "address": ("ip",), "destination": ("ip", "domain"), "host": ("host",), "client": ("host", "ip"),
     "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender",), "process": ("process",),
     "parent": ("process",), "child": ("process",), "indicator": ("ip", "domain", "url", "filehash", "sender"),

@@ -1,4 +1,4 @@
-"""What each tool takes: the arguments of a call out of a frame. What narrows a question and has no place is asked back."""
+"""What each tool takes: the arguments of a call out of a frame. What has no place in it is asked back."""
 
 from __future__ import annotations
 

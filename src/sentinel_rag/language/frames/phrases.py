@@ -95,7 +95,7 @@ class PhraseBook:
         return self.phrases.get(words, ())
 
     def mend(self, word: str) -> str:
-        """The one word of the language that is a slip away from `word`; `word` itself if it is known, short or unclear."""
+        """The one word of the language that is a slip away; `word` itself if it is known, short or unclear."""
         if word in self.words or word in self.kept or word in self.numbers or len(word) < 4 or not word.isalpha():
             return word
         if word not in self._mended:
@@ -192,8 +192,8 @@ def phrase_book(language: str) -> PhraseBook:
                         if type_ == "spoken" and value.isdecimal():
                             digits.setdefault(phrase[0], int(value))
                     elif phrase not in told and not (len(phrase) == 1 and phrase[0] in own):
-                        if (type_, value) not in phrases[phrase]:
-                            phrases[phrase].append((type_, value))
+                        senses = phrases[phrase]
+                        senses += [] if (type_, value) in senses else [(type_, value)]
         for phrase, month in _months(name):
             instead.setdefault(phrase, month)
         for value, said in language_data(name)["numbers"].items():
