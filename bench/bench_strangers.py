@@ -1,10 +1,11 @@
 """How a set of questions is planned that nobody here had seen: `python -m bench strangers FILE [--ask] [--verbose]`.
 
-FILE is YAML in the form of `bench/questions` or JSON lines; each item has `q`, what came `after`, and what is right:
+FILE is YAML in the form of `bench/questions`, or JSON lines; each item has `q`, what came `after`, and what is right:
 `tool` with `args`, `any_of`, or an `outcome`; `ask_ok` where a question back is right too. The world is the small
 estate and its clock, unless the file (its first line, in JSON lines) tells `now` and `names` (accounts, hosts).
-`templates: shipped` takes the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst. What counts is
-the first run of a set: each run is a line of `results/strangers_history.jsonl`, so that a second one is seen as such.
+`templates: shipped` takes the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst.
+What counts is the first run of a set: each run is a line of `results/strangers_history.jsonl`, so that a second one is
+seen as such.
 """
 
 from __future__ import annotations

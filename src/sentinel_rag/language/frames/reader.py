@@ -158,7 +158,8 @@ class _Attempt:
     def _mended_part(self, part: str) -> str:
         found = list(WORD.finditer(part))
         words = [self.book.mend(fold(match[0])) for match in found]
-        out, at, place = [], 0, 0
+        out: list[str] = []
+        at = place = 0
         while place < len(found):
             count, said = self._replaced(words, place)
             match = found[place]

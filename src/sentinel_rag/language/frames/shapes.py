@@ -11,7 +11,8 @@ _ENDINGS = """
 """
 _TOP_DOMAINS = """
   com net org io co uk de fr nl eu us ca au jp cn ru br in it es ch at se no dk fi pl be ie nz example invalid test
-  local localdomain lan internal corp intra home info biz dev app cloud online site xyz top gov edu mil int me tv cc onion
+  local localdomain lan internal corp intra home info biz dev app cloud online site xyz top gov edu mil int me tv cc
+  onion
 """
 _L = r"[^\W\d_]"
 _SHAPES: tuple[tuple[str, str], ...] = (

@@ -31,40 +31,44 @@ class Asked:
 
 def run_file(path: str, *, as_json: bool) -> int:
     """Print one line, or some for people, for each question of a file of JSON lines."""
-    settings = load_settings()
+    planning = _Planning(load_settings())
     for asked in _questions(path):
-        _print(asked, settings, as_json=as_json)
+        _print(asked, planning, as_json=as_json)
     return 0
 
 
 def run_question(question: str, *, as_json: bool) -> int:
     """Print how one question is read and planned."""
-    _print(Asked(question), load_settings(), as_json=as_json, indent=2)
+    _print(Asked(question), _Planning(load_settings()), as_json=as_json, indent=2)
     return 0
 
 
-def _print(asked: Asked, settings: Settings, *, as_json: bool, indent: int | None = None) -> None:
-    decision = _decided(asked, settings)
+def _print(asked: Asked, planning: _Planning, *, as_json: bool, indent: int | None = None) -> None:
+    decision = planning.decided(asked)
     if as_json:
         print(json.dumps(as_dict(asked.question, decision), ensure_ascii=False, indent=indent))
     else:
         print("\n".join(as_lines(asked.question, decision)))
 
 
-def _decided(asked: Asked, settings: Settings) -> Decision:
-    now = Now(utc_now(), zone_named(settings.timezone))
-    reader = Reader(lambda text: read_time_in_its_zone(text, now))
-    planner = Planner(StoredQueries(_rows(settings), reader))
-    talk = Talk()
-    for before in asked.after:
-        earlier = talk.decide(planner, reader, before, now.moment)
-        if earlier.kind is Kind.CALL:
-            talk.remember(earlier.frame, ())
-    return talk.decide(planner, reader, asked.question, now.moment)
+class _Planning:
+    """Reader and planner at one moment, over the stored queries of this home."""
 
+    def __init__(self, settings: Settings) -> None:
+        now = Now(utc_now(), zone_named(settings.timezone))
+        self._moment = now.moment
+        self._reader = Reader(lambda text: read_time_in_its_zone(text, now))
+        templates = load_templates(own=settings.templates).values()
+        self._planner = Planner(StoredQueries([template.to_row() for template in templates], self._reader))
 
-def _rows(settings: Settings) -> list[dict[str, object]]:
-    return [dict(template.to_row()) for template in load_templates(own=settings.templates).values()]
+    def decided(self, asked: Asked) -> Decision:
+        """What becomes of the last sentence, behind those before it."""
+        talk = Talk()
+        for before in asked.after:
+            earlier = talk.decide(self._planner, self._reader, before, self._moment)
+            if earlier.kind is Kind.CALL:
+                talk.remember(earlier.frame, ())
+        return talk.decide(self._planner, self._reader, asked.question, self._moment)
 
 
 def _questions(path: str) -> Iterator[Asked]:
