@@ -33,6 +33,10 @@ _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
+_SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar")
+"""Types of words that hold two incidents beside each other."""
+_WINDOW = ("time_window", "start_time", "end_time")
+_RUN = frozenset({"run"})
 _UNITS = {"hour", "day", "week"}
 
 
@@ -84,7 +88,7 @@ class Planner:
         about_one = f.has("incident", "kind:alert", "name") and not f.has("know:similar")
         if f.has("know") and not f.has("attr:remediation") and not about_one and len(f.all("incident")) < 2:
             return call(f, "search_knowledge_base", _searched(f))
-        if f.has("op:advise") and not f.has(*_DATA_SUBJECTS):
+        if f.has("op:advise") and (f.has("guess") or not f.has(*_DATA_SUBJECTS)):
             return call(f, "search_knowledge_base", _searched(f))
         return None
 
@@ -132,6 +136,8 @@ class Planner:
         """The decision of a row; None where it holds no answer after all."""
         if row.reason is not None:
             values = f.all("name")[:1] or f.all("num")[:1]
+            if row.reason is Reason.NOT_EXPRESSIBLE:
+                values = [item.text for item in f.items if item.sense("op", frozenset({"share"}))]
             return ask(f, row.reason, *values)
         if row.knowledge:
             return call(f, "search_knowledge_base", _searched(f))
@@ -143,16 +149,19 @@ class Planner:
             case "get_alert_events":
                 return call(f, row.tool, {"alert_id": f.one("alert_id")})
             case "list_kql_templates":
-                return call(f, row.tool, {})
+                words = [item.text for item in f.items if item.sense("topic") and not item.sense("topic", _RUN)]
+                return call(f, row.tool, {"search": " ".join(words)} if words else {})
             case "get_threat_summary" if "is:two_periods" in told:
                 return _compared(f, now)
         if row.fixed is not None:
-            return call(f, row.tool, {**(f.window if "status" not in row.fixed else {}), **row.fixed})
-        if (
-            "is:two_incidents" in told
-            and row.tool == "get_incident_detail"
-            and f.has("op:compare", "attr:worse", "both", "not", "know:similar")
-        ):
+            planned = to_tool(f, row.tool)
+            if not planned.calls:
+                return planned
+            # What comes first is asked of all that is open now, whenever it came.
+            window = _WINDOW if "status" in row.fixed else ()
+            kept = {name: value for name, value in planned.calls[0].arguments.items() if name not in window}
+            return call(f, row.tool, {**kept, **row.fixed})
+        if "is:two_incidents" in told and row.tool == "get_incident_detail" and f.has(*_SIDE_BY_SIDE):
             return Decision(Kind.CALL, f, tuple(Call(row.tool, {"incident": each}) for each in f.all("incident")))
         return to_tool(f, row.tool)
 
@@ -186,7 +195,8 @@ def _forgiven(f: Frame) -> int:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
-    compared = f.has("incident") and f.has("op:compare", "attr:worse", "both", "not", "know:similar")
+    compared = f.has("incident") and f.has(*_SIDE_BY_SIDE)
+    compared |= f.has("op:compare") and len(f.all("digits")) > 1 and not f.has("limit", "cmp")
     pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
     if f.has("digits") and (compared or pointed):
         for number in f.features.pop("digits"):
@@ -243,7 +253,7 @@ def _features(f: Frame) -> frozenset[str]:
         and set(f.all("topic")) <= ({"proc"} if ranked_kinds == ["process"] else set())
         and not (incidents and f.has("order:severity")),
         # Incidents are meant though no word for them stands there: "anything closed today", "open highs".
-        "unlisted": (f.has("kind:thing") and f.has("status:Open") and f.window)
+        "unlisted": (f.has("kind:thing", "ask:what", "op:exists") and f.has("status:Open") and f.window)
         or (f.has("status:Closed") and f.has("op:count", "kind:thing"))
         or f.has("owner", "class", "title")
         or (f.has("status") and f.has("severity")),
@@ -259,13 +269,16 @@ def _features(f: Frame) -> frozenset[str]:
 
 def _searched(f: Frame) -> dict[str, JsonValue]:
     like = f.one("incident")
-    return {"like_incident": like} if like and f.has("know:similar") else {"query": f.text}
+    return {"like_incident": like} if like and f.has("know:similar") else {"query": f.said}
 
 
 def _compared(f: Frame, now: datetime) -> Decision:
     """A period beside the one before it; said as "than last week", the period is the one after that."""
     if not f.has("op:compare", "op:trend"):
         return ask(f, Reason.COMPARED_WITH_WHAT)
+    if f.later_window:
+        f.window = f.later_window
+        return to_tool(f, "get_threat_summary")
     window: Mapping[str, Any] = f.window
     start, end = window.get("start_time"), window.get("end_time")
     if start and end and not f.other_window and datetime.fromisoformat(end) < now:

@@ -14,11 +14,16 @@ class Frame:
     """Features (type -> values, in their order), the time, and what is not understood."""
 
     text: str
+    """The sentence as it was read: mended, numbers as digits."""
+    said: str = ""
+    """The sentence as it was said."""
     language: str = "en"
     features: dict[str, list[str]] = field(default_factory=lambda: defaultdict(list))
     window: dict[str, str] = field(default_factory=dict)
     """The window as arguments of a tool."""
     other_window: bool = False
+    later_window: dict[str, str] = field(default_factory=dict)
+    """The second of two whole periods that the window joins ("june and july")."""
     around: timedelta | None = None
     time_said: str = ""
     time_problem: str = ""

@@ -24,6 +24,8 @@ Sense = tuple[str, str]
 SETTINGS = ("spoken", "ordinal")
 """Sections of words that make numbers. `instead` holds phrases that are read for others, above all of
 time, `kept` words that are never mended."""
+ANY_NUMBER = "0"
+"""Stands for any number in a phrase that is read for another ("des 0 derniers jours")."""
 SILENT = ("f", "pad", "definite")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
@@ -71,6 +73,7 @@ class Item:
 class PhraseBook:
     """The phrases of one language, with those of English for what it has no word for."""
 
+    language: str
     phrases: Mapping[tuple[str, ...], tuple[Sense, ...]]
     instead: Mapping[tuple[str, ...], str]
     """Phrases that are read for others: those of time as the reader of times knows them, slips of short words."""
@@ -204,6 +207,7 @@ def phrase_book(language: str) -> PhraseBook:
     # A word that repeats ("twice") counts nothing, and a number that is also a word of the language is that word.
     numbers = {word: value for word, value in numbers.items() if (word,) not in phrases}
     return PhraseBook(
+        language,
         {phrase: tuple(senses) for phrase, senses in phrases.items()},
         dict(sorted(instead.items(), key=lambda pair: -len(pair[0]))),
         numbers,

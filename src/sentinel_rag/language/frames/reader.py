@@ -13,7 +13,16 @@ from functools import cache
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.grammar import compose
 from sentinel_rag.language.frames.names import Names
-from sentinel_rag.language.frames.phrases import LANGUAGES, WORD, Item, PhraseBook, phrase_book, sections, words_of
+from sentinel_rag.language.frames.phrases import (
+    ANY_NUMBER,
+    LANGUAGES,
+    WORD,
+    Item,
+    PhraseBook,
+    phrase_book,
+    sections,
+    words_of,
+)
 from sentinel_rag.language.frames.shapes import NAMES, Token, refang, shaped_tokens
 from sentinel_rag.language.lexicon import fold, months
 from sentinel_rag.language.text import blank
@@ -54,7 +63,7 @@ class _Attempt:
     """One text under the phrases of one language."""
 
     def __init__(self, text: str, book: PhraseBook, reader: Reader) -> None:
-        self.book, self.reader = book, reader
+        self.book, self.reader, self.said = book, reader, text
         self.text = self._mended(text)
         self.tokens = self._tokens(self.text)
         joined = list(self._joined_spans())
@@ -73,9 +82,11 @@ class _Attempt:
         time = self.time
         frame = Frame(
             self.text,
+            self.said,
             language,
             window=time.window.arguments() if time.window else {},
             other_window=bool(time.other),
+            later_window=time.later.arguments() if time.later else {},
             around=time.around,
             time_said=_said(self.text, self.rest, self.tokens),
             time_problem=time.question.sentence if time.question else "",
@@ -176,10 +187,23 @@ class _Attempt:
 
     def _replaced(self, words: list[str], place: int) -> tuple[int, str]:
         """How many words from `place` on are said otherwise, and how."""
-        for phrase, time in self.book.instead.items():
-            if tuple(words[place : place + len(phrase)]) == phrase:
-                return len(phrase), time
+        for phrase, said in self.book.instead.items():
+            number = self._matched(phrase, words[place : place + len(phrase)])
+            if number is not None:
+                return len(phrase), said.replace(ANY_NUMBER, number) if number else said
         return spoken_number(words[place:], self.book, words[place - 1] if place else "")
+
+    def _matched(self, phrase: tuple[str, ...], words: list[str]) -> str | None:
+        """The number that stands where the phrase has any; empty if it has none, None if the words are others."""
+        number = ""
+        if len(words) < len(phrase):
+            return None
+        for wanted, word in zip(phrase, words, strict=True):
+            if wanted == ANY_NUMBER and (value := self.book.number(word)) is not None:
+                number = str(value)
+            elif wanted != word:
+                return None
+        return number
 
     def _cover(self) -> tuple[float, list[Item]]:
         pieces: list[tuple[int, int, str, Token | None]] = [
@@ -247,8 +271,8 @@ def spoken_number(words: list[str], book: PhraseBook, before: str) -> tuple[int,
         ordinal = ordinals.get(words[0])
         dated = before in months() or any(word in months() for word in words[1:3])
         return (1, f"{ordinal}th") if ordinal is not None and (dated or ordinal > 9) else (0, "")
-    if values[-1] == 0 or (len(values) == 1 and values[0] < 20):
-        return 0, ""
+    if values[-1] == 0 or (len(values) == 1 and values[0] < (20 if book.language == "en" else 2)):
+        return 0, ""  # small numbers in English words are known to the reader of times
     return place, str(_number_of(values))
 
 
@@ -311,7 +335,7 @@ def _imperative(items: list[Item]) -> bool:
 def _relative(items: list[Item], place: int) -> bool:
     """True for the "that" of "incidents that are open" and the "they" behind them, which point at nothing outside."""
     before = items[place - 1] if place else None
-    if items[place].sense("ref", frozenset({"they"})) is not None:
+    if items[place].sense("ref", frozenset({"they", "its"})) is not None:
         return any(item.sense("kind") is not None for item in items[:place])
     return items[place].sense("relative") is not None and before is not None and before.sense("kind") is not None
 
@@ -346,7 +370,8 @@ def _joined(items: list[Item]) -> list[Item]:
     """Neighbouring words that are no words of the grammar, as one: a title or a person's name."""
     joined: list[Item] = []
     for item in items:
-        if joined and item.type in ("text", "threat") and joined[-1].type in ("text", "threat"):
+        beside = bool(joined) and item.start - joined[-1].end <= 1
+        if beside and item.type in ("text", "threat") and joined[-1].type in ("text", "threat"):
             before = joined.pop()
             both = "threat" if "threat" in (item.type, before.type) else "text"
             item = replace(item, senses=((both, ""),), text=f"{before.text} {item.text}", start=before.start)

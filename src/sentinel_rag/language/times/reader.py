@@ -143,8 +143,11 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
     if window.start is not None and window.end is not None and window.start >= window.end:
         said = text[begin:end].strip()
         return TimeReading(text, question=TimeQuestion(f"The window “{said}” ends before it starts.", said))
+    later = None
+    if right is not None and left.whole_days and right.whole_days and not _BOUNDED.search(head):
+        later = WindowSlot(right.start, right.end)
     said, other = ("", None) if bounded != window else _other_time(text, moments, first, last, window)
-    return TimeReading(rest, bounded, other=said, other_window=other)
+    return TimeReading(rest, bounded, other=said, other_window=other, later=later)
 
 
 def _are_two_periods(text: str, first: Found, last: Found, window: WindowSlot) -> bool:
@@ -152,7 +155,13 @@ def _are_two_periods(text: str, first: Found, last: Found, window: WindowSlot) -
     whole = isinstance(first.moment, Day) and isinstance(last.moment, Day)
     backwards = window.start is not None and window.end is not None and window.start >= window.end
     listed = text[first.end : last.begin].strip().lower() == "and"
-    return whole and backwards and listed and not _BOUNDED.search(text[: first.begin])
+    long = whole and all(_is_period(found.moment) for found in (first, last))
+    return whole and backwards and listed and (long or not _BOUNDED.search(text[: first.begin]))
+
+
+def _is_period(moment: Day | Clock | Instant | DateProblem) -> bool:
+    """True for a week, a month and the like, and False for a day."""
+    return isinstance(moment, Day) and moment.span.end - moment.span.start > 2 * _DAY
 
 
 def _with_other_bound(text: str, later: list[Found], window: WindowSlot) -> WindowSlot:

@@ -45,3 +45,5 @@ class TimeReading:
     around: timedelta | None = None
     other: str = ""
     other_window: WindowSlot | None = None
+    later: WindowSlot | None = None
+    """The second of two whole periods that one window joins: "june and july" are two, where they are compared."""
