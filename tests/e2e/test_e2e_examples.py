@@ -64,7 +64,9 @@ def serving(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
     folder = tmp_path_factory.mktemp("files")
     (folder / "results.json").write_text('{"format": "sentinel-results", "version": 1, "results": []}')
     (folder / "answer.md").write_text("Ask who opened the mail.")
-    (folder / "questions.jsonl").write_text('"how many open incidents?"\n{"q": "and closed?", "after": ["open incidents"]}\n')
+    (folder / "questions.jsonl").write_text(
+        '"how many open incidents?"\n{"q": "and closed?", "after": ["open incidents"]}\n'
+    )
     (folder / "incidents.csv").write_text("TimeGenerated,IncidentNumber,Title\n2026-11-01T00:00:00Z,7001,Example\n")
     (folder / "rules").mkdir()
     (folder / "rules" / "rule.kql").write_text("SigninLogs | where TimeGenerated > ago(1d) | take 5\n")
