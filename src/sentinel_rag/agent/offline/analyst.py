@@ -20,7 +20,14 @@ from sentinel_rag.agent.offline.conversation_form import conversation_from_dict,
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.frame_decisions import weighed
-from sentinel_rag.agent.offline.knowledge import answer_knowledge, asks_how, offer_steps, recall_incident
+from sentinel_rag.agent.offline.knowledge import (
+    KnowledgeWish,
+    answer_knowledge,
+    answer_wish,
+    asks_how,
+    offer_steps,
+    recall_incident,
+)
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
@@ -272,6 +279,8 @@ class OfflineAnalyst:
                 return turn.asked_back(sentence, options, pending)
             case Plan() as plan:
                 return await carry_out(turn, plan)
+            case KnowledgeWish() as wish:
+                return await answer_wish(turn, wish, reading)
             case NeedTemplates():
                 raise AssertionError(reading.text)
 

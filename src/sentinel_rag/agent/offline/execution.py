@@ -36,7 +36,7 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     every_workspace.say_asked_alone(writer, turn.conversation, runs)
     say_remarks(writer, plan, runs)
     if composed.outcome is Outcome.NO_DATA and not plan.without:
-        composed = await _near_names(turn, writer, plan, runs) or composed
+        composed = await _near_names(turn, writer, plan, runs) or _unknown_words(writer, plan, runs) or composed
     answer = turn.answer(writer, composed)
     _remember(turn, plan, composed, answer)
     return answer
@@ -127,6 +127,32 @@ async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequen
     return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 
 
+def _without_a_name_that_is_nowhere(asked: AskedCall, composed: Composed) -> AskedCall | None:
+    """The query to refine; a name that nothing carries, at any time, is not carried on."""
+    empty = composed.outcome in (Outcome.NO_DATA, Outcome.CLARIFICATION)
+    named = set(asked.arguments) & _NAMES
+    if not empty or not named or set(asked.arguments) - _NAMES - {"entity_kind", "limit", "order"}:
+        return asked
+    kept = {name: value for name, value in asked.arguments.items() if name not in {*_NAMES, "entity_kind"}}
+    return AskedCall(asked.tool, kept, asked.view, asked.aspects)
+
+
+_NAMES = frozenset({"entity", "name_contains", "title_contains"})
+
+
+def _unknown_words(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
+    """A question back where nothing carries a word that nobody knew: its absence is no answer."""
+    if not plan.unknown or plan.view is View.KEYWORD or any(run.result is None for run in runs):
+        return None
+    writer.lines.clear()
+    writer.say_none(
+        runs,
+        "I do not know {}, and nothing here is called so or has it in its name. Say it in other words.",
+        Echo(" ".join(plan.unknown)),
+    )
+    return Composed(outcome=Outcome.CLARIFICATION)
+
+
 def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> None:
     """What the next question may refer to, refine or accept. Lines without a number are told of, not listed."""
     conversation = turn.conversation
@@ -154,7 +180,7 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     call = plan.calls[0]
     # A list without something is no query that could be refined or paged.
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
-    conversation.last = None if plan.without else asked
+    conversation.last = None if plan.without else _without_a_name_that_is_nowhere(asked, composed)
     conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
     if numbered:
         one_query = not plan.chooses_rows and len(plan.calls) == 1

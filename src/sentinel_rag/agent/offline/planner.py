@@ -427,6 +427,7 @@ def _last_resort(reading: Reading, conversation: Conversation, templates: Sequen
                 f"Show the alerts of incident {number}",
                 f"Show the newest {number} alerts",
             ),
+            lost=True,
         )
     if reading.severity.arguments() or reading.status or reading.window or reading.order or reading.limit:
         return _of_what(reading)

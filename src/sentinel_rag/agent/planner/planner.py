@@ -51,10 +51,10 @@ class Planner:
 
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
-        decided = self._outside(frame) or self._doubt(frame)
+        asked = _settled(frame)
+        decided = self._outside(asked) or self._doubt(asked)
         if decided is not None:
             return decided
-        asked = _settled(frame)
         told = _features(asked)
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
         if borrowed:
@@ -85,7 +85,7 @@ class Planner:
             return replace(call(f, tool, {}), kind=Kind.SAMPLE)
         if f.has("meta:small_talk") and not f.unread and not f.has(*_CONTENT):
             return Decision(Kind.SMALL_TALK, f)
-        about_one = f.has("incident", "kind:alert", "name") and not f.has("know:similar")
+        about_one = f.has("kind:alert") or (f.has("incident", "name") and not f.has("know:similar"))
         if f.has("know") and not f.has("attr:remediation") and not about_one and len(f.all("incident")) < 2:
             return call(f, "search_knowledge_base", _searched(f))
         if f.has("op:advise") and (f.has("guess") or not f.has(*_DATA_SUBJECTS)):
@@ -120,7 +120,9 @@ class Planner:
         pointing = f.has("ref") and f.all("ref") != ["definite"]
         if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not f.has(*_SAYS_WHICH)):
             return ask(f, Reason.WHICH_THING)
-        beyond = [type_ for type_ in _BEYOND if f.has(type_) and not (type_ == "bound" and f.has("topic"))]
+        beyond = [
+            type_ for type_ in _BEYOND if f.has(type_) and not (type_ == "bound" and (f.has("topic") or f.window))
+        ]
         if beyond:
             return ask(
                 f, Reason.NOT_EXPRESSIBLE, *((_words_of_type(f, type_) or str(f.one(type_))) for type_ in beyond)
@@ -167,6 +169,8 @@ class Planner:
 
     def _stored(self, f: Frame, *, named: bool) -> Decision | None:
         """The stored query that says the same. Topics of the logs that none answers are asked back."""
+        if not self.queries.entries:
+            return ask(f, Reason.NO_STORED_QUERY)
         found = to_stored_query(f, self.queries)
         if found is not None or named:
             return found or ask(f, Reason.NO_SUCH_QUERY)
@@ -216,7 +220,14 @@ def _words_of_type(f: Frame, type_: str) -> str:
 
 
 def _topics(f: Frame) -> list[str]:
-    return [topic for topic in f.all("topic") if not (f.has("kind:incident") and topic == "change")]
+    """What is asked of the logs; a word that is a state too ("resolved") is that state where a list is asked for."""
+    lists = f.has("kind:alert", "kind:incident")
+    states = {
+        value for item in f.items if item.sense("status") for type_, value in item.senses if lists and type_ == "topic"
+    }
+    return [
+        topic for topic in f.all("topic") if topic not in states and not (f.has("kind:incident") and topic == "change")
+    ]
 
 
 def _features(f: Frame) -> frozenset[str]:

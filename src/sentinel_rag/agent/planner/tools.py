@@ -40,6 +40,8 @@ def to_tool(frame: Frame, tool: str) -> Decision:
     takes = TAKES[tool]
     for feature in NARROWING:
         if frame.has(feature) and feature not in takes:
+            if feature == "not":
+                return ask(frame, Reason.CANNOT_LEAVE_OUT)
             return ask(frame, Reason.NOT_TAKEN, ", ".join(frame.all(feature)))
     if frame.has("problem"):
         return ask(frame, Reason.NOT_EXPRESSIBLE, str(frame.one("problem")))

@@ -74,6 +74,8 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
     if not decided or unused or run.at("/coverage/partial"):
         return
     found = bool(run.rows or run.at("/coverage/rows_total"))
+    if plan.guessed and not found:
+        return  # the absence of a word that nobody knew is no answer
     writer.lines[place] = writer.lines[place].opened_with("Yes. " if found else "No. ")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from sentinel_rag.agent.offline.knowledge.asking import answer_knowledge, offer_steps, recall_incident
-from sentinel_rag.agent.offline.knowledge.wishes import asks_how
+from sentinel_rag.agent.offline.knowledge.turns import answer_wish
+from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought, asks_how
 
-__all__ = ["answer_knowledge", "asks_how", "offer_steps", "recall_incident"]
+__all__ = ["KnowledgeWish", "Sought", "answer_knowledge", "answer_wish", "asks_how", "offer_steps", "recall_incident"]
