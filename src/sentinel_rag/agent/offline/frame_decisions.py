@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from sentinel_rag.agent.offline import directory, follow_up, vocabulary
+from sentinel_rag.agent.offline import directory, follow_up, outside, subjects, vocabulary
 from sentinel_rag.agent.offline.action_guard import guard_reply
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought
 from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Decision, Plan, PlannedCall, Reply, View
@@ -21,7 +21,7 @@ from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision as Framed
-from sentinel_rag.agent.planner import Kind, Planner, Reason, StoredQueries
+from sentinel_rag.agent.planner import Kind, Planner, Reason, StoredQueries, Talk, frame_of
 from sentinel_rag.agent.references.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Names, Reader
@@ -69,13 +69,19 @@ class _Weighing:
     turn: Turn
     reading: Reading
     templates: Templates | None
+    follows: bool = False
+    """Whether what the sentence leaves out is taken from the last query."""
 
     def frame_decision(self) -> Framed:
         """What the frame of the question becomes, with what is known of the workspace by now."""
         names = Names.of(self.turn.conversation.names or {})
         reader = Reader(lambda text: read_time_in_its_zone(text, self.turn.now), names)
-        queries = _queries(json.dumps(list(self.templates or ())))
-        return Planner(queries, names).decide(reader.read(self.reading.text), self.turn.now.moment)
+        planner = Planner(_queries(json.dumps(list(self.templates or ()))), names)
+        last = self.turn.conversation.last
+        if last is None or not self.follows:
+            return planner.decide(reader.read(self.reading.text), self.turn.now.moment)
+        talk = Talk(before=frame_of(last.tool, last.arguments))
+        return talk.decide(planner, reader, self.reading.text, self.turn.now.moment)
 
     async def learn_names(self) -> None:
         """The names of the workspace, before a word is called unknown."""
@@ -100,13 +106,13 @@ async def weighed(
     follows = offered_before or follow_up.refine(reading, turn.conversation) is not None
     if isinstance(decision, Reply) or follows or len(reading.text) > _LONGEST_QUESTION:
         return decision
-    weighing = _Weighing(turn, reading, templates)
+    weighing = _Weighing(turn, reading, templates, follows=_lost(decision))
     framed = weighing.frame_decision()
     plain = isinstance(decision, Plan) and decision.view in _PLAIN
     if isinstance(decision, Plan) and plain and _left_out(decision, framed.frame):
         await weighing.learn_names()
         framed = weighing.frame_decision()
-    if framed.reason is Reason.NO_STORED_QUERY and plain and templates is None:
+    if framed.reason is Reason.NO_STORED_QUERY and (plain or _lost(decision)) and templates is None:
         await weighing.learn_templates()
         framed = weighing.frame_decision()
     if framed.calls and framed.calls[0].tool == SEARCH_TOOL:
@@ -120,8 +126,33 @@ async def weighed(
             return _beside_plan(turn, reading, decision, framed)
         case Ask(lost=True) if framed.kind is Kind.CALL and _whole(framed.frame):
             return _plan_of(framed, reading) or decision
+        case Ask() if framed.kind is Kind.CALL and _points_at_nothing(turn, reading, decision, framed.frame):
+            return _plan_of(framed, reading) or decision
+        case Ask(lost=True):
+            return _reply(framed, reading) or decision
         case _:
             return decision
+
+
+def _points_at_nothing(turn: Turn, reading: Reading, decision: Ask, frame: Frame) -> bool:
+    """True where the older planner asks what a word points at that points at nothing: "it gives alerts"."""
+    if turn.conversation.references.lists:
+        return False
+    asks_for_it = subjects.subject_of(reading, turn.conversation) == decision
+    return asks_for_it and _whole(frame) and not frame.has("ref", "item")
+
+
+def _reply(framed: Framed, reading: Reading) -> Reply | None:
+    """What is said where no row is asked for."""
+    match framed.kind:
+        case Kind.CHANGE:
+            return guard_reply(reading)
+        case Kind.HELP:
+            return outside.HELP
+        case Kind.OUT_OF_SCOPE:
+            return outside.ELSEWHERE
+        case _:
+            return None
 
 
 def _lost(decision: Decision) -> bool:
@@ -151,15 +182,19 @@ def _beside_plan(turn: Turn, reading: Reading, plan: Plan, framed: Framed) -> De
     leaves_out = plan.without or any(aspect.startswith(WITHOUT) for aspect in plan.aspects)
     if plan.view not in _PLAIN or leaves_out or framed.frame.around is not None:
         return plan
-    if framed.kind is Kind.CHANGE and plan.view is View.KQL:
-        return guard_reply(reading)
+    reply = _reply(framed, reading)
+    if reply is not None and (
+        plan.view is View.KQL or framed.kind is Kind.OUT_OF_SCOPE or framed.frame.language != "en"
+    ):
+        return reply
     if framed.calls and _misses_the_subject(plan, framed.frame):
         return _plan_of(framed, reading) or plan
     unknown = tuple(word for text in framed.frame.unread for word in text.split())
     if unknown or framed.frame.has("guess"):
         return replace(plan, unknown=unknown, guessed=True)
     if _misreads(plan, framed.frame) and turn.conversation.last is None:
-        return (_plan_of(framed, reading) if framed.calls else None) or Ask(framed.sentence, _OTHERWISE)
+        instead = _plan_of(framed, reading) if framed.calls else None
+        return instead or (Ask(framed.sentence, _OTHERWISE) if framed.sentence else plan)
     if turn.conversation.last is not None or len(plan.calls) > 1:
         return plan
     if framed.kind is Kind.ASK and framed.reason in _STANDS:

@@ -80,6 +80,14 @@ _JOKES = (
 )
 
 
+HELP = Reply(Outcome.ANSWERED, CAN_DO, HELP_SUGGESTIONS)
+ELSEWHERE = Reply(
+    Outcome.OUT_OF_SCOPE,
+    "That lies outside my watchtower: the only clouds I watch are the ones that log to Sentinel. " + CAN_DO,
+    HELP_SUGGESTIONS,
+)
+
+
 def outside_reply(reading: Reading, *, turn: int) -> Reply | None:
     """A fixed reply, or None if the question is about data. `turn` only rotates the jokes."""
     text = reading.text
@@ -88,7 +96,7 @@ def outside_reply(reading: Reading, *, turn: int) -> Reply | None:
     if wants_action(text):
         return guard_reply(reading)
     if _HELP.match(text):
-        return Reply(Outcome.ANSWERED, CAN_DO, HELP_SUGGESTIONS)
+        return HELP
     if _GREETING.match(text):
         return Reply(Outcome.ANSWERED, "Hello! Ask me about incidents, alerts or the data in this workspace.")
     if _THANKS.match(text):
@@ -99,9 +107,5 @@ def outside_reply(reading: Reading, *, turn: int) -> Reply | None:
         joke = _JOKES[turn % len(_JOKES)]
         return Reply(Outcome.OUT_OF_SCOPE, f"{joke} Back to work: {CAN_DO}", HELP_SUGGESTIONS)
     if _ELSEWHERE.search(text) and not reading.has("incidents?|alerts?|tables?|templates?"):
-        return Reply(
-            Outcome.OUT_OF_SCOPE,
-            "That lies outside my watchtower: the only clouds I watch are the ones that log to Sentinel. " + CAN_DO,
-            HELP_SUGGESTIONS,
-        )
+        return ELSEWHERE
     return None

@@ -145,18 +145,10 @@ def _decide(reading: Reading, conversation: Conversation, templates: Sequence[Te
     if nothing_named and reading.has(r"(?:for|on|from|about|naming|involving)\s+(?:those|these|them)"):
         return Ask("Which ones do you mean? Name them, or ask for a list first.", ALTERNATIVES[:2])
     if _foreign(reading):
-        if _ENGLISH.search(reading.text):
-            return Ask("I did not understand that question. Did you mean one of these?", ALTERNATIVES, lost=True)
         return Ask("I did not understand that question. Did you mean one of these?", ALTERNATIVES, lost=True)
     return _plan(reading, conversation, subject, templates)
 
 
-_ENGLISH = re.compile(
-    r"\b(?:the|should|would|could|what|which|how|who|why|when|where|are|does|did|my|our|your|this|that|these|those|there|"
-    r"have|has|been|and|with|from|about)\b",
-    re.IGNORECASE,
-)
-"""Words that show a question to be English, however many others are not known."""
 _NO_ROWS = r"(?:top|first|last|latest|newest|oldest|only|show|list|limit(?:\s+to)?)\s+(?:me\s+)?(?:0|zero)"
 _LEAVES_OUT = re.compile(
     r"\b(?:except|excluding|exclude|apart\s+from|other\s+than)\b|\bnot(?:\s{3,}|\s+(?:in|on|from|by|of|for|to|"

@@ -1,9 +1,9 @@
 """From a sentence to calls without a model: a frame, then one table. Pure; it makes no call."""
 
-from sentinel_rag.agent.planner.conversation import Talk
+from sentinel_rag.agent.planner.conversation import Talk, frame_of
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason
 from sentinel_rag.agent.planner.explanation import as_dict, as_lines
 from sentinel_rag.agent.planner.planner import Planner
 from sentinel_rag.agent.planner.stored import StoredQueries
 
-__all__ = ["Call", "Decision", "Kind", "Planner", "Reason", "StoredQueries", "Talk", "as_dict", "as_lines"]
+__all__ = ["Call", "Decision", "Kind", "Planner", "Reason", "StoredQueries", "Talk", "as_dict", "as_lines", "frame_of"]

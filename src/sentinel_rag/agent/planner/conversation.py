@@ -154,6 +154,30 @@ class Talk:
         return frame
 
 
+_KINDS = {"query_incidents": "incident", "query_alerts": "alert"}
+_FEATURES = {
+    "severity": "severity", "min_severity": "min", "status": "status", "title_contains": "title", "owner": "owner",
+    "name_contains": "title", "entity": "name", "entity_kind": "of_kind", "order": "order", "limit": "limit",
+    "product": "product", "tactic": "tactic", "incident": "incident", "kind": "kind",
+}  # fmt: skip
+"""Arguments of calls, with the features that they stand for."""
+_OF_THE_WINDOW = ("time_window", "start_time", "end_time")
+
+
+def frame_of(tool: str, arguments: Mapping[str, Any]) -> Frame:
+    """The frame that a call answers, for what the next sentence leaves out."""
+    frame = Frame("")
+    if tool in _KINDS:
+        frame.tell("kind", _KINDS[tool])
+    if tool == "get_top_entities":
+        frame.tell("op", "top")
+    for name, value in arguments.items():
+        if name in _FEATURES and isinstance(value, str | int):
+            frame.tell(_FEATURES[name], str(value))
+    frame.window = {name: str(arguments[name]) for name in _OF_THE_WINDOW if name in arguments}
+    return frame
+
+
 def _around(moment: str, width: timedelta) -> dict[str, str]:
     at = datetime.fromisoformat(moment)
     return {"start_time": format_time(at - width), "end_time": format_time(at + width)}
