@@ -239,6 +239,7 @@ def _features(f: Frame) -> frozenset[str]:
     topics = _topics(f)
     groups = [group for group in f.all("group") if group != "severity"]
     ranked_kinds = [kind for kind in (*f.all("kind"), *f.all("group")) if kind in RANKED]
+    by_count = set(f.all("order")) <= {"top"}
     person = f.has("name") and f.name_kinds(f.all("name")[0])[:1] == ("account",)
     derived = {
         "lists": lists,
@@ -255,7 +256,12 @@ def _features(f: Frame) -> frozenset[str]:
             groups
             or topics
             or f.has("op:average", "class")
-            or (f.has("op:top") and (f.has("attr", "kind:rule", "kind:table") or lists) and not f.has("name"))
+            or (
+                f.has("op:top")
+                and (f.has("attr", "kind:rule", "kind:table") or lists)
+                and not f.has("name")
+                and by_count
+            )
         )
         and not (f.has("title") and lists),
         "ranks": ranked_kinds
