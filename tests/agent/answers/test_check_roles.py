@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from datetime import UTC, datetime
 
 import pytest
@@ -111,6 +112,24 @@ def rows() -> Evidence:
 def test_right_values_with_another_verb_are_not_found(rows: Evidence, state: SentenceState, text: str) -> None:
     (sentence,) = check_answer(text, rows).sentences
     assert sentence.state is state, sentence.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (NOT, "`setup.exe` stands in no incident other than 125 [c1]."),
+        (NOT, "`setup.exe` kommt in keinem anderen Vorfall als 125 vor [c1]."),
+        (NOT, "`setup.exe` no aparece en ningún otro incidente que 125 [c1]."),
+        (NOT, "`other.exe` did not turn up in any other incident than 125 [c1]."),
+        (NOT, "`other.exe` n'apparaît dans aucun autre incident que 125 [c1]."),
+    ],
+)
+def test_no_other_needs_the_result_that_was_asked_for_it(state: SentenceState, text: str) -> None:
+    held = Results()
+    found = [{**incident, "description": "setup.exe"} for incident in INCIDENTS]
+    held.add(replace(read("c1", "query_incidents", found), arguments={"entity": "setup.exe", "limit": 50}))
+    (sentence,) = check_answer(text, Evidence(held)).sentences
+    assert sentence.state is state, sentence.state
 
 
 NOTICE = (

@@ -13,7 +13,7 @@ from sentinel_rag.agent.answers.comparing import NONE, Comparison, Rule, Verdict
 from sentinel_rag.agent.answers.evidence import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Cell
-from sentinel_rag.agent.answers.sentence import STATES
+from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import everything, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Word, key, tokens
@@ -166,6 +166,43 @@ def negative(of: Comparison) -> str:
     if of.failed:
         return f"{of.failed} failed: it shows neither that there is some nor that there is none"
     return "it says that there is none: cite a complete result that shows it"
+
+
+@not_found
+def no_other(of: Comparison) -> str:
+    """`in no incident other than 128`: the result was asked for what is named, and no row of another thing holds it."""
+    sentence = of.sentence
+    names = [each for each in sentence.anchors if each.kind in STRONG_NAMES]
+    other = [word for word in sentence.words if sentence.says(word, "others")]
+    beside = {
+        each.text
+        for word in other
+        for each in (*sentence.words_before(word.start, 1), *sentence.words_after(word.start, 1))
+    }
+    of_records = {sentence.lexicon.things.get(word, "") for word in beside} & {"alert", "incident"}
+    if not (names and of_records and sentence.has("negative", "not")) or of.computed:
+        return ""
+    for whole in of.wholes:
+        asked = f" {key(' '.join(_asked(whole.arguments)))} "
+        if asked.strip() and not any(f" {key(each.raw)} " in asked for each in names):
+            return f"{whole.ref} was asked for something else than “{names[0].raw}”"
+        rows = of.among([facts for facts in of.evidence.rows_of(whole) if facts.is_thing], names)
+        those = [facts for facts in rows if not any(of.held(each, facts) for each in sentence.thing_numbers)]
+        if sentence.thing_numbers and those:
+            return f"{those[0].ref} holds “{names[0].raw}” too"
+    return ""
+
+
+def _asked(arguments: Mapping[str, object]) -> Iterator[str]:
+    """What a call chose rows by; not its form, its window and its limit."""
+    for name, value in arguments.items():
+        if isinstance(value, Mapping):
+            yield from _asked(value)
+        elif isinstance(value, str) and name not in _FORM_OF_CALL:
+            yield value
+
+
+_FORM_OF_CALL = frozenset({"template", "detail", "kind", "time_window", "start_time", "end_time", "sort", "order"})
 
 
 def _is_empty_cell(of: Comparison) -> bool:
@@ -472,7 +509,7 @@ def _homes_of_words(of: Comparison, rows: Sequence[Facts]) -> list[int]:
 
     Where all belong to one, the other is what stands on the other side of `before`, or in the clause of `then`.
     """
-    found = []
+    found: list[tuple[int, int]] = []
     for word in of.sentence.words:
         stem = f" {word.text[:_STEM]}" if len(word.text) >= _STEM and word.text not in plain_words() else ""
         places = [at for at, facts in enumerate(rows) if stem and stem in facts.words]
@@ -658,4 +695,4 @@ COMPUTED_CLAIMS: tuple[Rule, ...] = (
     outcome_is_told,
     nothing_was_found,
 )
-CLAIMS: tuple[Rule, ...] = (universal, exclusive, negative, extreme, comparative, order)
+CLAIMS: tuple[Rule, ...] = (universal, exclusive, negative, no_other, extreme, comparative, order)
