@@ -92,3 +92,50 @@ def test_the_name_of_a_product_is_nobodys_message(state: SentenceState, text: st
     held.add(read("c1", "run_kql_query", rows, quoted=tuple(f"/rows/{at}/App" for at in range(len(rows)))))
     (sentence,) = check_answer(text, Evidence(held)).sentences
     assert sentence.state is state, sentence.reason
+
+
+BIDS = [
+    (OWN, "Ask Tomasz about 124 and 125, and why the four accounts were open at 07:01."),
+    (OWN, "Call Åsa Öberg about incident 124, High or not."),
+    (OWN, "Prüfe 124 und wks-fin-02, vier Konten sind offen."),
+    (OWN, "Revisa 124 y wks-fin-02, con sus cuatro cuentas."),
+    (OWN, "Vérifiez 124 et wks-fin-02, avec ses quatre comptes."),
+    (NOT, "Ask Tomasz about incident 999."),
+    (NOT, "Open incidents are 125 and 126, with 9 alerts."),
+    (NOT, "The four accounts of 124 were open."),
+]
+
+
+@pytest.mark.parametrize(("state", "text"), BIDS)
+def test_what_the_reader_is_asked_to_do_is_advice(evidence: Evidence, state: SentenceState, text: str) -> None:
+    sentence = check_answer(text, evidence).sentences[-1]
+    assert sentence.state is state, sentence.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (FOUND, "Of the two, 124 is High [c1.1]."),
+        (FOUND, "Vorfall 124 ist High, die zwei anderen nicht [c1.1]."),
+        (NOT, "124 has two alerts and is High [c1.1]."),
+        (NOT, "The two alerts of 124 are High [c1.1]."),
+        (NOT, "124 is High, with 2 of them [c1.1]."),
+    ],
+)
+def test_a_number_word_that_refers_back_counts_no_rows(evidence: Evidence, state: SentenceState, text: str) -> None:
+    sentence = check_answer(text, evidence).sentences[-1]
+    assert sentence.state is state, sentence.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "row"),
+    [
+        (FOUND, '| "It was calm" | It was not: 124 is High | [c1.1]'),
+        (NOT, '| "It was calm" | 124 is High | [c1.1]'),
+        (NOT, '| 124 is not calm | "It was quiet" | [c1.1]'),
+        (NOT, "| `calm.exe -x` | not in 124, High | [c1.1]"),
+    ],
+)
+def test_a_quotation_that_its_row_denies_is_nobodys(evidence: Evidence, state: SentenceState, row: str) -> None:
+    sentence = check_answer(f"| a | b |\n|---|---|\n{row}", evidence).sentences[-1]
+    assert sentence.state is state, sentence.reason

@@ -71,3 +71,18 @@ def test_a_result_is_about_what_it_was_asked_for(state: SentenceState, text: str
 def test_the_number_of_a_list_is_no_value(state: SentenceState, text: str) -> None:
     sentence = check_answer(text, _evidence()).sentences[-1]
     assert sentence.state is state, sentence.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (FOUND, "The median is 13 hours [c9.1]."),
+        (FOUND, "The median is 46800 seconds [c9.1]."),
+        (NOT, "The median is 14 hours [c9.1]."),
+    ],
+)
+def test_a_computed_duration_is_told_in_any_unit(state: SentenceState, text: str) -> None:
+    evidence = _evidence()
+    evidence.results.add(computed("c9", {"median": 46800, "rows": 18, "minutes": 780, "hours": 13}, op="median"))
+    sentence = check_answer(text, evidence).sentences[-1]
+    assert sentence.state is state, sentence.reason

@@ -223,7 +223,7 @@ class _Advice:
         label = text if title and len(text) < _LONGEST_LABEL else text[:_LONGEST_LABEL].partition(":")[0]
         words = key(label) if ":" in text[:_LONGEST_LABEL] or title else ""
         claims = everything().claims
-        says = not claims["opinion"].isdisjoint(words.split()) or (
+        says = (not claims["opinion"].isdisjoint(words.split()) or words in claims["advice"]) or (
             (title or text.endswith(":")) and any(f" {phrase} " in f" {words} " for phrase in claims["advice"])
         )
         if title:
@@ -394,7 +394,7 @@ def _of_citations(units: Sequence[Unit], at: int, sentence: Sentence, refs: Sequ
 
 
 def _of_own_words(sentence: Sentence) -> Found | None:
-    verdict = own_words(sentence)
+    verdict = own_words(sentence, advises=sentence.bids)
     return None if verdict is None else _single(verdict, CitedBy.NOBODY)
 
 

@@ -95,7 +95,12 @@ class Comparison:
                     self.missing.append(literal)
                 else:
                     self.unheard = literal.raw
-            elif not (self._may_be_a_word(literal) or self.sentence.is_emphasis(literal)):
+            elif not (
+                self._may_be_a_word(literal)
+                or self.sentence.is_emphasis(literal)
+                or self.sentence.refers(literal)
+                or self.sentence.refutes(literal)
+            ):
                 self.missing.append(literal)
 
     def _rows_with(self, literal: Literal) -> list[Facts] | None:

@@ -18,6 +18,8 @@ from sentinel_rag.language.literals import Kind, Literal, key
 
 _STATISTICS = ("mean", "median", "longest")
 MOST_STATES = 5
+_TWINS = frozenset({"seconds", "minutes", "hours", "days"})
+"""Columns in which a computed duration is told once more."""
 
 
 # -- rules: what was not found ---------------------------------------------------------------------------------------
@@ -155,7 +157,10 @@ def named_column(of: Comparison) -> str:
             said = any(name in words and columns[name] & of.sentence.bag for name in _STATISTICS) or (
                 words[-1:] == ["seen"] and f" {phrase} " in of.sentence.key
             )
-            if said and not any(_is_value(of, literal, facts, column) for literal in of.literals):
+            twins = _TWINS & facts.cells.keys() if facts.computed else ()
+            if said and not any(
+                _is_value(of, literal, facts, each) for literal in of.literals for each in (column, *twins)
+            ):
                 return f"{facts.ref} gives {phrase} {value}"
     return ""
 

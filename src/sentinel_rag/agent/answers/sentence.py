@@ -23,6 +23,7 @@ DOMAINS = ("severity", "status", "classification")
 _MARKED = frozenset({Kind.ID, Kind.TEXT, Kind.NAME, Kind.MOMENT})
 _UNSTATED = ("possible", "not", "negative")
 _Part = TypeVar("_Part", Literal, Word)
+_LONGEST_LABEL = 60
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
@@ -36,8 +37,6 @@ class Sentence:
 
     def __init__(self, text: str, kind: UnitKind, evidence: Evidence, *, advises: bool = False) -> None:
         self.text = text
-        self.advises = advises
-        """Stands where the writer judges or advises."""
         self.kind = kind
         self.evidence = evidence
         self.scan = scan(text, evidence.names)
@@ -51,9 +50,19 @@ class Sentence:
         )  # `NO` among small letters is a code, of a country say, and no word
         self.bag = frozenset(word.text for word in self.words)
         self._starts = [word.start for word in self.words]
+        self.bids = self._bids(text.find(":") if advises else -1)
+        """Asks the reader to do something: `Ask Tomasz which rule he meant`."""
+        self.advises = advises or self.bids
+        """Stands where the writer judges or advises, or does so itself."""
         self._negated: dict[Literal, bool] = {}
 
     # -- words ------------------------------------------------------------------------------------------------------
+    def _bids(self, label: int) -> bool:
+        """Whether the first word, behind the label of advice if there is one, asks for something."""
+        words = self.words_after(label, 2) if 0 <= label < _LONGEST_LABEL else self.words[:2]
+        bids = bool(words) and self.says(words[0], "bids")
+        return bids and words[-1].text not in self.lexicon.things  # `Open incidents: 124`
+
     def has(self, *tables: str) -> frozenset[str]:
         """The words of tables of claims that the sentence uses."""
         found = self.bag & self.lexicon.claims[tables[0]] if tables else frozenset()
@@ -194,6 +203,22 @@ class Sentence:
         if not words or not (letters.isalpha() and letters.islower()) or self.has("tells"):
             return False
         return not self.evidence.holders(literal)
+
+    def refers(self, literal: Literal) -> bool:
+        """A number word that counts no rows: `the two`, `all three` were told before, or are named in the sentence."""
+        if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or self.counted(literal) not in ("", "other"):
+            return False
+        before = self.words_before(literal.start, 1)
+        if before and self.says(before[0], "article", "universal"):
+            return True
+        sorts = [self.sort(each) for each in self.anchors]
+        return literal.number >= 2 and literal.number in [float(sorts.count(sort)) for sort in set(sorts)]
+
+    def refutes(self, literal: Literal) -> bool:
+        """A quotation that opens the row of a table, which then denies it."""
+        opens = literal.kind is Kind.TEXT and literal.quoted_by != "`" and not self.text[: literal.start].strip("*| ")
+        later = self.words_after(literal.end, len(self.words)) if opens and self.kind is UnitKind.ROW else ()
+        return any(self.says(word, "not", "negative") for word in later)
 
     @cached_property
     def part(self) -> str:
