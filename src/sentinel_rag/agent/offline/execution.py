@@ -19,6 +19,7 @@ from sentinel_rag.agent.offline.remarks import say_remarks
 from sentinel_rag.agent.offline.spoken_times import told_bucket
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.references import ListItem, learn, shown_text
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 
@@ -145,10 +146,9 @@ def _unknown_words(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) ->
     if not plan.unknown or plan.view is View.KEYWORD or any(run.result is None for run in runs):
         return None
     writer.lines.clear()
-    writer.say_none(
-        runs,
-        "I do not know {}, and nothing here is called so or has it in its name. Say it in other words.",
-        Echo(" ".join(plan.unknown)),
+    words = plain(" ".join(plan.unknown))
+    writer.fixed(
+        f"I do not know “{words}”, and nothing here is called so or has it in its name. Say it in other words."
     )
     return Composed(outcome=Outcome.CLARIFICATION)
 
