@@ -13,8 +13,8 @@ from uuid import UUID
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.workspace.incidents.bodies import (
     CLASSIFICATIONS,
     REASONS,

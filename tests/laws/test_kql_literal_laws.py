@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.sentinel import kql_literals
 from sentinel_rag.sentinel.log_tables import parse_datetime, parse_timespan
 from sentinel_rag.workspace.workspace import Workspace

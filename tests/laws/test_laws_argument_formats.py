@@ -9,8 +9,8 @@ from urllib.parse import unquote
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
 
 STARTS = [

@@ -8,9 +8,9 @@ import re
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
 from answer_rows import INCIDENTS, results
+from law_examples import examples
 from sentinel_rag.agent.answers.check import GrowingAnswer, check_answer
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.repair import repaired

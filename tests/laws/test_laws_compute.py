@@ -8,8 +8,8 @@ from typing import Any
 
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.agent.answers.compute import COMPUTE, compute
 from sentinel_rag.agent.answers.results import Result, Results, Row
 from sentinel_rag.agent.answers.selection import ComputeError

@@ -12,8 +12,8 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.interceptor.policy.conditions import (
     ConditionError,
     Kind,

@@ -12,9 +12,9 @@ from io import StringIO
 import hypothesis.strategies as st
 import pytest
 from hypothesis import example, given, settings
-from law_examples import examples
 from rich.console import Console
 
+from law_examples import examples
 from sentinel_rag.contracts.evidence import Answer, Citation, CitedBy, Mark, Outcome, Sentence, SentenceState
 from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.surfaces.cli._render import print_answer

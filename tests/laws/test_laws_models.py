@@ -7,9 +7,9 @@ import json
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
 from conversation_rules import conversation_faults
+from law_examples import examples
 from sentinel_rag.agent.models.answer_parts import (
     AnswerParts,
     EventDecoder,

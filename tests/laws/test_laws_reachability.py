@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.interceptor.policy.conditions import (
     Kind,
     Reachability,

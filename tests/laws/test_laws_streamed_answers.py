@@ -8,8 +8,8 @@ from zoneinfo import ZoneInfo
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import Results, numbered

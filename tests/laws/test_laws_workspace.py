@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
-from law_examples import examples
 
+from law_examples import examples
 from sentinel_rag.workspace.importing.csv_dialect import detect
 from sentinel_rag.workspace.kql.column_choices import matches_wildcard
 from sentinel_rag.workspace.serving.query_requests import MAX_WAIT_S, parse_prefer
