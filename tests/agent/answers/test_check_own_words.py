@@ -101,6 +101,7 @@ BIDS = [
     (OWN, "Revisa 124 y wks-fin-02, con sus cuatro cuentas."),
     (OWN, "Vérifiez 124 et wks-fin-02, avec ses quatre comptes."),
     (NOT, "Ask Tomasz about incident 999."),
+    (NOT, "Keep in mind that 124 has 9 alerts."),
     (NOT, "Open incidents are 125 and 126, with 9 alerts."),
     (NOT, "The four accounts of 124 were open."),
 ]

@@ -59,9 +59,10 @@ class Sentence:
     # -- words ------------------------------------------------------------------------------------------------------
     def _bids(self, label: int) -> bool:
         """Whether the first word, behind the label of advice if there is one, asks for something."""
-        words = self.words_after(label, 2) if 0 <= label < _LONGEST_LABEL else self.words[:2]
+        words = self.words_after(label, 6) if 0 <= label < _LONGEST_LABEL else self.words[:6]
         bids = bool(words) and self.says(words[0], "bids")
-        return bids and words[-1].text not in self.lexicon.things  # `Open incidents: 124`
+        states = any(self.says(word, "that") for word in words[1:])  # `Keep in mind that 124 has 9 alerts`
+        return bids and not states and words[:2][-1].text not in self.lexicon.things  # `Open incidents: 124`
 
     def has(self, *tables: str) -> frozenset[str]:
         """The words of tables of claims that the sentence uses."""

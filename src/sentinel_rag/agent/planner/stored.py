@@ -102,18 +102,19 @@ class StoredQueries:
         """The query whose own questions say the same, and how much."""
         if not self.entries:
             return None
-        ranked = sorted(((self._score(entry, frame), entry) for entry in self.entries), key=lambda pair: -pair[0])
+        asked, said = features(frame), sentence(frame)
+        scored = ((self._score(entry, frame, asked, said), entry) for entry in self.entries)
+        ranked = sorted(scored, key=lambda pair: -pair[0])
         near = [pair for pair in ranked if pair[0] >= ranked[0][0] - NEAR]
         # Of near ones, the one that cannot do without the names that were said.
-        return min(near, key=lambda pair: -len(pair[1].required & set(filled(pair[1], frame)[0])))
+        return max(near, key=lambda pair: len(pair[1].required & set(filled(pair[1], frame)[0])))
 
     def _weigh(self, told: frozenset[str]) -> float:
         return sum(self._weights.get(one, _NOTHING_COMMON) * (_LESS.get(one.partition(":")[0], 1.0)) for one in told)
 
-    def _score(self, entry: StoredQuery, frame: Frame) -> float:
-        asked = features(frame)
+    def _score(self, entry: StoredQuery, frame: Frame, asked: frozenset[str], said: tuple[str, ...]) -> float:
         values, left = filled(entry, frame)
-        if sentence(frame) in entry.sentences and not left and entry.required <= set(values):
+        if said in entry.sentences and not left and entry.required <= set(values):
             return _WORD_BY_WORD
         other = frozenset(_NEAR_TOPICS.get(one, one) for one in asked)
         return max(
