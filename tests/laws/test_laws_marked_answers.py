@@ -134,7 +134,7 @@ def test_a_terminal_and_a_pipe_show_all_of_an_answer_whatever_is_said_of_it(
 
     for terminal in (False, True):
         bare, shown = (printed(answer_of(text, found), terminal) for found in ([], sentences))
-        if terminal and "…" in shown:
+        if terminal and "…" in shown and "|" in text:
             continue  # a column of a table is narrower than a word of it
         assert in_order(bare.replace("ˢ", "\\u02e2") if sentences else bare, shown)
         assert not re.search("[\x07\u202e\x9b]|\x1b\\]", shown)
