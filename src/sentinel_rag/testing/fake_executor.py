@@ -11,7 +11,7 @@ import json
 import secrets
 import threading
 from collections import deque
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -38,6 +38,13 @@ class Answers:
     """Return `value` as structuredContent (an object) with its JSON as text beside it."""
 
     value: JsonValue
+
+
+@dataclass(frozen=True, slots=True)
+class AnswersBy:
+    """Return what `answer` makes of the arguments of the call, so that a call too many changes no later answer."""
+
+    answer: Callable[[Mapping[str, Any]], JsonValue]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,7 +92,7 @@ class Sends:
     content_type: str = "application/json"
 
 
-Behaviour = Answers | AnswersText | AnswersWith | Fails | Waits | Dies | Sends
+Behaviour = Answers | AnswersBy | AnswersText | AnswersWith | Fails | Waits | Dies | Sends
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,6 +197,8 @@ class FakeExecutor:
                 return self._reply(message, _structured({"tool": name, "arguments": arguments}))
             case Answers(value):
                 return self._reply(message, _structured(value))
+            case AnswersBy(answer):
+                return self._reply(message, _structured(answer(arguments)))
             case AnswersText(texts, is_error, beside):
                 content = [{"type": "text", "text": text} for text in texts]
                 structured = {} if beside is None else {"structuredContent": beside}

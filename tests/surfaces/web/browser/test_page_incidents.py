@@ -19,7 +19,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, format_time
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.surfaces.rendering import safe
-from sentinel_rag.testing.fake_executor import Answers, Fails, FakeExecutor
+from sentinel_rag.testing.fake_executor import Answers, AnswersBy, Fails, FakeExecutor
 from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202egpj.exe ![p](https://evil.example/p)"
@@ -255,7 +255,10 @@ def test_a_list_says_how_much_of_it_is_here_and_which_workspace_a_row_is_of(
     web: RunningWeb, visit: Visit, tool: FakeExecutor
 ) -> None:
     first, second = [incident(number) for number in range(100, 150)], [incident(number) for number in range(150, 153)]
-    tool.on("query_incidents", result(first, total=53), result(second, total=53))
+    # By the offset asked for: a list that an earlier visitor left amid its reading may still arrive here.
+    tool.on(
+        "query_incidents", AnswersBy(lambda given: result(second if given.get("offset") else first, total=53).value)
+    )
     web.web.workspaces, before = ("default", "emea"), web.web.workspaces
     try:
         page = go(visit("dana-paged"), "Incidents")
