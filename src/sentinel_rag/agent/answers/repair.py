@@ -15,7 +15,7 @@ from sentinel_rag.contracts.evidence import Sentence, SentenceState
 
 MOST_SENTENCES = 60
 MOST_CHARACTERS = 600
-_ASKED = """\
+ASKED = """\
 These sentences of your answer do not stand in what they cite. Send back only these, one a line, each as
 n: corrected sentence [c1.3]
 Correct the sentence or its citation, call compute for what stands in no row, or say that it is your judgement. A line
@@ -44,7 +44,7 @@ def repair_request(checked: CheckedAnswer) -> str:
         f"{''.join(f' [{ref}]' for ref in unit.refs[:8])} — {sentence.reason}"
         for number, sentence, unit in _listed(checked)
     ]
-    return "\n".join((_ASKED, *lines)) if lines else ""
+    return "\n".join((ASKED, *lines)) if lines else ""
 
 
 def repaired(raw: str, checked: CheckedAnswer, reply: str) -> str:

@@ -1,0 +1,1 @@
+"""A person, or another model, plays the model behind the product: see README.md."""

@@ -1,0 +1,211 @@
+"""Questions that were played, here or over plain MCP: asked, kept, counted, and made into sets and blind pairs."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import secrets
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import redirect_stdout
+from pathlib import Path
+from typing import Any
+
+from mcp.client.client import Client
+from mcp.client.stdio import StdioServerParameters
+
+from bench.playing.wire import read_reply, reply_file, requests, write_json
+from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, cited_share
+from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.markup import UnitKind
+from sentinel_rag.agent.answers.repair import ASKED, repaired
+from sentinel_rag.agent.answers.results_file import read_results
+from sentinel_rag.agent.model_analyst.answer_text import shown
+from sentinel_rag.contracts.evidence import Answer, SentenceState
+from sentinel_rag.surfaces.cli.ask import print_result
+
+SENTINEL = Path(sys.executable).parent / "sentinel"
+QUESTION_S = "3600"
+PARTS = ("draft", "final")
+_POLL_S = 0.3
+
+
+def environment(folder: Path) -> dict[str, str]:
+    """Of the product: a home in `folder`, and the model that is served there."""
+    kept = {name: value for name, value in os.environ.items() if not name.startswith(("SENTINEL_", "AZURE_"))}
+    return {
+        **kept,
+        "SENTINEL_HOME": str(folder.resolve() / "home"),
+        "SENTINEL_MODEL": "openai-compatible",
+        "SENTINEL_MODEL_URL": f"http://127.0.0.1:{(folder / 'port').read_text()}/v1",
+        "SENTINEL_MODEL_NAME": "played",
+        "SENTINEL_MODEL_TIMEOUT_S": QUESTION_S,
+        "SENTINEL_QUESTION_TIMEOUT_S": QUESTION_S,
+    }
+
+
+def sentinel(folder: Path, *words: str) -> str:
+    """What a command of the product prints; what it complains of goes to `sentinel.log`."""
+    with (folder / "sentinel.log").open("a") as log:
+        command = [SENTINEL, *words]
+        return subprocess.run(command, env=environment(folder), cwd=folder, stdout=-1, stderr=log, text=True).stdout
+
+
+def fill(folder: Path) -> None:
+    """The sample estate with its playbooks, where there is none yet."""
+    if not (folder / "home").exists():
+        sentinel(folder, "workspace", "generate")
+        sentinel(folder, "knowledge", "ingest", "--by-words")
+
+
+def load_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
+    """All questions that ended, with the folder that each lies in."""
+    for folder in folders:
+        for path in sorted((folder / "runs").glob("*.json")):
+            yield folder, json.loads(path.read_text(encoding="utf-8"))
+
+
+def ask(folder: Path, name: str, question: str, after: str, lang: str) -> None:
+    """Put a question to the product, and keep how it ended. `after` is the question whose conversation it goes on."""
+    fill(folder)
+    earlier = [run["answer"]["session_id"] for _, run in load_runs([folder]) if run["name"] == after]
+    before = len(requests(folder))
+    session = ["--session", earlier[0]] if after else []
+    answer = json.loads(sentinel(folder, "ask", "--json", *session, "--", question))
+    results = json.loads(sentinel(folder, "export", answer["session_id"], "--format", "results", "--output", "-"))
+    draft, reply = draft_and_reply(requests(folder)[before:])
+    final = repaired(draft, check(draft, results), reply) if reply else draft
+    text = io.StringIO()
+    with redirect_stdout(text):
+        print_result(Answer.from_dict(answer), as_json=False, evidence=False)
+    run = {
+        "name": name,
+        "question": question,
+        "lang": lang,
+        "draft": draft,
+        "final": final,
+        "rendered": text.getvalue(),
+    }
+    write_json(folder / "runs" / f"{name}.json", {**run, "answer": answer, "results": results})
+
+
+def draft_and_reply(asked: Sequence[Path]) -> tuple[str, str]:
+    """The answer as it was first written, and what came of its repair; empty where none was asked for."""
+    draft = reply = ""
+    for path in asked:
+        told = json.loads(reply_file(path).read_text()).get("text", "")
+        contents = [str(message.get("content") or "") for message in json.loads(path.read_text())["messages"]]
+        place = next((at for at, content in enumerate(contents) if content.startswith(ASKED)), 0)
+        draft, reply = (contents[place - 1], told) if place else (shown(told), "")
+    return draft, reply
+
+
+def check(text: str, results: Mapping[str, Any]) -> CheckedAnswer:
+    told = read_results(results)
+    return check_answer(text, Evidence(told.results, zone=told.zone, said=told.said))
+
+
+def show_next(folder: Path, seconds: float) -> int:
+    """Print the next request or a new answer, as soon as there is one."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        for request in requests(folder):
+            if not reply_file(request).exists():
+                print(f"#### REQUEST {request.name[:3]}\n\n{request.with_suffix('.txt').read_text()}")
+                return 0
+        for _, run in load_runs([folder]):
+            if not (seen := folder / "runs" / f"{run['name']}.seen").exists():
+                seen.touch()
+                print(f"#### ANSWERED: {run['name']}. The person reads:\n\n{run['rendered']}")
+                return 0
+        time.sleep(_POLL_S)
+    print("Nothing waits. If something was asked and the server runs: see ask.log and sentinel.log.", file=sys.stderr)
+    return 3
+
+
+def reply_to(folder: Path, number: str, file: Path) -> None:
+    """Answer a request. Raises ValueError for a reply that cannot be read, or a request that does not wait."""
+    request = folder / "requests" / f"{number:0>3}.request.json"
+    if not request.exists() or reply_file(request).exists():
+        raise ValueError(f"request {number} does not wait for an answer")
+    write_json(reply_file(request), read_reply(file))
+
+
+async def plain(folder: Path, tool: str, arguments: Mapping[str, Any]) -> None:
+    """Call a tool over the product's MCP face, without its rules and its check; without a tool, list them. No question
+    may be open meanwhile: its zones hold the home."""
+    async with Client(StdioServerParameters(command=str(SENTINEL), args=["mcp"], env=environment(folder))) as client:
+        if tool:
+            found = await client.call_tool(tool, dict(arguments))
+            print("\n".join(getattr(part, "text", str(part)) for part in found.content))
+            return
+        print(client.instructions or "")
+        for each in (await client.list_tools()).tools:
+            print(f"- {each.name}: {each.description}\n  {json.dumps(each.input_schema)}")
+
+
+def figures(folders: Sequence[Path]) -> None:
+    """Print, for each run and for all, the sentences by state before and after the repair, and the cited share."""
+    totals = {part: Counter[str]() for part in PARTS}
+    shares = []
+    for folder, run in load_runs(folders):
+        for part in PARTS:
+            checked = check(run[part], run["results"])
+            pairs = zip(checked.sentences, checked.written, strict=True)
+            heads = (UnitKind.HEAD, UnitKind.HEADING)
+            counted = Counter(each.state.value for each, unit in pairs if unit.kind not in heads)
+            totals[part] += counted
+            shares += [cited_share(checked)] if part == "draft" else []
+            print(f"{folder.name}/{run['name']} {part}: {dict(counted)} cited {cited_share(checked):.0%}")
+    for part, states in totals.items():
+        total = max(sum(states.values()), 1)
+        told = ", ".join(f"{state} {states[state]} ({100 * states[state] / total:.1f} %)" for state in SentenceState)
+        print(f"all, {part}: {total} sentences: {told}")
+    print(f"{len(shares)} questions; of sentences about the environment cited: {sum(shares) / max(len(shares), 1):.1%}")
+
+
+def make_set(folders: Sequence[Path], name: str, out: Path, part: str) -> None:
+    """A set of true statements in the form of bench/answers_sets; results as the last answer had them."""
+    estates: dict[str, Any] = {}
+    lines = []
+    for folder, run in load_runs(folders):
+        estate = f"{folder.name}-{run['answer']['session_id']}"
+        estates[estate] = max(
+            estates.get(estate, run["results"]), run["results"], key=lambda told: len(told["results"])
+        )
+        line = {"id": f"{name}-{len(lines) + 1:02}", "set": name, "estate": estate, "calls": [], "truth": "true"}
+        line |= {"lang": run["lang"], "question": run["question"], "text": run[part]}
+        lines.append(json.dumps({**line, "plain": check(run[part], run["results"]).text}, ensure_ascii=False) + "\n")
+    (out / f"{name}.jsonl").write_text("".join(lines), encoding="utf-8")
+    (out / f"{name}.results.json").write_text(json.dumps(estates, ensure_ascii=False, separators=(",", ":")))
+
+
+def pairs(folders: Sequence[Path], out: Path) -> None:
+    """Write a page for each question that has both answers, in an order by chance, and the key beside the folder."""
+    key: dict[str, dict[str, str]] = {}
+    for folder, run in load_runs(folders):
+        other = folder / "plain" / f"{run['name']}.md"
+        if not other.exists():
+            continue
+        here = run["answer"]["answer"].rpartition("\n---\n")  # below it stands what every answer ends with
+        texts = {"here": here[0] or here[2], "plain": other.read_text(encoding="utf-8")}
+        first, second = secrets.choice((("here", "plain"), ("plain", "here")))
+        key[name := f"pair-{len(key) + 1:02}"] = {"A": first, "B": second, "run": f"{folder.name}/{run['name']}"}
+        told = ("QUESTION", run["question"]), ("ANSWER A", texts[first]), ("ANSWER B", texts[second])
+        out.mkdir(parents=True, exist_ok=True)
+        page = "\n\n".join(f"# {head}\n\n{text.strip()}" for head, text in told)
+        (out / f"{name}.md").write_text(page + "\n", encoding="utf-8")
+    write_json(out.with_suffix(".key.json"), key)
+    print(f"{len(key)} pairs")
+
+
+def score(out: Path, verdicts: Path) -> None:
+    """Print what a judge's `{"pair-01": "A", "pair-02": "equal", ...}` says."""
+    key = json.loads(out.with_suffix(".key.json").read_text())
+    counted = Counter(key[name].get(told, "equal") for name, told in json.loads(verdicts.read_text()).items())
+    good = counted["here"] + counted["equal"]
+    print(f"{dict(counted)}: here preferred or equal in {100 * good / max(sum(counted.values()), 1):.0f} %")
