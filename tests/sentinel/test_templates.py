@@ -144,6 +144,22 @@ def estate(serving: Any) -> Any:
             {"DeviceName": "srv02", "InitiatingProcessFileName": "b.exe", "RemoteIP": "203.0.113.50", "RemotePort": 80},
             {"DeviceName": "srv03", "RemoteIP": "203.0.113.9", "RemoteUrl": "c2.evil.example", "RemotePort": 80},
         ),
+        DeviceFileEvents=rows(
+            {"DeviceName": "srv01.corp.example", "FileName": "a.docx", "ActionType": "FileCreated"},
+            {
+                "DeviceName": "srv01.corp.example",
+                "FileName": "a.docx.locked",
+                "PreviousFileName": "a.docx",
+                "ActionType": "FileRenamed",
+                "InitiatingProcessFileName": "lock.exe",
+            },
+            {"DeviceName": "srv02", "FileName": "b.docx", "ActionType": "FileDeleted"},
+        ),
+        IdentityInfo=rows(
+            {"AccountUPN": ANA, "AccountName": "ana", "AccountObjectId": "o1", "JobTitle": "Clerk"},
+            {"AccountUPN": ANA, "AccountName": "ana", "AccountObjectId": "o1", "JobTitle": "Treasurer"},
+            {"AccountUPN": BOB, "AccountDisplayName": "Bob O'Brien", "Department": "IT"},
+        ),
         DnsEvents=rows(
             {"ClientIP": "10.0.0.5", "Name": "evil.example", "IPAddresses": "203.0.113.5"},
             {"ClientIP": "10.0.0.5", "Name": "WWW.evil.example"},
@@ -153,7 +169,22 @@ def estate(serving: Any) -> Any:
         CommonSecurityLog=rows(
             {"SourceIP": "10.0.0.5", "DeviceAction": "Deny", "DestinationIP": "203.0.113.5", "DestinationPort": 22},
             {"SourceIP": "10.0.0.5", "DeviceAction": "blocked", "DestinationIP": "203.0.113.5", "DestinationPort": 23},
-            {"SourceIP": "10.0.0.6", "DeviceAction": "allow", "DestinationIP": "203.0.113.5", "DestinationPort": 443},
+            {
+                "SourceIP": "10.0.0.6",
+                "DeviceAction": "allow",
+                "DestinationIP": "203.0.113.5",
+                "DestinationPort": 443,
+                "SentBytes": 700,
+                "ReceivedBytes": 30,
+            },
+            {
+                "SourceIP": "10.0.0.7",
+                "DeviceAction": "Allowed",
+                "DestinationIP": "203.0.113.8",
+                "DestinationPort": 53,
+                "SentBytes": 800,
+            },
+            {"SourceIP": "10.0.0.7", "DeviceAction": "allow", "DestinationIP": "203.0.113.8", "DestinationPort": 53},
             DeviceVendor="V",
             DeviceProduct="P",
         ),
@@ -405,7 +436,27 @@ CASES: list[Case] = [
         [("CORP\\ana", 1, 1), ("CORP\\bob", 0, 1)],
     ),
     ("failed_logons_by_account", {}, ["FailedAccount", "Failures"], [("CORP\\bob", 2), ("CORP\\ana", 1)]),
+    ("logons_of_account", {"account": "CORP\\svc"}, ["DeviceName"], [("srv01",)]),
     ("logons_of_account", {"account": "svc"}, ["DeviceName", "Logons", "Failures"], [("srv01", 1, 1)]),
+    ("network_connections_of_host", {"host": "SRV03"}, ["RemoteUrl", "Ports"], [("c2.evil.example", [80])]),
+    ("file_events", {"host": "srv01"}, ["FileName"], [("a.docx.locked",), ("a.docx",)]),
+    ("file_events", {"contains": "LOCK.exe"}, ["ActionType", "PreviousFileName"], [("FileRenamed", "a.docx")]),
+    ("identity_of_account", {"account": "ana"}, ["JobTitle", "AsOf"], [("Treasurer", T(2))]),
+    ("identity_of_account", {"account": "bob o'brien"}, ["AccountUPN", "Department"], [(BOB, "IT")]),
+    (
+        "office_activity_from_ip",
+        {"ip": "2001:DB8::1"},
+        ["UserId", "Operation", "Events"],
+        [(ANA, "Remove-InboxRule", 2)],
+    ),
+    ("office_activity_from_ip", {"ip": "192.0.2.9"}, ["UserId", "Operation"], [(ANA, "Set-Mailbox")]),
+    (
+        "firewall_allowed_traffic",
+        {},
+        ["SourceIP", "DestinationIP", "Connections", "BytesSent", "BytesReceived"],
+        [("10.0.0.7", "203.0.113.8", 2, 800, 0), ("10.0.0.6", "203.0.113.5", 1, 700, 30)],
+    ),
+    ("firewall_allowed_traffic", {"address": "10.0.0.7"}, ["DestinationPort"], [(53,)]),
     ("network_connections_to_ip", {"destination": "203.0.113.5"}, ["DeviceName", "Connections"], [("srv01", 1)]),
     ("network_connections_to_ip", {"destination": "evil.example"}, ["DeviceName"], [("srv03",)]),
     (
@@ -624,6 +675,37 @@ async def test_each_column_of_the_totals_is_one_of_the_result(estate: Any) -> No
         assert set(template.totals) <= {column.name for column in result.columns}, template.name
 
 
+@pytest.mark.parametrize(
+    ("template", "parameter", "name"),
+    [
+        (template.name, parameter.name, "svc@corp.example" if template.name == "logons_of_account" else BOB)
+        for template in load_templates().values()
+        for parameter in template.parameters
+        if parameter.name in ("user", "account", "actor", "caller", "target")
+    ],
+)
+async def test_a_short_account_name_finds_what_the_whole_one_does(
+    estate: Any, template: str, parameter: str, name: str
+) -> None:
+    """Players asked for the part before the @ and took the silent 0 for an answer."""
+    name = {"entra_changes_by_actor": ANA, "entra_changes_by_target": EVE}.get(template, name)
+    whole, short = [
+        await estate.ask("run_kql_query", template=template, parameters={parameter: each})
+        for each in (name, name.partition("@")[0])
+    ]
+    assert whole.rows
+    assert short.rows == whole.rows
+
+
+async def test_what_a_name_is_compared_with_is_told_where_nothing_matches(estate: Any) -> None:
+    result = await estate.ask("run_kql_query", template="signins_by_day", parameters={"user": "brien"})
+    assert result.rows == ()
+    assert "Nothing matches the given user: Only this user: user principal name, or the part before the @." in (
+        result.notes
+    )
+    assert (await estate.ask("run_kql_query", template="signins_by_day", parameters={"user": BOB})).notes == ()
+
+
 async def test_rows_stop_at_the_limit_and_the_total_does_not(estate: Any) -> None:
     result = await estate.ask("run_kql_query", template="raw_signins", limit=2)
     assert (result.coverage.rows_returned, result.coverage.rows_total) == (2, 7)
@@ -668,7 +750,7 @@ async def test_the_list_tells_every_template_in_one_call_that_a_model_can_read(e
     """Model report, finding 24: 35 of 56 were shown, and there was no way to the others."""
     result = await estate.ask("list_kql_templates")
     assert [row["name"] for row in result.rows] == list(load_templates())
-    assert result.summary == {"templates": 56, "found": 56, "detail": "compact"}
+    assert result.summary == {"templates": 61, "found": 61, "detail": "compact"}
     by_name = {row["name"]: row for row in result.rows}
     assert by_name["risky_signins"]["parameters"] == ["min_risk=low"]
     assert by_name["signins_from_ip"]["parameters"] == ["ip"]
@@ -697,8 +779,8 @@ async def test_the_list_tells_all_of_a_template_on_demand(estate: Any) -> None:
 
 async def test_the_list_is_paged_with_its_total(estate: Any) -> None:
     pages = [await estate.ask("list_kql_templates", limit=20, offset=offset) for offset in (0, 20, 40, 60)]
-    assert [len(page.rows) for page in pages] == [20, 20, 16, 0]
-    assert {page.coverage.rows_total for page in pages} == {56}
+    assert [len(page.rows) for page in pages] == [20, 20, 20, 1]
+    assert {page.coverage.rows_total for page in pages} == {61}
     assert [row["name"] for page in pages for row in page.rows] == list(load_templates())
 
 
@@ -710,7 +792,10 @@ async def test_the_list_is_paged_with_its_total(estate: Any) -> None:
             {"signins_by_country", "failed_signins_by_ip", "failed_signins_by_user", "signin_places_of_user"},
         ),
         ("T1566", {"emails_from_sender", "url_clicks"}),
-        ("lateral movement", {"account_activity_timeline", "logons_of_account", "logons_on_host"}),
+        (
+            "lateral movement",
+            {"account_activity_timeline", "logons_of_account", "logons_on_host", "network_connections_of_host"},
+        ),
         ("DnsEvents", {"dns_queries_by_host", "dns_queries_for_domain"}),
         ("which users failed MFA?", {"mfa_denied_signins"}),
         ("PASSWORD spray", {"failed_signins_by_ip"}),
@@ -728,7 +813,7 @@ async def test_where_no_template_has_every_word_those_with_most_come_and_it_is_t
     assert [row["name"] for row in result.rows] == ["success_after_failures"]
     assert result.notes == ("No template has every word of the search; these fit best.",)
     assert (await estate.ask("list_kql_templates", search="zzz")).rows == ()
-    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 56
+    assert len((await estate.ask("list_kql_templates", search="?")).rows) == 61
 
 
 def test_the_description_of_run_kql_query_names_every_template() -> None:
@@ -744,7 +829,7 @@ async def test_tables_with_rows_are_listed_with_their_times(estate: Any) -> None
     assert by_name["SigninLogs"] == {"table": "SigninLogs", "rows": 7, "oldest": T(1), "newest": T(7)}
     assert by_name["SecurityIncident"]["rows"] == 6
     assert "Syslog" not in by_name
-    assert result.summary["tables"] == len(result.rows) == 20
+    assert result.summary["tables"] == len(result.rows) == 22
 
 
 async def test_an_imported_custom_table_is_listed(serving: Any) -> None:

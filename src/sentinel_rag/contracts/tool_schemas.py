@@ -162,10 +162,10 @@ ENTITY_KINDS = (
 )
 
 TEMPLATE_FAMILIES = (
-    "account_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, firewall_*, heartbeat_*, "
-    "incidents_*, ingestion_*, logons_*, mailbox_*, mean_time_to_close, mfa_*, network_*, new_inbox_rules, office_*, "
-    "parent_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, success_after_failures, threat_*, "
-    "url_*, user_*, windows_*"
+    "account_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, file_*, firewall_*, heartbeat_*, "
+    "identity_*, incidents_*, ingestion_*, logons_*, mailbox_*, mean_*, mfa_*, network_*, "
+    "new_inbox_rules, office_*, parent_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
+    "success_*, threat_*, url_*, user_*, windows_*"
 )
 """The names of all shipped templates, as patterns: what a model can ask for without listing them first."""
 

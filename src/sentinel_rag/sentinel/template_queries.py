@@ -66,7 +66,7 @@ class TemplateTools:
             statistics=statistics,
             stopwatch=stopwatch,
             summary=summary,
-            notes=(*chosen.notes, *uncounted),
+            notes=(*chosen.notes, *uncounted, *_compared(template, arguments, answer)),
         )
 
     async def list_kql_templates(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
@@ -100,6 +100,13 @@ class TemplateTools:
 def bounded(kql: str) -> str:
     """The query with the bound up to which its rows are counted."""
     return f"{kql}\n| take {MOST_ROWS_COUNTED + 1}"
+
+
+def _compared(template: KqlTemplate, arguments: Mapping[str, Any], answer: LogsTable) -> list[str]:
+    """What the text parameters of a run without rows are compared with: a name may be written in another way."""
+    given = () if answer.rows else arguments.get("parameters", {})
+    texts = (each for each in template.parameters if each.name in given and each.type == "string")
+    return [f"Nothing matches the given {each.name}: {each.description}" for each in texts]
 
 
 def rows_counted(answer: LogsTable) -> int | None:
