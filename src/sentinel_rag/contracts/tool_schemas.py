@@ -164,7 +164,7 @@ ENTITY_KINDS = (
 TEMPLATE_FAMILIES = (
     "account_*, alert*_by_*, audit_*, azure_*, dns_*, emails_*, entra_*, failed_*, file_*, firewall_*, heartbeat_*, "
     "identity_*, incidents_*, ingestion_*, logons_*, mailbox_*, mean_*, mfa_*, network_*, "
-    "new_inbox_rules, office_*, parent_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
+    "new_*, office_*, parent_*, process*, rare_*, raw_signins (needs approval), risk*, signin*, "
     "success_*, threat_*, url_*, user_*, windows_*"
 )
 """The names of all shipped templates, as patterns: what a model can ask for without listing them first."""
@@ -318,7 +318,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "run_kql_query",
-        f"Run a KQL template with typed parameters; list_kql_templates tells them. Templates: {TEMPLATE_FAMILIES}.",
+        f"Run a KQL template with parameters; list_kql_templates tells them. Templates: {TEMPLATE_FAMILIES}.",
         {
             "template": _TEXT,
             "parameters": {"type": "object"},
