@@ -28,6 +28,7 @@ def tool(tmp_path: Path) -> KnowledgeTools:
     folder.mkdir()
     (folder / "house.md").write_text(PLAYBOOK)
     (folder / "closed.md").write_text(CLOSED)
+    (folder / "twice.md").write_text("# Twice\n\n## A\n\n### Steps\n\nOne.\n\n## B\n\n### Steps\n\nTwo.\n")
     (folder / "long.md").write_text("# Long\n\n" + "".join(f"## Part {n}\n\nText {n}.\n\n" for n in range(30)))
     store = LocalStore(tmp_path / "knowledge.db")
     ingest_folder(store, None, folder)
@@ -57,6 +58,24 @@ async def test_a_document_comes_in_its_order_and_from_a_section_on(tool: Knowled
     assert any("Noted." in hit["text"] for hit in past.value["hits"])
 
 
+@pytest.mark.parametrize("section", ["deep", "Two > Deep", "house.md > House rules > Two > Deep"])
+async def test_a_section_is_known_by_the_end_of_its_path(tool: KnowledgeTools, section: str) -> None:
+    assert sections(await read(tool, document="house.md", section=section)) == ["Deep", "Three"]
+
+
+async def test_where_no_section_fits_or_several_those_that_there_are_come_with_their_labels(
+    tool: KnowledgeTools,
+) -> None:
+    none = await read(tool, document="house.md", section="House rules > Four")
+    assert not none.is_error
+    assert sections(none) == ["One", "Two", "Deep", "Three"]
+    assert "no such section" in none.value["remarks"][0]
+    assert len(row_labels_in(none.meta) or ()) == 4
+    several = await read(tool, document="twice.md", section="Steps")
+    assert [hit["section"] for hit in several.value["hits"]] == ["Twice > A > Steps", "Twice > B > Steps"]
+    assert "Several sections" in several.value["remarks"][0]
+
+
 async def test_a_long_document_goes_on_where_it_ended(tool: KnowledgeTools) -> None:
     first = await read(tool, document="long.md", limit=20)
     assert first.value["remarks"] == ["The document goes on: 10 more parts."]
@@ -77,7 +96,6 @@ async def test_a_closed_document_and_none_look_the_same(tool: KnowledgeTools) ->
 @pytest.mark.parametrize(
     ("arguments", "field"),
     [
-        ({"document": "house.md", "section": "House rules > Four"}, "section"),
         ({"section": "One"}, "document"),
         ({"document": " "}, "document"),
         ({"document": "house.md", "query": "x"}, "query"),

@@ -38,6 +38,11 @@ PER_DOCUMENT = 3
 _INCIDENT = re.compile(r"incident-\d{1,10}(?:@[\w.-]{1,40})?")
 """The id of a past incident; every other document is a playbook, by its file."""
 INGEST_COMMAND = "sentinel knowledge ingest"
+MOST_SECTIONS = 50
+_NO_SECTION = (
+    "The document has no such section. These are its sections; ask for one of them, or for none to read it whole."
+)
+_SEVERAL_SECTIONS = "Several sections end so. These are they, each with its whole path; ask for one of them."
 
 
 class KnowledgeTools:
@@ -70,12 +75,14 @@ class KnowledgeTools:
         opened = self._base.opened()
         readable = opened.store.readable(asked.wanted.readers)
         hits: Sequence[Hit]
+        characters = MAX_HIT_CHARACTERS
         if asked.listed:
+            characters = MAX_LISTED_CHARACTERS
             hits, remarks = playbook_list(opened.store, asked, readable[Collection.PLAYBOOKS])
         elif asked.document:
             if self._namesakes.among(opened.store, [asked.document]):
                 raise _no_document()
-            hits, remarks = _parts_of(asked, opened)
+            hits, remarks, characters = _parts_of(asked, opened)
         else:
             alike = _chunks_of(asked, opened, self._base.workspaces, self._namesakes)
             found = self._search(asked, opened, alike)
@@ -93,7 +100,7 @@ class KnowledgeTools:
             **({} if asked.like is None else {"like_incident": str(asked.like)}),
             **({"document": asked.document} if asked.document else {}),
             "total": len(hits),
-            "hits": [hit_form(hit, MAX_LISTED_CHARACTERS if asked.listed else MAX_HIT_CHARACTERS) for hit in hits],
+            "hits": [hit_form(hit, characters) for hit in hits],
             "remarks": remarks,
             "freshness": {
                 "incidents": readable[Collection.INCIDENTS],
@@ -129,24 +136,42 @@ class KnowledgeTools:
         return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
 
 
-def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str]]:
-    """The parts of one document in their order, and a remark if it goes on. Raises ToolFault if the caller may read no
-    such document, or it has no such section."""
+def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str], int]:
+    """The parts of one document in their order, a remark if it goes on, and how much of each part is told. Where no
+    section, or more than one, fits, those that there are come instead. Raises ToolFault if the caller may read no such
+    document."""
     collection = Collection.INCIDENTS if _INCIDENT.fullmatch(asked.document) else Collection.PLAYBOOKS
     chunks = opened.store.document_chunks(collection, asked.document, asked.wanted.readers)
     if not chunks:
         raise _no_document()
-    begin = next((n for n, chunk in enumerate(chunks) if " > ".join(chunk.path) == asked.section), None)
-    if asked.section and begin is None:
-        # The sections that there are stay unnamed: a refusal carries no label, and a document may say anything.
-        raise wrong_argument("section", "The document has no such section.", "Leave section out to read it whole.")
-    shown = chunks[begin or 0 :][: asked.limit]
+    first: dict[tuple[str, ...], int] = {}
+    for place, chunk in enumerate(chunks):
+        first.setdefault(chunk.path, place)
+    fitting = _sections(asked, list(first)) if asked.section else [chunks[0].path]
+    if len(fitting) != 1:
+        # As hits and in no refusal: a refusal carries no label, and a document may say anything.
+        listed = [Hit(chunks[first[path]], 0.0, NOT_RANKED) for path in fitting or first]
+        told = _SEVERAL_SECTIONS if fitting else _NO_SECTION
+        return listed[:MOST_SECTIONS], [told], MAX_LISTED_CHARACTERS
+    begin = first[fitting[0]]
+    shown = chunks[begin:][: asked.limit]
     hits = [Hit(chunk, 0.0, NOT_RANKED) for chunk in shown]
-    more = len(chunks) - (begin or 0) - len(shown)
+    more = len(chunks) - begin - len(shown)
     remarks = [f"The document goes on: {more} more parts."] if more else []
     if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
         remarks.append(f"Parts that are longer than {MAX_HIT_CHARACTERS:,} characters are cut.")
-    return hits, remarks
+    return hits, remarks, MAX_HIT_CHARACTERS
+
+
+def _sections(asked: Asked, paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The sections that `asked` names: by the whole path, before it the document as a citation has it, or the end of
+    the path."""
+    wanted = [part.strip().casefold() for part in asked.section.split(">")]
+    if wanted[0] == asked.document.casefold() and len(wanted) > 1:
+        wanted = wanted[1:]
+    told = {path: [part.strip().casefold() for part in " > ".join(path).split(">")] for path in paths}
+    whole = [path for path in paths if told[path] == wanted]
+    return whole or [path for path in paths if told[path][-len(wanted) :] == wanted]
 
 
 def _no_document() -> ToolFault:
