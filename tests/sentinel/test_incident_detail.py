@@ -81,7 +81,13 @@ def estate(serving: Any) -> Any:
                 ],
                 Labels=[{"labelName": "vip", "labelType": "User"}],
             ),
-            incident(8, "2024-07-31T08:00:00Z", ProviderName="Microsoft XDR", ProviderIncidentId="7"),
+            incident(
+                8,
+                "2024-07-31T08:00:00Z",
+                ProviderName="Microsoft XDR",
+                ProviderIncidentId="7",
+                AlertIds=[guid("alert four")],
+            ),
             incident(9, "2024-08-01T08:00:00Z", ProviderIncidentId="384", Status="Closed"),
             incident(10, "2024-08-01T09:00:00Z", IncidentNumber=None, Owner="Ana Lima", Comments="none", AlertIds="?"),
         ],
@@ -90,6 +96,7 @@ def estate(serving: Any) -> Any:
             alert("one", "2024-07-30T07:30:00Z", Status="Resolved", Tactics="Execution, Impact", Entities=[named]),
             alert("two", "2024-07-30T06:30:00Z", Entities=[named, {"$ref": "1"}, address]),
             alert("three", "2024-07-30T06:30:00Z"),
+            alert("four", "2024-07-31T06:30:00Z"),
         ],
     )
 
@@ -100,6 +107,14 @@ async def test_a_number_that_is_a_sentinel_number_and_a_defender_id_is_ambiguous
     assert [row["number"] for row in result.rows] == [7, 8]
     assert result.summary["ambiguous"] is True
     assert any("7 is ambiguous" in note and "incident 8" in note for note in result.notes)
+    assert "Both are here: first the one with the Sentinel number 7." in result.notes
+
+
+async def test_the_alerts_of_an_ambiguous_number_are_of_one_incident_and_it_is_told_of_which(estate: Any) -> None:
+    result = await estate.ask("query_alerts", incident="7")
+    assert {row["incident_number"] for row in result.rows} == {7}
+    assert any("7 is ambiguous" in note and "incident 8" in note for note in result.notes)
+    assert any("Taken as the Sentinel number 7" in note for note in result.notes)
 
 
 @pytest.mark.requirement("TOOL-6")

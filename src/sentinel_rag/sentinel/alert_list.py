@@ -50,7 +50,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         notes.append(KIND_WITHOUT_ENTITY)
     named: int | None = None
     if "incident" in arguments:
-        incident = await resolve_incident(view, arguments["incident"])
+        incident = (await resolve_incident(view, arguments["incident"])).of_sentinel()
         ids = {alert_id for record in incident.records for alert_id in alert_ids_of(record)}
         looked_for = sorted(ids)[: 2 * MOST_IDS_IN_A_QUERY]
         conditions.append(f"SystemAlertId in~ {list_literal(looked_for)}")

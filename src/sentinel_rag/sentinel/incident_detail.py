@@ -58,6 +58,8 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
     answers = list(resolution.answers)
     rows: list[dict[str, JsonValue]] = []
     notes = list(resolution.notes)
+    if resolution.number:
+        notes.append(f"Both are here: first the one with the Sentinel number {resolution.number}.")
     left_out: Counter[str] = Counter()
     whole = True
     if resolution.records:

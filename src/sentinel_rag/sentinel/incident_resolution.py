@@ -7,7 +7,7 @@ was is told; an id of an alert leads to the incidents that name it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from sentinel_rag.contracts.query_results import TimeWindow
@@ -28,6 +28,16 @@ class Resolution:
     matched_by: str
     notes: tuple[str, ...]
     answers: tuple[LogsTable, ...]
+    number: str = ""
+    """The number that a bare number is."""
+
+    def of_sentinel(self) -> Resolution:
+        """Of a number that means two incidents, the one whose Sentinel number it is: for what must not be mixed."""
+        taken = tuple(each for each in self.records if str(each["IncidentNumber"]) == self.number)
+        if len(self.records) < 2 or not taken:
+            return self
+        note = f"Taken as the Sentinel number {self.number}; the other one is asked for by its own number."
+        return replace(self, records=taken, notes=(*self.notes, note))
 
 
 async def resolve_incident(view: WorkspaceView, text: str) -> Resolution:
@@ -77,7 +87,7 @@ def _resolve_number(text: str, number: str, records: tuple[Mapping[str, Any], ..
             f"{number} is ambiguous: it is the Sentinel number of one incident and the Defender id of "
             f"Sentinel incident {others}."
         )
-        return Resolution(text, (*by_number, *by_provider), "incident_number", (note,), (answer,))
+        return Resolution(text, (*by_number, *by_provider), "incident_number", (note,), (answer,), number)
     if by_provider:
         numbers = ", ".join(str(record["IncidentNumber"]) for record in by_provider)
         note = f"{number} is no Sentinel incident number; it is the Defender id of Sentinel incident {numbers}."
