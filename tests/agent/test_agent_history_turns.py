@@ -6,6 +6,7 @@ import pytest
 
 from conversation_rules import conversation_faults
 from sentinel_rag.agent.history import (
+    AT_HAND,
     LEFT_OUT,
     MOST_OF_A_RESULT,
     STOPPED_ANSWER,
@@ -79,6 +80,16 @@ def test_rows_of_older_turns_go_before_their_words() -> None:
     results = [message.text for message in fitted.messages if isinstance(message, ToolResultMessage)]
     assert results == [LEFT_OUT, LEFT_OUT, "r" * 2_200]
     assert _questions(history) == ["question 1", "question 2", "question 3"]
+
+
+def test_rows_that_went_are_told_by_the_id_under_which_they_are_still_at_hand() -> None:
+    history = _history()
+    rows = "\n" + "r" * 2_200
+    for number, head in enumerate(('<tool_result call="c1">', '<tool_result call="c2">\nfailed: ', ""), start=1):
+        _turn(history, number, rows=head + rows)
+    _turn(history, 4, rows=rows)
+    results = [message.text for message in history.fitted(RULES, ()).messages if isinstance(message, ToolResultMessage)]
+    assert results[:3] == [AT_HAND.format("c1"), LEFT_OUT, LEFT_OUT]
 
 
 @pytest.mark.requirement("CHAT-5")

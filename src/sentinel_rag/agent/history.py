@@ -9,6 +9,7 @@ rows of its results and never silently. The conversation store keeps what `last_
 
 from __future__ import annotations
 
+import re
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
@@ -40,6 +41,11 @@ SMALLEST_CONTEXT = 2_048
 STOPPED_CALL = "This call was stopped before its result came. Nothing is known of it."
 STOPPED_ANSWER = "(This question was stopped before it was answered.)"
 LEFT_OUT = "(These rows were left out to keep the conversation short. Call the tool again for what is true now.)"
+AT_HAND = (
+    "(The rows of {0} are left out here to keep the conversation short. read_rows shows them, and {0} can be cited. "
+    "Call the tool again for what is true now.)"
+)
+_RESULT = re.compile(r'<tool_result call="(c\d+)">(?!\nfailed)')
 MARK = " ... (cut)"
 _ROOM_FOR_NOTE = 24
 MOST_CHARACTERS = 32
@@ -205,7 +211,8 @@ def fit_turns(turns: Sequence[Turn], room: int, budget: Budget, counter: TokenCo
 def _without_rows(each: Counted, counter: TokenCounter) -> Counted:
     if not each.is_result:
         return each
-    stub = Counted.of(replace(each.message, text=LEFT_OUT), counter)
+    named = _RESULT.match(each.message.text)
+    stub = Counted.of(replace(each.message, text=AT_HAND.format(named[1]) if named else LEFT_OUT), counter)
     return stub if stub.tokens < each.tokens else each
 
 

@@ -368,13 +368,58 @@ def test_a_result_that_failed_is_refused_with_its_reason() -> None:
 def test_a_word_that_no_row_has_is_answered_with_those_there_are() -> None:
     made = run(op="count", of="c1", where="status = Open")
     assert made.rows[0].cells["count"] == 0
-    assert made.notes == ("no row has status = Open; status is one of New, Closed, Active",)
+    assert made.notes == ("no row has status = Open; status is one of New, Active, Closed",)
 
 
 HIDDEN = kept(
     result("c1", [{"number": 1, "owner": "⟦r1#/rows/0/owner⟧"}, {"number": 2, "owner": "⟦r1#/rows/1/owner⟧"},
                   {"number": 3}])
 )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"of": "c1", "where": "title contains phishing mail"}, None),  # an outsider's words are not repeated
+        ({"of": "c2", "where": "name contains exfil"}, "name is one of Click, Dump, Sign-in"),
+        ({"of": "c3", "where": "alert_count > 70"}, "alert_count is between 0 and 39"),
+        ({"of": "c3", "where": "created_time before 2026-01-01"}, "created_time is between 2026-11-01T00:00:00Z and"),
+        ({"of": "c3", "where": "title = x"}, "title is one of t0, t1, t10, t11, t12, "),
+    ],
+)
+def test_a_filter_that_nothing_fulfils_is_answered_with_what_its_column_holds(
+    arguments: dict[str, Any], told: str | None
+) -> None:
+    many = [
+        {"title": f"t{n}", "alert_count": n, "created_time": f"2026-11-{n % 28 + 1:02}T00:00:00Z"} for n in range(40)
+    ]
+    results = kept(
+        result("c1", quoted=("/rows/0/title",)), result("c2", ALERTS, tool="query_alerts"), result("c3", many)
+    )
+    made = run(results, op="count", **arguments)
+    assert [told in note for note in made.notes] == [True] if told else made.notes == ()
+    if told:
+        with pytest.raises(ComputeError, match="no row has"):
+            run(results, op="max", column="severity" if arguments["of"] == "c2" else "alert_count", **arguments)
+
+
+def test_hours_of_the_day_and_days_of_the_week_are_told_with_their_empty_ones() -> None:
+    hours = cells(op="group", of="c1", by="hour of day")
+    assert (len(hours), {row["hour_of_day"]: row["count"] for row in hours if row["count"]}) == (
+        24,
+        {"09:00": 1, "14:00": 1, "19:00": 1, "23:00": 1},
+    )
+    days = run(op="group", of="c2", by="weekday of start_time")
+    assert [row.cells["count"] for row in days.rows] == [0, 0, 0, 2, 0, 1, 0]
+    assert days.rows[3].cells["weekday"] == "Thursday"
+    assert days.notes == ("by weekday of start_time in UTC",)
+    assert cells(op="sum", of="c1", column="alert_count", by="day_of_week")[2]["sum"] == 8
+
+
+def test_an_extreme_leaves_out_what_a_reader_is_not_shown() -> None:
+    rows = [{**row, "url": "https://portal.example/x", "incident_name": "3f1c"} for row in INCIDENTS]
+    told = cells(kept(result("c1", rows)), op="max", column="alert_count")
+    assert (told[0]["number"], "url" in told[0], "incident_name" in told[0]) == (124, False, False)
 
 
 def test_hidden_values_are_compared_for_equality_only() -> None:

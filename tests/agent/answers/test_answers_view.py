@@ -21,8 +21,8 @@ COUNTER = EstimatingCounter()
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)
 
 
-def result(rows, *, quoted=(), tool="query_incidents", **options):
-    call = ToolCall("c1", "s", tool, {})
+def result(rows, *, quoted=(), tool="query_incidents", offset=0, **options):
+    call = ToolCall("c1", "s", tool, {"offset": offset} if offset else {})
     return numbered(ToolRun(call, Succeeded(call, rows_result(rows, **options), "", quoted)), read_at=NOW)
 
 
@@ -88,6 +88,17 @@ def test_the_head_tells_what_is_whole():
     text = shown(result(incidents(2), total=9, summary={"by_severity": {"High": 9}})).text
     assert "whole [c1]: NOT complete; 2 of 9 rows" in text
     assert "totals [c1]: by_severity: High 9" in text
+
+
+@pytest.mark.parametrize(("offset", "told"), [(0, "rows 1 to 2 of 9: go on with offset 2"), (4, "rows 5 to 6 of 9")])
+def test_a_page_of_a_tool_tells_where_the_next_begins(offset, told):
+    assert told in shown(result(incidents(2), total=9, offset=offset)).text
+
+
+def test_the_last_page_of_a_tool_asks_for_no_other():
+    text = shown(result(incidents(2), total=9, offset=7)).text
+    assert "2 of 9 rows, the last of them: rows 8 to 9" in text
+    assert "go on" not in text
 
 
 def test_a_text_of_others_stands_between_marks_that_it_cannot_close():

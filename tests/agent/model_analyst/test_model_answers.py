@@ -6,6 +6,7 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
+from sentinel_rag.agent.model_analyst.loop import ONLY_OWN
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import Verbosity
@@ -123,6 +124,16 @@ async def test_an_answer_in_another_language_is_checked_alike(question, text, de
     assert len(at.server.requests) == 2, "nothing is to be repaired"
 
 
+async def test_a_repair_computes_though_it_asks_for_another_tool_too(desk):
+    calls = calls_reply(("query_incidents", {}), ("compute", {"op": "count", "of": "c1"}), first=7)
+    at = desk(OPEN, text_reply("Incident 40 is Low [c1.1]."), calls, text_reply("1: Incident 40 is High [c1.1]."))
+    answer = await at.ask("How severe is the open one?")
+    assert answer.text == "Incident 40 is High."
+    told = {message["tool_call_id"]: message["content"] for message in at.server.requests[-1].body["messages"][-2:]}
+    assert ONLY_OWN in told.values()
+    assert any("computed rows" in text for text in told.values())
+
+
 @pytest.mark.requirement("CHAT-10")
 async def test_an_empty_result_is_told_by_code_unless_the_model_told_and_cited_it(desk):
     asked = calls_reply(("query_incidents", {"time_window": "last_24h", "severity": "High"}))
@@ -147,7 +158,7 @@ async def test_what_was_read_before_may_be_used_again_with_its_age(desk):
     answer = await at.ask("What have we found so far?")
     assert answer.text == f"Incident 40 is High.\n\n---\n\n{SENTENCES['read_earlier'].format('under a minute')}"
     assert answer.outcome is Outcome.ANSWERED
-    assert "Results at hand (they may have changed since): c1 query_incidents" in at.asked()
+    assert "read_rows shows the rows of any, and any can be cited): c1 query_incidents" in at.asked()
 
 
 async def test_a_scope_that_nobody_asked_for_opens_the_answer(desk):

@@ -32,6 +32,7 @@ from sentinel_rag.agent.answers.selection import (
     thing,
     time_of,
 )
+from sentinel_rag.agent.answers.view import hidden_columns
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -64,7 +65,7 @@ COMPUTE = ToolSchema(
             },
             "that": {**_TEXT, "description": "like where"},
             "column": {**_TEXT, "description": "or closed_time - created_time: seconds"},
-            "by": {**_TEXT, "description": "column; or hour, day, week of the time in column"},
+            "by": {**_TEXT, "description": "column; or hour, day, week, hour_of_day, weekday of the time"},
             "a": {**_TEXT, "description": "cell c1.3.alert_count, total c1.by_severity.High, result c1, now"},
             "b": _TEXT,
         },
@@ -159,16 +160,37 @@ class Computation:
                 equal[each.column] = EMPTY
             elif each.operator in ("=", "in") and each.values:
                 equal[each.column] = each.values[0] if len(each.values) == 1 else each.values
-                if not rows and (values := self._few_values(each.column)):
-                    self.notes.append(f"no row has {each}; {each.column} is one of {values}")
+        if not rows:
+            self.notes += self._unmatched(asked)
         parts = {name: asked, "unless": [each.turned() for each in where if each.denies]}
         return equal | {name: "; ".join(map(str, part)) for name, part in parts.items() if part}
 
+    def nothing(self, words: str, argument: str) -> ComputeError:
+        """The refusal of a computation over no row, with what the columns of its conditions hold."""
+        asked = [each for each in self.where if not each.denies]
+        return ComputeError("; ".join((words, *([] if self.rows else self._unmatched(asked)))), argument)
+
+    def _unmatched(self, where: Sequence[RowCondition]) -> list[str]:
+        """Of each condition that no row fulfils, what its column holds."""
+        there = self.selection.rows
+        alone = [each for each in where if each.operator not in ("empty", "filled")]
+        alone = [each for each in alone if not fulfilling(there, (each,), self.call.now)]
+        told = ((each, self._few_values(each.column)) for each in alone)
+        return [f"no row has {each}; {each.column} is {values}" for each, values in told if values]
+
     def _few_values(self, column: str, most: int = 12) -> str:
-        """The values of a column where they are few and nobody's from outside."""
+        """The values of a column that nobody outside wrote: all of them where they are few, the ends of numbers and of
+        times, or those that stand in most rows."""
         rows = self.selection.rows
-        found = {text(each): None for row in rows for each in items(row.cells.get(column)) if not hidden(each)}
-        return "" if len(found) > most or any(column in row.quoted for row in rows) else ", ".join(found)
+        found = [value for value, _ in _by_value(rows, column) if value != EMPTY and not hidden(value)]
+        if not found or any(column in row.quoted for row in rows):
+            return ""
+        keys = [order_key(value) for value in found]
+        if len(found) > most and len({key and key[0] for key in keys}) == 1 and keys[0] and keys[0][0] < 2:
+            ordered = sorted(found, key=lambda value: order_key(value) or (0, 0))
+            return f"between {text(ordered[0])} and {text(ordered[-1])}"
+        more = f" ... ({len(found) - most} more)" if len(found) > most else ""
+        return f"one of {', '.join(text(value)[:_LONGEST_SHOWN] for value in found[:most])}{more}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,11 +247,22 @@ class ComputeCall:
 __all__ = ["COMPUTE", "NAME", "ComputeError", "compute"]
 
 MOST_BUCKETS = 2_000
+_LONGEST_SHOWN = 80
 MOST_LISTED = 50
 """Items of one cell that lists values or rows."""
 _MONDAY = datetime(1, 1, 1, tzinfo=UTC)
 _UNITS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(weeks=1)}
 _UNIT_WORDS = {name: name for name in _UNITS} | {"daily": "day", "hourly": "hour", "weekly": "week"}
+_WEEKDAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
+_RECURRING: dict[str, tuple[tuple[str, ...], Callable[[datetime], int]]] = {
+    "hour_of_day": (tuple(f"{hour:02}:00" for hour in range(24)), lambda at: at.hour),
+    "weekday": (_WEEKDAYS, lambda at: at.weekday()),
+}
+_RECURRING_WORDS = {
+    "hourofday": "hour_of_day", "houroftheday": "hour_of_day", "timeofday": "hour_of_day", "dayofweek": "weekday",
+    "dayoftheweek": "weekday", "weekday": "weekday",
+}  # fmt: skip
+"""Parts of the day and of the week, each with all its labels, as models say them."""
 _TIMES = ("start_time", "created_time", "TimeGenerated", "time")
 """The time of a row where none is named, the first that it has."""
 _NAMES = ("number", "alert_id", "title", "name", "kind")
@@ -303,6 +336,10 @@ def _parts(made: Computation) -> Iterable[_Part]:
     by, column = made.call.said("by"), made.call.said("column")
     words = fold(by).replace("(", " ").replace(")", " ").split()
     unit = next((_UNIT_WORDS[word] for word in words if word in _UNIT_WORDS), "")
+    recurring = next((word for word in _RECURRING_WORDS if squashed(by).startswith(word)), "")
+    if recurring and squashed(by) not in map(squashed, made.selection.columns()):
+        of = squashed(by).removeprefix(recurring).removeprefix("of") or ("" if made.call.op in _MEASURES else column)
+        return _recurring(made, _RECURRING_WORDS[recurring], _column_or_time(made, of))
     if unit and squashed(by) not in map(squashed, made.selection.columns()):
         named = [word for word in words if word not in _UNIT_WORDS and word not in ("of", "by", "per")]
         other = "" if made.call.op in _MEASURES else column
@@ -340,6 +377,17 @@ def _timeline(made: Computation, unit: str, column: str) -> Iterator[_Part]:
     for place in range(count):
         start = min(ends) + place * size
         yield {unit: format_time(start) if unit == "hour" else start.date().isoformat()}, rows.get(start, [])
+
+
+def _recurring(made: Computation, unit: str, column: str) -> Iterator[_Part]:
+    """Rows by the hour of the day or the day of the week in UTC, those without a row too."""
+    labels, place = _RECURRING[unit]
+    rows: dict[int, list[Row]] = {}
+    for row in _having(made, made.rows, column):
+        rows.setdefault(place(time_of(row, column).astimezone(UTC)), []).append(row)
+    made.notes.append(f"by {unit} of {column} in UTC")
+    for at, label in enumerate(labels):
+        yield {unit: label}, rows.get(at, [])
 
 
 def _window(made: Computation, column: str) -> list[datetime]:
@@ -406,7 +454,7 @@ def _measure(call: ComputeCall) -> Computation:
             value = _MEASURES[call.op](_numbers(having, column))
             told = {call.op: value, **_as_time(made, column, value)}
         elif not label:
-            raise ComputeError(f"no row has a number in {column}", "column")
+            raise made.nothing(f"no row has a number in {column}", "column")
         made.add({**label, "column": column, **told, "rows": len(having), **asked}, made.outside(*label))
     return made
 
@@ -433,12 +481,13 @@ def _extreme(call: ComputeCall) -> Computation:
     made = call.read()
     column, keyed = _ordered(made)
     if not keyed:
-        raise ComputeError(f"no row has a value in {column}", "column")
+        raise made.nothing(f"no row has a value in {column}", "column")
     best = keyed[0 if call.op == "min" else -1][0]
     tied = [row for key, row in keyed if key == best]
     asked = made.told(made.where, made.rows)
     for row in tied:
-        told = {"extreme": f"{call.op} {column}", "row": row.ref, "rows": len(keyed), **asked, **row.cells}
+        cells = {name: value for name, value in row.cells.items() if name == column or name not in hidden_columns(row)}
+        told = {"extreme": f"{call.op} {column}", "row": row.ref, "rows": len(keyed), **asked, **cells}
         told |= _as_time(made, column, row.cells[column])
         made.add(told | ({"ties": len(tied)} if len(tied) > 1 else {}), row.quoted)
     return made
@@ -468,7 +517,7 @@ def _holds(call: ComputeCall) -> Computation:
         that, made.where, made.rows = made.where, (), made.selection.rows
         made.read = len(made.rows)
     if not made.rows and call.op == "all":
-        raise ComputeError(f"there is no row to judge in {', '.join(made.operands)}: use count", "of")
+        raise made.nothing(f"there is no row to judge in {', '.join(made.operands)}: use count", "of")
     found = fulfilling(made.rows, that, call.now)
     inside = {row.ref for row in found}
     exceptions = tuple(row.ref for row in made.rows if (row.ref in inside) is not (call.op == "all"))

@@ -110,9 +110,11 @@ def view(
         of_kind = f',"kind":"{kind}"' if kind else ""
         call = f'read_rows {{"result":"{result.ref}","from":{next_row}{of_kind}}}'
         shown.append(f"... {len(rows) - shown_rows} more rows, from [{result.ref}.{next_row}] on: {call}")
-    total, returned = result.coverage.get("rows_total"), result.coverage.get("rows_returned")
-    if not next_row and isinstance(total, int) and isinstance(returned, int) and total > returned:
-        shown.append(f"... the tool returned {returned} of {total} rows: call it again with offset for the others")
+    first_of_page, last_of_page, total = _page(result)
+    if not next_row and total > last_of_page:
+        shown.append(
+            f"... these are rows {first_of_page} to {last_of_page} of {total}: go on with offset {last_of_page}"
+        )
     return View("\n".join((*head, *shown, _END)), next_row)
 
 
@@ -141,6 +143,15 @@ def read_rows(
     return view(result, limit=limit, counter=counter, first=int(first), kind=kind, fields=fields, age=age).text
 
 
+def _page(result: Result) -> tuple[int, int, int]:
+    """The places of the first and the last row in the whole list of the tool, and how many that has; 0 if unknown."""
+    offset, returned, total = (
+        value if isinstance(value, int) else 0
+        for value in (result.arguments.get("offset"), *map(result.coverage.get, ("rows_returned", "rows_total")))
+    )
+    return offset + 1, offset + returned, total
+
+
 _END = "</tool_result>"
 
 
@@ -155,7 +166,9 @@ def _head(result: Result, age: str) -> list[str]:
         facts.append(f"read {age} ago")
     total = coverage.get("rows_total")
     if total is not None:
-        facts.append(f"{coverage.get('rows_returned')} of {total} rows")
+        start, end, all_ = _page(result)
+        last = f", the last of them: rows {start} to {end}" if 1 < start <= end == all_ else ""
+        facts.append(f"{coverage.get('rows_returned')} of {total} rows{last}")
     window = coverage.get("window")
     if isinstance(window, Mapping) and any(window.values()):
         facts.append(f"window {window.get('start') or 'the beginning'} to {window.get('end') or 'now'}")
@@ -217,7 +230,7 @@ class _Block:
     def __init__(self, rows: Sequence[Row], width: int, fields: Sequence[str]) -> None:
         self._rows = rows
         self._width = width
-        hidden = _HIDDEN.get(rows[0].kind, _OF_A_DOSSIER if _is_entity(rows[0]) else frozenset())
+        hidden = hidden_columns(rows[0])
         held: dict[str, int] = {}
         for row in rows:
             for column in row.cells:
@@ -268,6 +281,11 @@ class _Block:
         value = row.cells.get(column, "")
         text = _safe(_words(value), self._width).replace("|", "\\|")
         return _quote(text) if column in row.quoted else text
+
+
+def hidden_columns(row: Row) -> frozenset[str]:
+    """The columns of such rows that are shown only if they are asked for by name."""
+    return _HIDDEN.get(row.kind, _OF_A_DOSSIER if _is_entity(row) else frozenset())
 
 
 def _is_entity(row: Row) -> bool:

@@ -41,6 +41,7 @@ NO_TOOL = "no tool was asked for this answer"
 RECENT_RUNS = 8
 """Earlier calls whose things an answer may list again; what was listed or talked about is known anyway."""
 MOST_AT_HAND = 20
+_AT_HAND = "they may have changed since; read_rows shows the rows of any, and any can be cited"
 AWAITED = "Calls that wait for a person's approval; if the person asks for one again, make exactly this call:"
 _LENGTH = {
     Verbosity.SHORT: "The person wants short answers: the facts that were asked for, and nothing else.",
@@ -198,7 +199,7 @@ def _question_text(turn: Turn, resolution: Resolution) -> str:
     at_hand = [each for each in turn.memory.results if not each.computed and not each.problem][-MOST_AT_HAND:]
     if at_hand:
         told = "; ".join(_at_hand(turn, each) for each in at_hand)
-        lines.append(f"Results at hand (they may have changed since): {told}")
+        lines.append(f"Results at hand ({_AT_HAND}): {told}")
     lines += [f"Not possible in this conversation: {name} ({_safe(why)})" for name, why in turn.refused_tools.items()]
     if turn.memory.awaited:
         lines.append(AWAITED)

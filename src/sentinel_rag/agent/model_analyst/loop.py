@@ -27,7 +27,7 @@ from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.model_analyst.answer_text import Draft, shown, with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.composing import draft_opening
-from sentinel_rag.agent.model_analyst.tools import answer_calls, only_own, unanswered
+from sentinel_rag.agent.model_analyst.tools import answer_calls, is_own, unanswered
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.answer_parts import unused_id
 from sentinel_rag.agent.models.failures import ContextOverflowError, ModelError, PromptFilteredError
@@ -308,10 +308,10 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         if not message.tool_calls:
             return repaired(text, found, without_reasoning(message.text))
         message = _with_fresh_ids(message, turn, extra)
-        answers = unanswered(message.tool_calls, ONLY_OWN)
-        if left and only_own(message.tool_calls):
-            answers = await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
-        extra += [message, *answers]
+        own = [call for call in message.tool_calls if left and is_own(call)]
+        others = [call for call in message.tool_calls if call not in own]
+        answers = await answer_calls(gateway, turn, own, stated=finished.stated) if own else []
+        extra += [message, *answers, *unanswered(others, ONLY_OWN)]
     return text
 
 

@@ -211,9 +211,9 @@ def unanswered(calls: Sequence[ModelToolCall], why: str = _TOO_MANY) -> list[Too
     return [ToolResultMessage(call.call_id, call.explanation or why) for call in calls]
 
 
-def only_own(calls: Sequence[ModelToolCall]) -> bool:
-    """True if every call is one of the agent's own tools."""
-    return all(call.name in _OWN_NAMES for call in calls)
+def is_own(call: ModelToolCall) -> bool:
+    """True for a call of one of the agent's own tools."""
+    return call.name in _OWN_NAMES
 
 
 def _result_text(turn: Turn, run: ToolRun) -> str:
