@@ -22,6 +22,8 @@ CASES = [
     # values that stand in the row
     (FOUND, "124 is High and Active [c1.1]."),
     (FOUND, "Vorfall 124 (High) wurde am 26. November um 23:56 UTC erstellt [c1.1]."),
+    (FOUND, "Vorfall 124 (angelegt am 26. Nov. 23:56 UTC) ist High [c1.1]."),
+    (FOUND, "It was created on Nov. 26 at 23:56 UTC [c1.1]."),
     (FOUND, "In CET it was created at 00:56 CET on 27 November [c1.1]."),
     (FOUND, "El incidente 124 es de Åsa Öberg y tiene 8 alertas [c1.1]."),
     (FOUND, "L'incident 124 a été créé le 26 novembre à 23:56 UTC [c1.1]."),

@@ -48,6 +48,8 @@ _RULE = re.compile(r"[|\s:-]+")
 _COUNT_HEADS = frozenset({"#", "", "nr", "no", "n", "nº"})
 _LETTER = re.compile(r"\w")
 _LEADING_WORD = re.compile(r"[^\W\d_]+")
+_LONGEST_SHORT_MONTH = 4
+"""Characters of a month's short form, such as "Sept."."""
 
 
 class UnitKind(StrEnum):
@@ -380,13 +382,17 @@ def sentence_spans(text: str, start: int = 0) -> list[tuple[int, int]]:
 
 
 def _goes_on(text: str, start: int, match: re.Match[str]) -> bool:
-    """A full stop that ends no sentence: of an abbreviation, of an ordinal (`am 27. November`), of an item's number."""
+    """A full stop that ends no sentence: of an abbreviation, of an ordinal (`am 27. November`), of a short month
+    (`27. Nov. 18:20`), of an item's number."""
     before = text[max(start, match.start() - 24) : match.start()]
     word = before.split()[-1] if before.split() else ""
     word_alone = fold(word).strip('("“„«*')
     if word_alone in abbreviations() or (len(word_alone) == 1 and word_alone.islower() and word.islower()):
         return True
-    if word.isdigit() and len(word) <= 2:
-        following = _LEADING_WORD.match(text, match.end())
+    following = _LEADING_WORD.match(text, match.end())
+    if word_alone.isdigit() and len(word_alone) <= 2:
         return match.start() - start <= 2 or (following is not None and fold(following[0]) in months())
+    if word_alone in months() and len(word_alone) <= _LONGEST_SHORT_MONTH:
+        after = text[match.end() : match.end() + 1]
+        return after.isdigit() or after.islower()
     return False
