@@ -60,6 +60,9 @@ def run(told: argparse.Namespace) -> int:
             runs.ask(told.dir, told.name, told.question, told.after, told.lang)
         case "ask" | "next" | "reply":
             if told.action == "ask":
+                told.dir.joinpath("port").read_text()  # nobody serves: told here, and not in a log
+                if told.after:
+                    runs.load_run(told.dir, told.after)
                 with (told.dir / "ask.log").open("a") as log:
                     again = [sys.executable, "-m", "bench.playing", *sys.argv[1:], "--here"]
                     subprocess.Popen(again, stdout=log, stderr=log, start_new_session=True)

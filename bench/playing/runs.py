@@ -25,6 +25,7 @@ from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.repair import ASKED, repaired
 from sentinel_rag.agent.answers.results_file import read_results
 from sentinel_rag.agent.model_analyst.answer_text import shown
+from sentinel_rag.agent.model_analyst.composing import RULE, SENTENCES
 from sentinel_rag.contracts.evidence import Answer, SentenceState
 from sentinel_rag.surfaces.cli.ask import print_result
 
@@ -62,19 +63,24 @@ def fill(folder: Path) -> None:
         sentinel(folder, "knowledge", "ingest", "--by-words")
 
 
+def load_run(folder: Path, name: str) -> dict[str, Any]:
+    """A question that ended. Raises OSError for one that did not."""
+    run: dict[str, Any] = json.loads((folder / "runs" / f"{name}.json").read_text(encoding="utf-8"))
+    return run
+
+
 def load_runs(folders: Sequence[Path]) -> Iterator[tuple[Path, dict[str, Any]]]:
     """All questions that ended, with the folder that each lies in."""
     for folder in folders:
         for path in sorted((folder / "runs").glob("*.json")):
-            yield folder, json.loads(path.read_text(encoding="utf-8"))
+            yield folder, load_run(folder, path.stem)
 
 
 def ask(folder: Path, name: str, question: str, after: str, lang: str) -> None:
     """Put a question to the product, and keep how it ended. `after` is the question whose conversation it goes on."""
     fill(folder)
-    earlier = [run["answer"]["session_id"] for _, run in load_runs([folder]) if run["name"] == after]
+    session = ["--session", load_run(folder, after)["answer"]["session_id"]] if after else []
     before = len(requests(folder))
-    session = ["--session", earlier[0]] if after else []
     answer = json.loads(sentinel(folder, "ask", "--json", *session, "--", question))
     results = json.loads(sentinel(folder, "export", answer["session_id"], "--format", "results", "--output", "-"))
     draft, reply = draft_and_reply(requests(folder)[before:])
@@ -191,8 +197,7 @@ def pairs(folders: Sequence[Path], out: Path) -> None:
         other = folder / "plain" / f"{run['name']}.md"
         if not other.exists():
             continue
-        here = run["answer"]["answer"].rpartition("\n---\n")  # below it stands what every answer ends with
-        texts = {"here": here[0] or here[2], "plain": other.read_text(encoding="utf-8")}
+        texts = {"here": _without_notices(run["answer"]["answer"]), "plain": other.read_text(encoding="utf-8")}
         first, second = secrets.choice((("here", "plain"), ("plain", "here")))
         key[name := f"pair-{len(key) + 1:02}"] = {"A": first, "B": second, "run": f"{folder.name}/{run['name']}"}
         told = ("QUESTION", run["question"]), ("ANSWER A", texts[first]), ("ANSWER B", texts[second])
@@ -201,6 +206,13 @@ def pairs(folders: Sequence[Path], out: Path) -> None:
         (out / f"{name}.md").write_text(page + "\n", encoding="utf-8")
     write_json(out.with_suffix(".key.json"), key)
     print(f"{len(key)} pairs")
+
+
+def _without_notices(answer: str) -> str:
+    """The answer without what code says below it: it would tell the judge whose it is."""
+    body, rule, below = answer.rpartition(f"\n{RULE}\n")
+    notices = tuple(sentence.partition("{")[0] for sentence in SENTENCES.values())
+    return body if rule and below.strip().startswith(notices) else answer
 
 
 def score(out: Path, verdicts: Path) -> None:

@@ -85,12 +85,12 @@ def test_the_draft_is_what_the_repair_was_asked_of(tmp_path: Path) -> None:
 
 def test_a_pair_does_not_tell_which_answer_is_ours(tmp_path: Path) -> None:
     player, out = tmp_path / "player", tmp_path / "pairs"
-    answer = "124 is open.\n\n---\n\nThis analysis must be verified by a person before acting."
+    answer = "124 is open.\n\n---\n\nSo is 125.\n\n---\n\nThis analysis must be verified by a person before acting."
     wire.write_json(player / "runs" / "q01.json", {"name": "q01", "question": "Open?", "answer": {"answer": answer}})
     (player / "plain").mkdir()
     (player / "plain" / "q01.md").write_text("It is 124.\n")
     runs.pairs([player], out)
     page = (out / "pair-01.md").read_text()
     key = json.loads((tmp_path / "pairs.key.json").read_text())["pair-01"]
-    texts = {"here": "124 is open.", "plain": "It is 124."}
+    texts = {"here": "124 is open.\n\n---\n\nSo is 125.", "plain": "It is 124."}
     assert page == f"# QUESTION\n\nOpen?\n\n# ANSWER A\n\n{texts[key['A']]}\n\n# ANSWER B\n\n{texts[key['B']]}\n"
