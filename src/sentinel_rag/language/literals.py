@@ -172,6 +172,8 @@ class Names:
         self._root: dict[str, Any] = {}
         self.aliases: dict[str, str] = {}
         """Keys of display names with the key of the account that they belong to."""
+        self.short: dict[str, str] = {}
+        """Keys of accounts with the key of their part before the @."""
         self.small: set[str] = set()
         """Single words that are names in small letters, too."""
 

@@ -362,7 +362,10 @@ def _of_parts(unit: Unit, evidence: Evidence, *, advises: bool) -> Found | None:
     verdicts: list[tuple[int, Verdict]] = []
     for place, text, refs in parts:
         sentence = Sentence(text, unit.kind, evidence, advises=advises)
-        verdict = _with_more(sentence, refs, unit.refs, Kind.NUMBER)
+        verdict = _with_more(sentence, refs, unit.refs, Kind.NUMBER, Kind.DURATION)
+        if verdict.state is SentenceState.NOT_FOUND and not verdict.missing:  # `Neither address [a] is among them [b]`
+            whole = against(Sentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
+            verdict = whole if whole.state is SentenceState.VALUES_FOUND else verdict
         listed = sentence.bag <= plain_words() and verdict.state is SentenceState.SOURCE_GIVEN
         if listed and verdicts and not verdict.missing:  # `124 is High [c1.1], and so is 108 [c1.8]`
             verdict = replace(verdict, state=verdicts[-1][1].state, reason=verdicts[-1][1].reason)
@@ -370,15 +373,39 @@ def _of_parts(unit: Unit, evidence: Evidence, *, advises: bool) -> Found | None:
     return Found(tuple(verdicts), CitedBy.WRITER)
 
 
-def _with_more(sentence: Sentence, refs: Sequence[str], more: Sequence[str], kind: Kind) -> Verdict:
-    """Against its own citations; where nothing but literals of one kind is missing, against more: `two` counts the rows
-    of the whole sentence, `30 minutes later` begins at the sentence before."""
+def _with_more(sentence: Sentence, refs: Sequence[str], more: Sequence[str], *kinds: Kind) -> Verdict:
+    """Against its own citations; where nothing but literals of some kinds is missing, against more: `two` counts the
+    rows of the whole sentence, `30 minutes later` begins at the sentence before."""
     verdict = against(sentence, refs)
-    if verdict.missing and more and all(each.kind is kind for each in verdict.missing):
+    if verdict.missing and more and all(each.kind in kinds for each in verdict.missing):
         wider = against(sentence, tuple(dict.fromkeys((*more, *refs))))
         if wider.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN):
-            return replace(wider, refs=tuple(refs) if kind is Kind.NUMBER else wider.refs)
-    return verdict
+            return replace(wider, refs=tuple(refs) if Kind.NUMBER in kinds else wider.refs)
+    return (_uncited(sentence, verdict) if verdict.missing else None) or verdict
+
+
+def _uncited(sentence: Sentence, verdict: Verdict) -> Verdict | None:
+    """A label (`Felix Braun (118): ...`) stands beside a name of the sentence in a row that it does not cite; what
+    advice speaks of in any row. None for what does not."""
+    evidence, missing = sentence.evidence, verdict.missing
+    asked = [each for each in missing if sentence.advises or sentence.bids_with(each)]
+    free = {each for each in asked if _is_free_in_advice(each, sentence, advises=True)}
+    missing = tuple(each for each in missing if each not in free)
+    if not missing:
+        known = _is_known_otherwise(sentence)
+        return None if known else replace(verdict, state=SentenceState.SOURCE_GIVEN, reason=_ADVICE, missing=())
+    named = [each for each, held in verdict.support.items() if held and each in sentence.anchors]
+    beside = frozenset().union(evidence.heads_of(verdict.refs), *map(evidence.holders, named))
+    more = [min(there, default="") for each in missing for there in [evidence.holders(each) & beside]]
+    if not all(more) or not all(map(sentence.is_label, missing)):
+        return None
+    wider = against(sentence, tuple(dict.fromkeys((*verdict.refs, *more))))
+    if not free.issuperset(wider.missing) or (
+        not wider.missing and wider.state not in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN)
+    ):
+        return None
+    reason = f"“{missing[0].raw}” stands in {more[0]}, which it does not cite"
+    return replace(wider, state=SentenceState.SOURCE_GIVEN, reason=reason)
 
 
 def _of_citations(units: Sequence[Unit], at: int, sentence: Sentence, refs: Sequence[str]) -> Found | None:
@@ -386,7 +413,7 @@ def _of_citations(units: Sequence[Unit], at: int, sentence: Sentence, refs: Sequ
         return None
     unit = units[at]
     before = next((each.refs for each in reversed(units[max(0, at - AHEAD) : at]) if each.refs), ())
-    later = bool(sentence.has("after") | sentence.has("then"))
+    later = bool(sentence.has("before", "after", "then", "older"))
     verdict = _with_more(sentence, refs, before if later else (), Kind.DURATION)
     if unit.cells and verdict.state is SentenceState.SOURCE_GIVEN:
         verdict = replace(verdict, state=SentenceState.VALUES_FOUND, reason="")
@@ -429,6 +456,7 @@ _NOT_STRONG_ALONE = frozenset({"tech", "codeword", "host", "file", "cve"})
 """Forms of ids that are knowledge of the trade unless a result holds them."""
 _SHORTEST_NOTE = 3
 """Words; a sentence of more is a note of a result where the note begins so."""
+_ADVICE = "advice: what it speaks of exists, and more was not compared"
 _DEED = "it claims a deed: only the result of a call that changes something can hold it"
 
 
@@ -493,9 +521,9 @@ def _is_advice(sentence: Sentence) -> bool:
 
 def _is_free_in_advice(literal: Literal, sentence: Sentence, *, advises: bool) -> bool:
     """What advice and judgement may say of a thing: a state, a share, a count, a time that some row has."""
-    if literal.kind is Kind.NUMBER:
-        return advises and literal not in sentence.thing_numbers
-    if literal.kind is Kind.MOMENT:
+    if literal.kind is Kind.NUMBER and literal not in sentence.thing_numbers:
+        return advises
+    if literal.kind in (Kind.MOMENT, Kind.NUMBER, *STRONG_NAMES):
         return advises and bool(sentence.evidence.holders(literal))
     return literal.kind in (*STATES, Kind.PERCENT, Kind.DURATION)
 

@@ -53,13 +53,13 @@ def _are_all(of: Comparison, rows: Sequence[Facts], labels: Sequence[Literal]) -
 
 
 # -- all, only, none -------------------------------------------------------------------------------------------------
-@not_found
-def universal(of: Comparison) -> str:
+def universal(of: Comparison) -> Verdict | None:
     """`all`, `each`, `both`."""
     after = _place_behind(of, "universal", "pairwise")
     if not after or _is_evaluated(of) or _counted(of, _holds_of_all_cited(of, after)):
-        return ""
-    return "it speaks of all of them: cite a complete result in which they can be counted, or a compute result"
+        return None
+    reason = "it speaks of all of them: cite a complete result in which they can be counted, or a compute result"
+    return _unproved(of, after, reason)
 
 
 def _holds_of_all_cited(of: Comparison, after: int) -> bool:
@@ -101,14 +101,13 @@ def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
     return _are_all(of, kept, [*behind[-1:], *(ahead if both else ())])
 
 
-@not_found
-def exclusive(of: Comparison) -> str:
+def exclusive(of: Comparison) -> Verdict | None:
     """`only`."""
     after = _place_behind(of, "exclusive", unless_number=True)
     partly = any(of.sentence.says(word, "partial") for word in of.sentence.words_after(after, 2))
     if not after or partly or _is_evaluated(of) or _counted(of, _holds_of_only(of, after)):
-        return ""
-    return "it speaks of the only one: cite the complete result that shows it"
+        return None
+    return _unproved(of, after, "it speaks of the only one: cite the complete result that shows it")
 
 
 def _holds_of_only(of: Comparison, after: int) -> bool:
@@ -155,17 +154,37 @@ def _is_the_only(of: Comparison, after: int) -> bool:
     return of.sentence.says(words[-1], "sole") or (len(words) > 1 and of.sentence.says(words[0], "article"))
 
 
-@not_found
-def negative(of: Comparison) -> str:
+def negative(of: Comparison) -> Verdict | None:
     """`no`, `none`, `nobody`."""
-    if not of.sentence.has("negative") or _is_evaluated(of) or _holds_of_none(of):
-        return ""
+    said = [word for word in of.sentence.words if of.sentence.says(word, "negative")]
+    if not said or _is_evaluated(of) or _holds_of_none(of):
+        return None
     after = _place_behind(of, "universal", "pairwise")
     if (after and _holds_of_all_cited(of, after)) or _is_empty_cell(of):
-        return ""
+        return None
     if of.failed:
-        return f"{of.failed} failed: it shows neither that there is some nor that there is none"
-    return "it says that there is none: cite a complete result that shows it"
+        reason = f"{of.failed} failed: it shows neither that there is some nor that there is none"
+        return of.verdict(SentenceState.NOT_FOUND, reason)
+    of_rows = next((word for word in said if _is_of_rows(of, word.start)), said[0])
+    return _unproved(of, of_rows.start + 1, "it says that there is none: cite a complete result that shows it")
+
+
+def _unproved(of: Comparison, place: int, reason: str) -> Verdict:
+    """A claim that was not counted is not found; one that speaks of no row beside values that were is no more than
+    a source, and so is what documents say of all and none."""
+    written = of.rows and not of.wholes and all(facts.kind in ("hit", "passage") for facts in of.rows)
+    if not written and (not of.support or _is_of_rows(of, place)):
+        return of.verdict(SentenceState.NOT_FOUND, reason)
+    word = next(iter(of.sentence.words_after(place - 2, 1)), None)
+    told = "" if word is None else of.sentence.text[word.start : word.end]
+    return of.verdict(SentenceState.SOURCE_GIVEN, f"“{told}” was not counted")
+
+
+def _is_of_rows(of: Comparison, place: int) -> bool:
+    """Whether the clause of a claim names something of the workspace, or the claim a sort of thing."""
+    sentence = of.sentence
+    things = (word.text in sentence.lexicon.things for word in sentence.words_after(place, 3))
+    return any(things) or any(each.kind is not Kind.SPOKEN for each in sentence.clause_labels(place))
 
 
 @not_found

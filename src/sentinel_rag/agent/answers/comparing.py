@@ -19,6 +19,8 @@ from sentinel_rag.language.literals import Kind, Literal, Moment, key
 NONE = "(none)"
 """How a computed row writes an empty value."""
 MOST_LABELS = 8
+MOST_ROWS_BETWEEN = 12
+"""Cited rows up to which a time between any and the first or last of them is looked at."""
 MOST_ROWS_PAIRED = 400
 """Rows of a whole result up to which gaps between their times are looked at."""
 _BESIDE = 8
@@ -206,7 +208,7 @@ class Comparison:
         """The labels of the clause of a literal that choose rows: ends of the window choose none."""
         return [
             each
-            for each in self.sentence.clause_labels(literal)
+            for each in self.sentence.clause_labels(literal.start)
             if each.kind is not Kind.MOMENT or not self._in_head(each)
         ]
 
@@ -226,8 +228,11 @@ class Comparison:
         """`203.0.113.9 is not among them`: a name that a complete result does not hold."""
         sentence = self.sentence
         here = any(sentence.says(word, "not", "negative") for word in sentence.inside(literal.start, sentence.words))
-        named = literal.kind in (Kind.ID, Kind.NAME) or literal in sentence.thing_numbers
+        code = literal.kind is Kind.TEXT and literal.quoted_by == "`"
+        named = code or literal.kind in (Kind.ID, Kind.NAME) or literal in sentence.thing_numbers
         absent = bool(named and here and self.wholes) and all(whole.complete for whole in self.wholes)
+        beside = sentence.words_before(literal.start, 1) if named and self.plain and self.support else ()
+        absent = absent or any(sentence.says(word, "not") for word in beside)  # `names A, not B`
         self.evaluated = self.evaluated or absent
         return absent
 
@@ -259,7 +264,8 @@ class Comparison:
             return any(literal.value.fits(at, self.evidence.zone) for at in chosen) if chosen else facts.holds(literal)
         if literal.kind is Kind.NAME and facts.row is not None:
             account = self.evidence.names.aliases.get(str(literal.value))
-            return facts.holds(literal) or (account is not None and f" {account} " in facts.words)
+            short = self.evidence.names.short.get(account or "", account)
+            return facts.holds(literal) or (account is not None and f" {short} " in facts.words)
         if literal.kind is Kind.NUMBER and not facts.holds(literal):
             thing = sentence.counted(literal)
             columns = facts.numbers.get(literal.number, ()) if thing and literal.unit == 1.0 else ()
@@ -372,7 +378,7 @@ class Comparison:
         labels = facts.numbers.get(literal.number)
         if not labels:
             return False
-        clause = [each for each in self.sentence.clause_labels(literal) if each.kind in STATES]
+        clause = [each for each in self.sentence.clause_labels(literal.start) if each.kind in STATES]
         narrowed = {each.value for each in clause if each.value != "ever_closed"}
         if "" not in labels and len(narrowed) > 1 and facts.result.complete and facts.result.rows:
             return False  # two states at once: the rows are counted instead
@@ -456,8 +462,11 @@ class Comparison:
     def _counts_of_cited(self, literal: Literal) -> set[int]:
         """How many rows are cited, of the kind that is counted, and how many things of that kind they name."""
         made = [facts for facts in self.computed if NONE not in facts.cells.values()]
-        thing = self.sentence.counted(literal)
-        found = {len(self.plain), len(made), sum(facts.kind == thing for facts in self.plain)}
+        counted = self.sentence.counted
+        thing = counted(literal) or next(filter(None, map(counted, self.sentence.of_kind(Kind.NUMBER))), "")
+        found = {len(self.plain), len(made), len(self.wholes), sum(facts.kind == thing for facts in self.plain)}
+        entities = [each for each in self.wholes if thing in each.kinds and thing not in ("incident", "alert")]
+        found |= {len(self.evidence.rows_of(whole, thing)) for whole in entities}
         columns = {column for facts in self.plain for column in facts.cells if thing and column_thing(column) == thing}
         found |= {len({str(facts.cells.get(column)) for facts in self.plain}) for column in columns}
         return {count for count in found if count >= 2}
@@ -559,12 +568,22 @@ class Comparison:
         def fits(a: datetime, b: datetime) -> bool:
             return near(literal, abs((b - a).total_seconds()) / literal.unit)
 
+        days = literal.unit >= _LONGEST_AROUND  # `three days later` may mean the dates
+
+        def fits_rows(a: datetime, b: datetime) -> bool:
+            return fits(a, b) or (days and abs((b.date() - a.date()).days) * 86_400 == literal.number * literal.unit)
+
         for column in PRIMARY_TIMES:  # two rows are compared in the same column
             same = [at for facts in self.plain[:3] for name, at in facts.moments if name == column]
             if len(same) >= 2:
-                if any(fits(a, b) for a, b in combinations(same, 2)):
+                if any(fits_rows(a, b) for a, b in combinations(same, 2)):
                     return True
                 break
+        ends = sorted(facts.happened[1] for facts in self.plain if facts.happened)
+        if 1 < len(ends) <= MOST_ROWS_BETWEEN and any(
+            fits_rows(end, at) for end in (ends[0], ends[-1]) for at in ends if at != end
+        ):
+            return True
         if len(self.plain) == 1:
             times = [at for name, at in self.plain[0].moments if name in PRIMARY_TIMES]
             if self.evidence.now is not None and any(name == "created_time" for name, _ in self.plain[0].moments):

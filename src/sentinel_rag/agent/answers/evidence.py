@@ -370,6 +370,12 @@ class Evidence:
             if (source := self.result(name)) is not None:
                 yield from self.heads(source, depth - 1)
 
+    def heads_of(self, refs: Iterable[str]) -> frozenset[str]:
+        """The incidents whose dossiers hold some rows."""
+        results = (self.result(ref.partition(".")[0]) for ref in refs)
+        dossiers = (result for result in results if result is not None and len(result.kinds) > 1)
+        return frozenset(row.ref for result in dossiers for row in result.rows_of() if row.kind == "incident")
+
     def rows_of(self, result: Result, kind: str = "") -> list[Facts]:
         """The rows of a result that a claim about all of it is about."""
         read = self._read[result.ref]
@@ -769,6 +775,7 @@ def _take_account(names: Names, text: str) -> None:
     if display and display[:1].isalpha():
         names.add(display)
         names.aliases[key(display)] = key(account)
+        names.short[key(account)] = key(local)
         for piece in display.split():
             if len(piece) > 2 and not piece[0].islower():
                 names.aliases.setdefault(key(piece), key(account))

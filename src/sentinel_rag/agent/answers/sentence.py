@@ -24,10 +24,14 @@ _MARKED = frozenset({Kind.ID, Kind.TEXT, Kind.NAME, Kind.MOMENT})
 _UNSTATED = ("possible", "not", "negative")
 _Part = TypeVar("_Part", Literal, Word)
 _LONGEST_LABEL = 60
+_LONGEST_BID = 14
+"""Words of a sentence that may ask with its last one."""
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
 _LIST_NUMBER = re.compile(r"[\s*_|]*\[\d{1,2}\]")
+_COLON = re.compile(r":(?=[*_\s])")
+_CELL = re.compile(r"\|")
 _CODE = re.compile(r"(?<!\w)[A-Z]{2}(?!\w)")
 _STOP_OF_COUNT = re.compile(r"[,;:|(]")
 
@@ -41,7 +45,8 @@ class Sentence:
         self.evidence = evidence
         self.scan = scan(text, evidence.names)
         listed = _LIST_NUMBER.match(text)
-        self.literals = tuple(each for each in self.scan.literals if listed is None or each.start >= listed.end())
+        self._opens = 0 if listed is None else listed.end()
+        self.literals = tuple(each for each in self.scan.literals if each.start >= self._opens)
         self.lexicon = self.scan.lexicon
         self.words = tuple(
             Word(_bare(word.text), word.start, word.end)
@@ -50,7 +55,9 @@ class Sentence:
         )  # `NO` among small letters is a code, of a country say, and no word
         self.bag = frozenset(word.text for word in self.words)
         self._starts = [word.start for word in self.words]
-        self.bids = self._bids(text.find(":") if advises else -1)
+        colon = _COLON.search(text)
+        label = -1 if colon is None else colon.start()
+        self.bids = self._bids(label if advises or len(self.words_before(label, 3)) < 3 else -1)
         """Asks the reader to do something: `Ask Tomasz which rule he meant`."""
         self.advises = advises or self.bids
         """Stands where the writer judges or advises, or does so itself."""
@@ -58,12 +65,30 @@ class Sentence:
 
     # -- words ------------------------------------------------------------------------------------------------------
     def _bids(self, label: int) -> bool:
-        """Whether the first word, behind the label of advice if there is one, asks for something."""
-        words = self.words_after(label, 6) if 0 <= label < _LONGEST_LABEL else self.words[:6]
-        bids = bool(words) and self.says(words[0], "bids")
-        states = any(self.says(word, "that") for word in words[1:])  # `Keep in mind that 124 has 9 alerts`
-        return bids and not states and words[:2][-1].text not in self.lexicon.things  # `Open incidents: 124`
+        """Whether it asks for something with its first word (behind a label of advice, a `then`, a condition), or with
+        its last one, where a language's infinitive stands there."""
+        opening = [word for word in self.words[:3] if word.start >= self._opens]
+        first = opening[: 2 if opening and self.says(opening[0], "then") else 1]
+        words = [*first, *(self.words_after(label, 1) if 0 <= label < _LONGEST_LABEL else ())]
+        if first and self.says(first[0], "whether"):
+            words += [word for at in self._clauses[1:] for word in self.words_after(at - 1, 1)]
+        last = self.words[-1:] if len(self.words) <= _LONGEST_BID else ()
+        return any(map(self._asks, words)) or any(self.says(word, "bids_last") for word in last)
 
+    def _asks(self, word: Word) -> bool:
+        if not self.says(word, "bids"):
+            return False
+        following = self.words_after(word.start, 3)
+        states = any(self.says(each, "that") for each in following)  # `Keep in mind that 124 has 9 alerts`
+        state = word.text in self.lexicon.spoken  # `Open incidents: 124`
+        return not states and not (state and any(each.text in self.lexicon.things for each in following[:1]))
+
+    def bids_with(self, literal: Literal) -> bool:
+        """Whether the clause or the cell of a table that a literal stands in asks for something."""
+        starts = {self.clause_start(literal.start), self.text.rfind("|", 0, literal.start) + 1}
+        return any(self._asks(word) for start in starts for word in self.words_after(start - 1, 1))
+
+    # -- words ------------------------------------------------------------------------------------------------------
     def has(self, *tables: str) -> frozenset[str]:
         """The words of tables of claims that the sentence uses."""
         found = self.bag & self.lexicon.claims[tables[0]] if tables else frozenset()
@@ -112,6 +137,13 @@ class Sentence:
         """The end of the clause that a place is in."""
         at = bisect_right(self._clauses, place)
         return self._clauses[at] if at < len(self._clauses) else len(self.text)
+
+    def is_label(self, literal: Literal) -> bool:
+        """Whether a literal stands before the first colon, in the first cell of a row, or alone in brackets: it says
+        what the rest is about."""
+        label = (_CELL if self.kind is UnitKind.ROW else _COLON).search(self.text)
+        around = self.text[literal.start - 1 : literal.start] + self.text[literal.end : literal.end + 1]
+        return around == "()" or (label is not None and literal.end <= label.start())
 
     @cached_property
     def codes(self) -> tuple[Literal, ...]:
@@ -167,9 +199,9 @@ class Sentence:
             or (each.kind is Kind.NUMBER and (each in self.thing_numbers or each.number >= LARGE))
         )
 
-    def clause_labels(self, literal: Literal) -> tuple[Literal, ...]:
-        """The labels of the clause that a literal stands in."""
-        return self.inside(literal.start, self.labels)
+    def clause_labels(self, place: int) -> tuple[Literal, ...]:
+        """The labels of the clause of a place."""
+        return self.inside(place, self.labels)
 
     def sort(self, literal: Literal) -> str:
         """What sort of thing a literal names."""
@@ -201,7 +233,8 @@ class Sentence:
         manner of speaking (`the “clean” host`)."""
         letters = literal.raw[1:-1].replace(" ", "")
         words = literal.kind is Kind.TEXT and len(str(literal.value).split()) <= 2 and literal.quoted_by != "`"
-        if not words or not (letters.isalpha() and letters.islower()) or self.has("tells"):
+        opens = not self.text[: literal.start].strip("*_ ")
+        if not words or not (letters.isalpha() and letters[opens:].islower()) or self.has("tells"):
             return False
         return not self.evidence.holders(literal)
 
