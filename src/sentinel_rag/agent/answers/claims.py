@@ -6,6 +6,7 @@ Of a computed row its outcome is believed, and not what its writer asked for: th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -13,13 +14,17 @@ from sentinel_rag.agent.answers.comparing import NONE, Comparison, Rule, Verdict
 from sentinel_rag.agent.answers.evidence import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Cell
-from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES
+from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import everything, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Word, key, tokens
 
 _NUMERIC = frozenset({Kind.NUMBER, Kind.PERCENT, Kind.DURATION})
 _STEM = 5
+_CELLS, _PIECES = re.compile(r"\|"), re.compile(r"[|,;:]")
+_LIMITS = (Kind.STATE, Kind.MOMENT)
+_CLOSE = 12
+"""Characters between `only` and what it limits."""
 
 
 def _counted(of: Comparison, holds: bool) -> bool:
@@ -36,8 +41,9 @@ def _is_evaluated(of: Comparison) -> bool:
 def _place_behind(of: Comparison, *tables: str, unless_number: bool = False) -> int:
     """The place behind the first word of these tables that claims something; 0 for none."""
     sentence = of.sentence
+    denied = sentence.words[-1:] if sentence.has("negative") else ()  # `there is none at all`
     for word in sentence.words:
-        if not sentence.says(word, *tables):
+        if not sentence.says(word, *tables) or word in denied:
             continue
         close = [each for each in of.literals if 0 <= each.start - word.start < len(word.text) + 3]
         counts = any(each.kind in _NUMERIC and each not in sentence.thing_numbers for each in close)
@@ -125,7 +131,10 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
         return not states or len(of.among(of.universe(), states)) == 1  # `only one incident is open`
     if len(of.plain) == 1:
         only = of.plain[0]
-        if (only.kind == "row" and 1 in only.amounts.values()) or any(_is_all_of_a_list(only, each) for each in behind):
+        limits = only.is_thing and any(0 <= each.start - after < _CLOSE for each in of.sentence.of_kind(*_LIMITS))
+        if limits or (only.kind == "row" and 1 in only.amounts.values()):
+            return True  # `is only Medium`, `came only on 23 Nov`
+        if any(_is_all_of_a_list(only, each) for each in behind) or _is_alone(of, only, behind):
             return True
     part, parents = of.sentence.part, [facts.result for facts in of.plain]
     if (
@@ -135,11 +144,22 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     ):
         return True
     rows = of.universe()
+    names = [each for each in behind if each.kind in STRONG_NAMES]
+    if len(names) > 1 and rows and all(any(of.held(each, facts) for each in names) for facts in rows):
+        return all(of.among(rows, [each]) for each in names)  # `only A and B`
     if _is_the_only(of, after):
         choosing, claimed = (behind[:-1], behind[-1:]) if len(behind) > 1 else (behind, ahead)
     else:
         choosing, claimed = [*ahead, *behind[1:]], behind[:1]
     return bool(behind) and _are_all(of, of.among(rows, [each for each in choosing if of.among(rows, [each])]), claimed)
+
+
+def _is_alone(of: Comparison, facts: Facts, labels: Sequence[Literal]) -> bool:
+    """Whether a row is the one of a complete result that holds what is behind `only`."""
+    parent = facts.result
+    if not labels or not parent.complete or parent.computed or of.wholes or of.sentence.part:
+        return False
+    return of.among(of.evidence.rows_of(parent, facts.kind), labels) == [facts]
 
 
 def _is_all_of_a_list(facts: Facts, literal: Literal) -> bool:
@@ -184,7 +204,8 @@ def _is_of_rows(of: Comparison, place: int) -> bool:
     """Whether the clause of a claim names something of the workspace, or the claim a sort of thing."""
     sentence = of.sentence
     things = (word.text in sentence.lexicon.things for word in sentence.words_after(place, 3))
-    return any(things) or any(each.kind is not Kind.SPOKEN for each in sentence.clause_labels(place))
+    soft = (Kind.SPOKEN, Kind.MOMENT)
+    return any(things) or any(each.kind not in soft for each in sentence.clause_labels(place))
 
 
 @not_found
@@ -229,11 +250,12 @@ def _is_empty_cell(of: Comparison) -> bool:
     said = of.sentence.has("negative")
     if _counted(of, of.tells_empty) or any(all(f" {word} " in facts.words for word in said) for facts in of.plain):
         return True
-    cells = {key(cell) for cell in of.sentence.text.split("|")} if of.sentence.kind is UnitKind.ROW else set()
-    if not said <= cells or len(of.plain) != 1:
+    row = of.sentence.kind is UnitKind.ROW
+    if not said & {key(cell) for cell in (_CELLS if row else _PIECES).split(of.sentence.text)} or not of.plain:
         return False
-    like = of.evidence.rows_of(of.plain[0].result, of.plain[0].kind)
-    return not {column for each in like for column in each.cells} <= of.plain[0].cells.keys()
+    first = of.plain[0]
+    columns = {column for each in of.evidence.rows_of(first.result, first.kind) for column in each.cells}
+    return bool(first.empty) or (row and not columns <= first.cells.keys())
 
 
 def _holds_of_none(of: Comparison) -> bool:
@@ -250,8 +272,26 @@ def _holds_of_none(of: Comparison) -> bool:
     counted = of.plain or rows
     if counted and all(_says_zero(facts, stems) for facts in counted):
         return True
+    others = of.sentence.has("others") and of.wholes and all(whole.complete for whole in of.wholes)
+    if others and all(len(of.evidence.rows_of(whole)) <= 1 for whole in of.wholes):
+        return _counted(of, True)  # `there is no further alert`
+    asked = " ".join(of.evidence.whole(whole).asked for whole in of.wholes)
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
-    return _counted(of, bool(rows and labels) and not of.among(rows, labels, denied=True))
+    told = [each for each in labels if f" {key(str(each.value))} " not in asked]  # what was asked for is not denied
+    held = bool(rows and told) and not of.among(rows, labels, denied=True)
+    return _counted(of, held or (not told and _is_empty_span(of)))
+
+
+def _is_empty_span(of: Comparison) -> bool:
+    """`nothing after 21:57`: no row of the complete results, or none like the cited ones, happened then."""
+    sentence = of.sentence
+    moments = [each for each in sentence.of_kind(Kind.MOMENT) if each.value.hour is not None]
+    before = sentence.words_before(moments[0].start, 2) if len(moments) == 1 else ()
+    after, until = (any(sentence.says(word, table) for word in before) for table in ("after", "before"))
+    rows = of.plain or of.universe(strict=True)
+    times = [at for facts in rows for name, at in facts.moments if name in PRIMARY_TIMES]
+    ends = [at for at in times if moments and moments[0].value.fits(at, of.evidence.zone)]
+    return after is not until and bool(ends) and ends[0] == (max(times) if after else min(times))
 
 
 def _says_zero(facts: Facts, stems: set[str]) -> bool:
@@ -285,7 +325,7 @@ def _is_proved_extreme(of: Comparison, said: set[str]) -> bool:
         own = any(f" {word} " in facts.words or word in facts.column_names for word in said)
         if own or _tells_when_seen(of, facts, said):
             return True
-    return _counted(of, _is_extreme(of, said) or (bool(of.sentence.has("majority")) and _is_majority(of)))
+    return _counted(of, all(_is_extreme(of, {word}) for word in said) or _is_majority(of))
 
 
 def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
@@ -301,8 +341,9 @@ def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
 
 def _is_majority(of: Comparison) -> bool:
     """`most of them are A`: more than half of the rows are."""
-    rows = of.universe()
-    return bool(rows and of.sentence.labels) and 2 * len(of.among(rows, of.sentence.labels)) > len(rows)
+    rows, labels = of.universe(), of.sentence.labels
+    told = bool(of.sentence.has("majority") and rows and labels)
+    return told and 2 * len(of.among(rows, labels)) > len(rows)
 
 
 def _is_extreme(of: Comparison, said: set[str]) -> bool:
@@ -314,7 +355,9 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
         return False
     sentence = of.sentence
     pool = of.among(rows, sentence.of_kind(*STATES)) or rows
-    named = [each for each in sentence.labels if each.kind not in STATES]
+    place = next(word.start for word in sentence.words if word.text in said)
+    labels = sentence.clause_labels(place) or sentence.labels
+    named = [each for each in labels if each.kind not in STATES]
     target = _of_clause(of, said) or [facts for label in named for facts in of.among(pool, [label])]
     there = {facts.ref for facts in pool}
     best: Callable[..., object] = min if said & sentence.has("least") else max
@@ -357,19 +400,26 @@ def _columns_meant(of: Comparison, facts: Facts) -> list[str]:
     return named or list(facts.amounts)[:1]
 
 
+def _is_beyond_all(sentence: Sentence) -> bool:
+    """`more often than any other`."""
+    others = (sentence.words_before(word.start, 2) for word in sentence.words if sentence.says(word, "others"))
+    return any(sentence.says(each, "than") for words in others for each in words)
+
+
 def _extreme_words(of: Comparison) -> set[str]:
     """Words for an extreme that choose something: not `at least three`, `the last 7 days`, `most of`."""
     sentence, lexicon, words = of.sentence, of.sentence.lexicon, of.sentence.words
     ends = [word for word in words[-3:-1] if sentence.says(word, "least", "most")]
     if ends and sentence.says(words[-1], "of_time"):
         return set()  # `newest first` says how rows are ordered
-    found: set[str] = set()
+    more = [word for word in words if sentence.says(word, "more") and sentence.states(word)]
+    found = {word.text for word in more if _is_beyond_all(sentence)}
     for at, word in enumerate(words):
         if not sentence.says(word, "least", "most", "majority"):
             continue
         following = words[at + 1].text if at + 1 < len(words) else ""
         chooses = any(each.text in lexicon.things for each in words[at + 2 : at + 5])
-        if lexicon.has("part_of", following) and not chooses:
+        if lexicon.has("part_of", following) and not chooses and sentence.says(word, "majority"):
             continue  # `most of the kill chain`
         period = following in lexicon.time_units and sentence.says(word, "of_time")
         number = any(
@@ -403,7 +453,9 @@ def _more(of: Comparison) -> set[str]:
     sentence, found = of.sentence, set()
     for word in sentence.words:
         if sentence.says(word, "more"):
-            superlative = any(sentence.says(each, "least", "most") for each in sentence.words_after(word.start, 1))
+            superlative = _is_beyond_all(sentence) or any(
+                sentence.says(each, "least", "most") for each in sentence.words_after(word.start, 1)
+            )
             added = any(0 < word.start - each.end < 2 for each in sentence.of_kind(Kind.NUMBER))  # `9 more`
             if not (added or superlative):
                 found.add(word.text)
@@ -604,14 +656,18 @@ def counts_agree(of: Comparison) -> str:
     sentence = of.sentence
     told = {literal.number for literal in sentence.of_kind(Kind.NUMBER)}
     all_of, not_ = bool(sentence.has("universal")), bool(sentence.has("not"))
-    for facts, count, whole in _counts(of) if not sentence.quotes else ():
+    counts = list(_counts(of)) if not sentence.quotes else []
+    parts = sum(count for _, count, _ in counts)
+    for facts, count, whole in counts:
         none_of = bool(sentence.has("negative")) and NONE not in facts.cells.values()
         given = count in told or bool(sentence.of_kind(Kind.PERCENT))
         wrong = (
             (all_of and not not_ and not none_of and count != whole)
             or (none_of and count > 0 and not given and not _is_turned(facts))
             or (count == 0 and not none_of and not not_ and not given)
-            or (whole in told and whole != count and not given and not _says_one(of, facts))
+            or (
+                whole in told and whole not in (count, parts) and not given and not none_of and not _says_one(of, facts)
+            )
         )
         # Another computed row may be the one that the number is of
         if wrong and not any(each is not facts and each.cells.get("count") in told for each in of.computed):

@@ -412,7 +412,8 @@ def each_beside_its_name(of: Comparison) -> str:
 
     if of.wholes or len(of.rows) < 2:
         return ""
-    names = homes(of.sentence.anchors) or homes(each for each in of.sentence.codes if _is_cell(of, each))
+    codes = [each for each in of.sentence.codes if _is_cell(of, each)]
+    names = homes(of.sentence.anchors) or homes(codes) or homes(of.sentence.of_kind(Kind.STATE))
     numeric = of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
     numbers = homes(each for each in numeric if each not in of.sentence.thing_numbers)
     for what, values in (("numbers", numbers), ("times", homes(of.sentence.of_kind(Kind.MOMENT)))):

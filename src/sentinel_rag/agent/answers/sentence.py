@@ -57,7 +57,7 @@ class Sentence:
         self._starts = [word.start for word in self.words]
         colon = _COLON.search(text)
         label = -1 if colon is None else colon.start()
-        self.bids = self._bids(label if advises or len(self.words_before(label, 3)) < 3 else -1)
+        self.bids = self._bids(label if advises or len(self.words_before(label, 5)) < 5 else -1)
         """Asks the reader to do something: `Ask Tomasz which rule he meant`."""
         self.advises = advises or self.bids
         """Stands where the writer judges or advises, or does so itself."""
@@ -225,8 +225,9 @@ class Sentence:
 
     @cached_property
     def quotes(self) -> bool:
-        """Whether it gives a quotation or a code span."""
-        return any(not self.is_emphasis(literal) for literal in self.of_kind(Kind.TEXT))
+        """Whether it gives a quotation, or a code span of several words."""
+        texts = (each for each in self.of_kind(Kind.TEXT) if each.quoted_by != "`" or " " in each.raw.strip("` "))
+        return any(not self.is_emphasis(literal) for literal in texts)
 
     def is_emphasis(self, literal: Literal) -> bool:
         """One or two plain words between quotation marks that no row holds, and that nobody is said to have said: a
