@@ -235,7 +235,7 @@ def _scanner() -> re.Pattern[str]:
 
     forms = (
         r"(?P<code>(?P<ticks>`{1,2})[^`\n]{1,400}(?P=ticks))",
-        rf"(?P<quote>«[^«»\n]{{2,600}}»|“[^“”\n]{{2,600}}”|[{_OPENING}][^{_OPENING}{_CLOSING}\n]{{2,600}}[{_CLOSING}])",
+        rf"(?P<quote>«[^«»\n]{{2,600}}»|“[^“”\n]{{2,600}}”|[{_OPENING}][^{_OPENING}{_CLOSING}\n]{{1,600}}[{_CLOSING}])",
         r"(?P<trade>\b(?:SHA-?\d{1,3}|MD5|Base64|(?:Microsoft|Office) 365|Windows (?:Server )?\d{2,4})\b(?![-:.]\d))",
         r"(?P<handle>⟦r\d{1,9}#[^⟦⟧\n]{0,300}⟧)",
         r"(?P<url>\b(?:https?|hxxps?|ftp)(?:://|\[:\]//)[^\s<>()|\"”“`]{1,500})",

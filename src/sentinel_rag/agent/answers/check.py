@@ -396,7 +396,7 @@ def _uncited(sentence: Sentence, verdict: Verdict) -> Verdict | None:
         return None if known else replace(verdict, state=SentenceState.SOURCE_GIVEN, reason=_ADVICE, missing=())
     named = [each for each, held in verdict.support.items() if held and each in sentence.anchors]
     beside = frozenset().union(evidence.heads_of(verdict.refs), *map(evidence.holders, named))
-    more = [min(there, default="") for each in missing for there in [evidence.holders(each) & beside]]
+    more = [min(there & beside, default="") for each in missing for there in [evidence.holders(each)]]
     if not all(more) or not all(map(sentence.is_label, missing)):
         return None
     wider = against(sentence, tuple(dict.fromkeys((*verdict.refs, *more))))

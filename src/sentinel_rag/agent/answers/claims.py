@@ -144,14 +144,22 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     ):
         return True
     rows = of.universe()
-    names = [each for each in behind if each.kind in STRONG_NAMES]
-    if len(names) > 1 and rows and all(any(of.held(each, facts) for each in names) for facts in rows):
-        return all(of.among(rows, [each]) for each in names)  # `only A and B`
+    names = [each for each in of.sentence.anchors if each.start >= after]
+    pool = of.among(rows, [each for each in behind if each.kind in STATES])
+    held = [[each for each in names if _names(of, each, facts)] for facts in pool]
+    if len(names) > 1 and pool and all(held):
+        return {each for told in held for each in told} == set(names)  # `only A and B are C`
     if _is_the_only(of, after):
         choosing, claimed = (behind[:-1], behind[-1:]) if len(behind) > 1 else (behind, ahead)
     else:
         choosing, claimed = [*ahead, *behind[1:]], behind[:1]
     return bool(behind) and _are_all(of, of.among(rows, [each for each in choosing if of.among(rows, [each])]), claimed)
+
+
+def _names(of: Comparison, literal: Literal, facts: Facts) -> bool:
+    """Whether a literal names the thing of a row, rather than standing in one of its texts."""
+    numbered = literal in of.sentence.thing_numbers
+    return literal.number in facts.named_numbers if numbered else of.held(literal, facts)
 
 
 def _is_alone(of: Comparison, facts: Facts, labels: Sequence[Literal]) -> bool:
@@ -193,6 +201,7 @@ def _unproved(of: Comparison, place: int, reason: str) -> Verdict:
     """A claim that was not counted is not found; one that speaks of no row beside values that were is no more than
     a source, and so is what documents say of all and none."""
     written = of.rows and not of.wholes and all(facts.kind in ("hit", "passage") for facts in of.rows)
+    written = written or of.sentence.advises
     if not written and (not of.support or _is_of_rows(of, place)):
         return of.verdict(SentenceState.NOT_FOUND, reason)
     word = next(iter(of.sentence.words_after(place - 2, 1)), None)
@@ -279,7 +288,22 @@ def _holds_of_none(of: Comparison) -> bool:
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
     told = [each for each in labels if f" {key(str(each.value))} " not in asked]  # what was asked for is not denied
     held = bool(rows and told) and not of.among(rows, labels, denied=True)
-    return _counted(of, held or (not told and _is_empty_span(of)))
+    return _counted(of, held or (not told and _is_empty_span(of))) or _is_said_of_none(of, rows)
+
+
+def _is_said_of_none(of: Comparison, rows: Sequence[Facts]) -> bool:
+    """`they hold no operating system`: what is denied is a word of no cell and no column of the complete results,
+    though rows may say it with another."""
+    sentence = of.sentence
+    denied = [
+        each.text[:_STEM]
+        for word in sentence.words
+        if sentence.says(word, "absent")
+        for each in sentence.words_after(word.start, 1)
+        if each.text not in plain_words() and each.text not in sentence.lexicon.things
+    ]
+    of.uncounted = bool(rows and denied) and not any(facts.says(each) for facts in rows for each in denied)
+    return of.uncounted
 
 
 def _is_empty_span(of: Comparison) -> bool:
@@ -485,9 +509,13 @@ def _wrong_direction(of: Comparison) -> str:
 @not_found
 def change_of_other_sign(of: Comparison) -> str:
     """`rose` of a computed change that fell."""
+    fewer = of.sentence.has("comparative") & of.sentence.has("under")
     rises, falls = (
-        any(of.sentence.says(word, table) and of.sentence.states(word) for word in of.sentence.words)
-        for table in ("rises", "falls")
+        any(
+            (of.sentence.says(word, table) or word.text in also) and of.sentence.states(word)
+            for word in of.sentence.words
+        )
+        for table, also in (("rises", frozenset()), ("falls", fewer))
     )
     for facts in of.computed if rises is not falls else ():
         change = facts.amounts.get("difference", 0) if facts.result.arguments.get("op") == "change" else 0
@@ -552,18 +580,18 @@ def _than_follows(of: Comparison, word: Word) -> bool:
     return any(of.sentence.says(each, "than") for each in of.sentence.words_after(word.start, 1))
 
 
-@not_found
-def order(of: Comparison) -> str:
+def order(of: Comparison) -> Verdict | None:
     """`before`, `then`: both times are given, or the rows are cited in their order."""
     sentence = of.sentence
     opens = {word.text for word in sentence.words[:1]}  # `Later on 27 November ...` tells no order
     said = sentence.has("then") - opens or sentence.has("before", "after")
     if not said or len(of.plain) < 2 or of.computed or sentence.quotes or len(sentence.of_kind(Kind.MOMENT)) >= 2:
-        return ""
+        return None
     compared = _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain)
     if compared or (sentence.has("then") and _cited_in_order(of)):  # compared by `out_of_order`
-        return ""
-    return "it tells an order of events: give both times, or cite a compute result"
+        return None
+    state = SentenceState.SOURCE_GIVEN if sentence.advises else SentenceState.NOT_FOUND
+    return of.verdict(state, "it tells an order of events: give both times, or cite a compute result")
 
 
 def _homes(of: Comparison, rows: Sequence[Facts]) -> list[int]:

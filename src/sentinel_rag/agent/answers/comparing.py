@@ -13,12 +13,15 @@ from sentinel_rag.agent.answers.evidence import PRIMARY_TIMES, Evidence, Facts, 
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.sentence import DOMAINS, LARGE, STATES, STRONG_NAMES, Sentence
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.language.lexicon import everything, fold
-from sentinel_rag.language.literals import Kind, Literal, Moment, key
+from sentinel_rag.language.lexicon import everything, fold, plain_words
+from sentinel_rag.language.literals import Kind, Literal, Moment, key, tokens
 
 NONE = "(none)"
 """How a computed row writes an empty value."""
 MOST_LABELS = 8
+_STEM = 5
+"""Letters by which a word is known in another form."""
+_WORDS_OF_A_COUNT = 4
 MOST_ROWS_BETWEEN = 12
 """Cited rows up to which a time between any and the first or last of them is looked at."""
 MOST_ROWS_PAIRED = 400
@@ -62,6 +65,8 @@ class Comparison:
         self.missing: list[Literal] = []
         self.evaluated = False
         """A claim of all, none, or an extreme was counted and holds."""
+        self.uncounted = False
+        """What it denies was looked for by its word alone."""
         self.unheard = ""
         """A spoken state that no cited row has: it may mean something else."""
 
@@ -454,10 +459,25 @@ class Comparison:
             return True
         if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal):
             return True
+        beside = (*self.sentence.words_before(literal.start, 1), *self.sentence.words_after(literal.start, 1))
+        more = any(self.sentence.says(word, "others") for word in beside)  # `five further incidents`
+        told = (literal, replace(literal, value=literal.value + 1)) if more else (literal,)
         return literal.number in self._owned() or any(
-            (literal.value == len(rows) and not self._is_narrowed(literal, rows)) or self.counts_rows(literal, rows)
+            (each.value == len(rows) and not self._is_narrowed(literal, rows))
+            or self.counts_rows(each, rows)
+            or self._counts_by_word(each, rows)
             for rows in self._each_universe()
+            for each in told
         )
+
+    def _counts_by_word(self, literal: Literal, rows: Sequence[Facts]) -> bool:
+        """`4 of them are sign-ins`: so many rows of a complete result have the word in a cell."""
+        after = self.sentence.words_after(literal.start, _WORDS_OF_A_COUNT)
+        first = {tokens(word.text)[0] for word in after if word.text not in plain_words()}
+        stems = {word[:_STEM] for word in first if len(word) >= _STEM - 1}
+        if not stems or not self.wholes or self.sentence.counted(literal) not in ("", "other"):
+            return False
+        return literal.value in {sum(facts.says(stem, quoted=False) for facts in rows) for stem in stems}
 
     def _counts_of_cited(self, literal: Literal) -> set[int]:
         """How many rows are cited, of the kind that is counted, and how many things of that kind they name."""

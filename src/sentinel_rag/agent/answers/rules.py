@@ -216,6 +216,21 @@ def roles(of: Comparison) -> str:
     return ""
 
 
+@not_found
+def first_or_last(of: Comparison) -> str:
+    """`until 23 November` of a row that first saw it then and last saw it later; `since` of what it saw last."""
+    for literal in of.sentence.of_kind(Kind.MOMENT):
+        before = of.sentence.words_before(literal.start, 2)
+        ends, begins = (any(of.sentence.says(word, table) for word in before) for table in ("until", "since"))
+        wrong, right = ("first", "last") if ends else ("last", "first")
+        for facts in of.support.get(literal, ())[:1] if ends is not begins else ():
+            named = [name for name, at in facts.moments if literal.value.fits(at, of.evidence.zone)]
+            both = right in facts.column_names and named
+            if both and all(wrong in column_words(name) for name in named):
+                return f"{facts.ref} gives it as {_spoken_column(named[0])}"
+    return ""
+
+
 def _tells_of(of: Comparison, facts: Facts, literal: Literal) -> bool:
     """Whether a row holds something else of the clause of a literal, if there is something else."""
     beside = [each for each in of.sentence.inside(literal.start, of.literals) if each is not literal]
@@ -448,7 +463,7 @@ def state_beside_its_thing(of: Comparison) -> str:
 @source_given
 def names_only(of: Comparison) -> str:
     """Nothing but names was compared."""
-    return "" if telling(of) else "the names stand there; what is said of them was not compared"
+    return "" if telling(of) and not of.uncounted else "the names stand there; what is said of them was not compared"
 
 
 def telling(of: Comparison, *, without_states: bool = False) -> bool:
@@ -566,6 +581,7 @@ RULES: tuple[Rule, ...] = (
     named_column,
     one_of_several,
     roles,
+    first_or_last,
     doers,
     belong_together,
     crosswise,
