@@ -5,18 +5,23 @@ from __future__ import annotations
 import json
 import re
 from collections import Counter
+from collections.abc import Iterator
+from datetime import UTC, datetime
 from fnmatch import fnmatch
 from typing import Any
 
 import pytest
 from estate_rows import alert, incident
-from sentinel_servers import Served
+from sentinel_servers import Served, workspace_app
 from starlette.responses import JSONResponse
 
 from sentinel_rag.agent.tokens import ready_counter
 from sentinel_rag.contracts.query_results import QueryErrorCode, parse_time
 from sentinel_rag.contracts.tool_schemas import TEMPLATE_FAMILIES, TOOLS_BY_NAME
 from sentinel_rag.sentinel.template_registry import load_templates
+from sentinel_rag.testing.loopback import serve
+from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.anyio
 
@@ -673,6 +678,35 @@ async def test_each_column_of_the_totals_is_one_of_the_result(estate: Any) -> No
         needed = {p.name: "203.0.113.5" for p in template.parameters if p.required}
         result = await estate.ask("run_kql_query", template=template.name, parameters=needed)
         assert set(template.totals) <= {column.name for column in result.columns}, template.name
+
+
+@pytest.fixture(scope="module")
+def sample(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The sample workspace with its attack."""
+    workspace = Workspace.open(tmp_path_factory.mktemp("sample"))
+    try:
+        workspace.generate(EstateOptions(days=8, events=300, end=datetime(2024, 8, 3, tzinfo=UTC)))
+        with serve(workspace_app(workspace)) as url:
+            yield Served(url)
+    finally:
+        workspace.close()
+
+
+@pytest.mark.parametrize(
+    ("template", "parameters", "told"),
+    [
+        ("file_events", {"host": "srv-file-01"}, {"ActionType": "FileRenamed"}),
+        ("firewall_allowed_traffic", {"address": "203.0.113.71"}, {"BytesSent": 4_600_000_000}),
+        ("network_connections_of_host", {"host": "srv-file-01"}, {"RemoteIP": "203.0.113.71"}),
+        ("identity_of_account", {"account": "asa.oberg"}, {"JobTitle": "Domain Administrator"}),
+        ("office_activity_from_ip", {"ip": "203.0.113.66"}, {"Operation": "New-InboxRule"}),
+    ],
+)
+async def test_what_players_missed_is_found_in_the_sample(
+    sample: Served, template: str, parameters: dict[str, Any], told: dict[str, Any]
+) -> None:
+    result = await sample.ask("run_kql_query", template=template, parameters=parameters)
+    assert {name: result.rows[0][name] for name in told} == told
 
 
 @pytest.mark.parametrize(
