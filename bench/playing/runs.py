@@ -23,7 +23,7 @@ from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, cited_
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.repair import ASKED, repaired
-from sentinel_rag.agent.answers.results_file import read_results
+from sentinel_rag.agent.answers.results_file import read_results, results_document
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.composing import RULE, SENTENCES
 from sentinel_rag.contracts.evidence import Answer, SentenceState
@@ -81,8 +81,16 @@ def ask(folder: Path, name: str, question: str, after: str, lang: str) -> None:
     fill(folder)
     session = ["--session", load_run(folder, after)["answer"]["session_id"]] if after else []
     before = len(requests(folder))
-    answer = json.loads(sentinel(folder, "ask", "--json", *session, "--", question))
-    results = json.loads(sentinel(folder, "export", answer["session_id"], "--format", "results", "--output", "-"))
+    printed = sentinel(folder, "ask", "--json", *session, "--", question)
+    try:
+        answer = json.loads(printed)
+        session_id = answer["session_id"]
+    except (ValueError, KeyError):
+        text = f"Nothing: the product gave no answer.\n{printed}\n{(folder / 'sentinel.log').read_text()[-2_000:]}"
+        write_json(folder / "runs" / f"{name}.failed", {"name": name, "rendered": text})
+        raise
+    kept = sentinel(folder, "export", session_id, "--format", "results", "--output", "-")
+    results = json.loads(kept) if kept else results_document((), timezone="UTC", said=(question,))
     draft, reply = draft_and_reply(requests(folder)[before:])
     final = repaired(draft, check(draft, results), reply) if reply else draft
     text = io.StringIO()
@@ -123,9 +131,10 @@ def show_next(folder: Path, seconds: float) -> int:
             if not reply_file(request).exists():
                 print(f"#### REQUEST {request.name[:3]}\n\n{request.with_suffix('.txt').read_text()}")
                 return 0
-        for _, run in load_runs([folder]):
-            if not (seen := folder / "runs" / f"{run['name']}.seen").exists():
+        for path in (folder / "runs").glob("*.*"):
+            if path.suffix in (".json", ".failed") and not (seen := path.with_suffix(".seen")).exists():
                 seen.touch()
+                run = json.loads(path.read_text(encoding="utf-8"))
                 print(f"#### ANSWERED: {run['name']}. The person reads:\n\n{run['rendered']}")
                 return 0
         time.sleep(_POLL_S)
