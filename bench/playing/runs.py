@@ -19,14 +19,14 @@ from mcp.client.client import Client
 from mcp.client.stdio import StdioServerParameters
 
 from bench.playing.wire import read_reply, reply_file, requests, write_json
-from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, cited_share
+from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.repair import ASKED, repaired
 from sentinel_rag.agent.answers.results_file import read_results, results_document
 from sentinel_rag.agent.model_analyst.answer_text import shown
 from sentinel_rag.agent.model_analyst.composing import RULE, SENTENCES
-from sentinel_rag.contracts.evidence import Answer, SentenceState
+from sentinel_rag.contracts.evidence import Answer, CitedBy, SentenceState
 from sentinel_rag.surfaces.cli.ask import print_result
 
 SENTINEL = Path(sys.executable).parent / "sentinel"
@@ -164,23 +164,32 @@ async def plain(folder: Path, tool: str, arguments: Mapping[str, Any]) -> None:
 
 
 def figures(folders: Sequence[Path]) -> None:
-    """Print, for each run and for all, the sentences by state before and after the repair, and the cited share."""
+    """Print, for each run and for all, the sentences by state before and after the repair, and how many of those about
+    the environment their writer cited."""
     totals = {part: Counter[str]() for part in PARTS}
-    shares = []
     for folder, run in load_runs(folders):
         for part in PARTS:
             checked = check(run[part], run["results"])
             pairs = zip(checked.sentences, checked.written, strict=True)
-            heads = (UnitKind.HEAD, UnitKind.HEADING)
-            counted = Counter(each.state.value for each, unit in pairs if unit.kind not in heads)
+            told = [each for each, unit in pairs if unit.kind not in (UnitKind.HEAD, UnitKind.HEADING)]
+            counted = Counter(each.state.value for each in told)
+            about = [each for each in told if each.state is not SentenceState.OWN_WORDS]
+            counted["cited"] = sum(each.cited_by in (CitedBy.WRITER, CitedBy.BLOCK) for each in about)
             totals[part] += counted
-            shares += [cited_share(checked)] if part == "draft" else []
-            print(f"{folder.name}/{run['name']} {part}: {dict(counted)} cited {cited_share(checked):.0%}")
-    for part, states in totals.items():
-        total = max(sum(states.values()), 1)
-        told = ", ".join(f"{state} {states[state]} ({100 * states[state] / total:.1f} %)" for state in SentenceState)
-        print(f"all, {part}: {total} sentences: {told}")
-    print(f"{len(shares)} questions; of sentences about the environment cited: {sum(shares) / max(len(shares), 1):.1%}")
+            print(f"{folder.name}/{run['name']} {part}: {_told(counted)}")
+    for part, counted in totals.items():
+        print(f"all, {part}: {_told(counted)}")
+
+
+def _told(counted: Counter[str]) -> str:
+    total = sum(counted[state] for state in SentenceState)
+    about = total - counted[SentenceState.OWN_WORDS]
+    states = ", ".join(f"{state} {counted[state]} ({_percent(counted[state], total)})" for state in SentenceState)
+    return f"{total} sentences: {states}; cited {counted['cited']} of {about} ({_percent(counted['cited'], about)})"
+
+
+def _percent(part: int, whole: int) -> str:
+    return f"{100 * part / max(whole, 1):.1f} %"
 
 
 def make_set(folders: Sequence[Path], name: str, out: Path, part: str) -> None:
