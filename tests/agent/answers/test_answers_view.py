@@ -99,6 +99,8 @@ def test_the_last_page_of_a_tool_asks_for_no_other():
     text = shown(result(incidents(2), total=9, offset=7)).text
     assert "2 of 9 rows, the last of them: rows 8 to 9" in text
     assert "go on" not in text
+    assert "no rows: the list ends with row 9" in shown(result([], total=9, offset=20)).text
+    assert "no rows\n" in shown(result([], total=0)).text
 
 
 def test_a_text_of_others_stands_between_marks_that_it_cannot_close():

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from sentinel_rag.agent.answers.check import check_answer
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.repair import repair_request, repaired
@@ -71,3 +73,18 @@ def test_a_row_may_come_back_with_a_number_that_its_unit_leaves_out(evidence: Ev
     raw = "| [n] | Id | State |\n|---|---|---|\n| [1] | 124 | Low [c1.1] |"
     new = repaired(raw, check_answer(raw, evidence), "1: | [1] | 124 | High [c1.1] |")
     assert check_answer(new, evidence).text.splitlines()[-1].replace(" ", "") == "|[1]|124|High|"
+
+
+@pytest.mark.parametrize(
+    ("row", "reply", "new"),
+    [
+        ("| 1 | 124 is Low | [c1.1] | |", "| 1 | 124 is High [c1.1] | | |", "| 1 | 124 is High [c1.1] |  |  |"),
+        ("| 124 is Low [c1.1] | |  |", "124 is High [c1.1]", "| 124 is High [c1.1] |  |  |"),
+        ("| 124 is Low [c1.1] | a \\| b |", "| 124 is High [c1.1] | a \\| b |", "| 124 is High [c1.1] | a \\| b |"),
+        ("| 124 is Low | [c1.1] |", "| 124 | is | High | [c1.1] |", "| 124 is Low | [c1.1] |"),
+    ],
+)
+def test_empty_cells_of_a_row_are_cells(evidence, row, reply, new) -> None:
+    """Rows whose citation was moved into another cell were not taken, and nothing said so."""
+    raw = "| a | b | c | d |\n|---|---|---|---|\n" + row
+    assert repaired(raw, check_answer(raw, evidence), f"1: {reply}").splitlines()[-1] == new

@@ -22,6 +22,7 @@ Correct the sentence or its citation, call compute for what stands in no row, or
 "n:" with nothing behind it drops the sentence. All other sentences stay as they are; do not send them."""
 _LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4})\**\s?[:.)]\**(?:\s+(.*))?$")
 _COUNTER = re.compile(r"[\s*]*\[?\d{1,4}[.\]]?[\s*]*")
+_PIPE = re.compile(r"(?<!\\)\|")
 _MARKER = re.compile(r"(?:[-*+•>]|\d{1,4}[.)])\s+")
 
 
@@ -80,18 +81,32 @@ def _change(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
     if not text:
         return _dropped(raw, unit)
     if unit.kind is UnitKind.ROW:
-        old, new = (part.strip("| ").split("|") for part in (raw[start:end], text))
-        if len(new) == len(old) - 1 and _COUNTER.fullmatch(old[0]):
-            new = [old[0], *new]  # a row is sent back without the number that only counts it
-        elif len(new) == len(old) + 1 and new[0].strip() == raw[unit.line[0] : start].strip("| "):
-            new = new[1:]  # or with it, where the row's unit begins behind it
-        if len(new) != len(old):
-            return None
-        text = " | ".join(cell.strip() for cell in new)
-    elif unit.kind is not UnitKind.CODE:
+        return _changed_row(raw, unit, text)
+    if unit.kind is not UnitKind.CODE:
         marker = _MARKER.match(text)
         text = text[marker.end() :] if marker is not None else text
     return (start, end, text) if text.strip() else None
+
+
+def _changed_row(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
+    """The whole line with the cells of `text`, which may leave out what stands before the unit, a cell that only counts
+    it, and empty cells at the end."""
+    (first, last), start = unit.line, unit.raw[0]
+    old, new = _cells(raw[first:last]), _cells(text)
+    before = len(_cells(raw[first:start] + "x")) - 1
+    ahead = [0, before, *([before + 1] if _COUNTER.fullmatch(old[before]) else [])]
+    kept = next((each for each in ahead if each + len(new) == len(old)), None)
+    if kept is None and not any(old[before + len(new) :]):
+        kept, new = before, [*new, *[""] * (len(old) - before - len(new))]
+    cells = None if kept is None else [*old[:kept], *new]
+    return (first, last, f"| {' | '.join(cells)} |") if cells and len(cells) == len(old) and any(new) else None
+
+
+def _cells(row: str) -> list[str]:
+    """The cells of a table's line."""
+    row = row.strip().removeprefix("|")
+    row = row[:-1] if row.endswith("|") and not row.endswith("\\|") else row
+    return [cell.strip() for cell in _PIPE.split(row)]
 
 
 def _dropped(raw: str, unit: Unit) -> tuple[int, int, str]:

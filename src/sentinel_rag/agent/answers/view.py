@@ -97,7 +97,9 @@ def view(
         return View("\n".join((*head, f"failed: {_safe(result.problem, 1_000)}", _END)))
     rows = [row for row in result.rows if row.number >= first and kind in ("", row.kind)]
     if not rows:
-        return View("\n".join((*head, "no rows", _END)))
+        start, _, total = _page(result)
+        past = f": the list ends with row {total}" if 0 < total < start else ""
+        return View("\n".join((*head, f"no rows{past}", _END)))
     room = limit - counter.count("\n".join(head)) - 80
     shown: list[str] = []
     shown_rows = 0
