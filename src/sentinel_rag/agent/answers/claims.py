@@ -752,18 +752,6 @@ def holds_as_said(of: Comparison) -> str:
     return ""
 
 
-@not_found
-def change_runs_forward(of: Comparison) -> str:
-    """`from 1 to 8` is not `from 8 to 1`."""
-    for facts in of.computed if of.sentence.has("from") and of.sentence.has("to") else ():
-        ends = [facts.cells.get(name) for name in ("from", "to")]
-        places = {each.number: each.start for each in reversed(of.sentence.of_kind(Kind.NUMBER))}
-        first, last = (places.get(end) if isinstance(end, int | float) else None for end in ends)
-        if first is not None and last is not None and last < first:
-            return f"{facts.ref} goes from {ends[0]} to {ends[1]}"
-    return ""
-
-
 @source_given
 def nothing_was_found(of: Comparison) -> str:
     """A result without a row holds what was asked for; a sentence that denies nothing says it of no row, unless it
@@ -793,7 +781,6 @@ COMPUTED_CLAIMS: tuple[Rule, ...] = (
     counts_agree,
     none_of_all_that_was_asked,
     unless_is_denied,
-    change_runs_forward,
     change_of_other_sign,
     outcome_is_told,
     nothing_was_found,

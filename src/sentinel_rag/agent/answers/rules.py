@@ -8,18 +8,15 @@ from collections.abc import Iterable
 from itertools import groupby, pairwise
 
 from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
-from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, column_thing, not_found, source_given
-from sentinel_rag.agent.answers.evidence import Facts, column_words, near
+from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
+from sentinel_rag.agent.answers.evidence import Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import concept_starts, fold, plain_words, words_in
 from sentinel_rag.language.literals import Kind, Literal, key
 
-_STATISTICS = ("mean", "median", "longest")
 MOST_STATES = 5
-_TWINS = frozenset({"seconds", "minutes", "hours", "days"})
-"""Columns in which a computed duration is told once more."""
 
 
 # -- rules: what was not found ---------------------------------------------------------------------------------------
@@ -142,54 +139,6 @@ def _rows_of_one(of: Comparison, domain: str) -> list[Facts]:
         return []
     between = of.sentence.text[before[-1].end : states[0].start]
     return of.support.get(before[-1], []) if between.lstrip("*_").startswith(",") else []
-
-
-@not_found
-def named_column(of: Comparison) -> str:
-    """A sentence that says `on average` or `first seen` has the value of that column."""
-    columns = of.sentence.lexicon.columns
-    for facts in of.rows if len(of.rows) <= 2 else ():
-        for column, value in facts.cells.items():
-            if not isinstance(value, int | float | str) or isinstance(value, bool):
-                continue
-            words = column_words(column)
-            phrase = " ".join(words)
-            said = any(name in words and columns[name] & of.sentence.bag for name in _STATISTICS) or (
-                words[-1:] == ["seen"] and f" {phrase} " in of.sentence.key
-            )
-            twins = _TWINS & facts.cells.keys() if facts.computed else ()
-            if said and not any(
-                _is_value(of, literal, facts, each) for literal in of.literals for each in (column, *twins)
-            ):
-                return f"{facts.ref} gives {phrase} {value}"
-    return ""
-
-
-def _is_value(of: Comparison, literal: Literal, facts: Facts, column: str) -> bool:
-    """Whether a number, duration or time is the one of a column."""
-    match literal.kind:
-        case Kind.NUMBER:
-            values = [number for number, names in facts.numbers.items() if column in names]
-            return any(near(literal, number) or round(number, 1) == literal.number for number in values)
-        case Kind.DURATION:
-            return any(name == column and near(literal, each / literal.unit) for name, each in facts.durations)
-        case Kind.MOMENT:
-            return any(name == column and literal.value.fits(at, of.evidence.zone) for name, at in facts.moments)
-    return False
-
-
-@not_found
-def one_of_several(of: Comparison) -> str:
-    """`has one alert` of a row that counts none of them."""
-    sentence, lexicon = of.sentence, of.sentence.lexicon
-    for word, thing in pairwise(sentence.words):
-        kind = lexicon.things.get(thing.text, "other")
-        if not sentence.says(word, "one") or kind == "other" or thing.start - word.end > 2:
-            continue
-        for column, value in of.plain[0].amounts.items() if len(of.plain) == 1 and not of.wholes else ():
-            if value == 0 and column_thing(column) == kind:
-                return f"{of.plain[0].ref} gives {_spoken_column(column)} {value}"
-    return ""
 
 
 _CLIENTS = frozenset({"address", "ipaddress", "clientip", "calleripaddress", "workstationname"})
@@ -346,6 +295,8 @@ def crosswise(of: Comparison) -> str:
     homes: list[int] = []
     listed = of.sentence.kind is UnitKind.ROW  # its columns have an order of their own
     for literal in of.sentence.of_kind(Kind.NUMBER) if len(of.wholes) > 1 and not (of.computed or listed) else ():
+        if any(of.sentence.says(word, "part_of") for word in of.sentence.words_after(literal.start, 1)):
+            continue  # `three of the five`
         alone = (Comparison(of.sentence, (), (whole,), of.refs).is_total(literal, whole) for whole in of.wholes)
         mine = [at for at, holds in enumerate(alone) if holds]
         homes += mine if len(mine) == 1 and literal in of.support else ()
@@ -442,23 +393,6 @@ def _is_cell(of: Comparison, code: Literal) -> bool:
     return any(text == code.value for facts in of.rows for _, text in facts.texts)
 
 
-@not_found
-def state_beside_its_thing(of: Comparison) -> str:
-    """Of two states and two names, each state stands beside a name of its row."""
-    anchors = sorted((each for each in of.sentence.anchors if of.support.get(each)), key=lambda each: each.start)
-    for domain in DOMAINS:
-        states = [each for each in of.sentence.of_kind(Kind.STATE) if each.domain == domain and of.support.get(each)]
-        if len({each.value for each in states}) < 2 or len(anchors) < 2:
-            continue
-        for state in states:
-            before = [each for each in anchors if each.start < state.start]
-            beside = [*before[-1:], *[each for each in anchors if each.start > state.start][:1]]
-            mine = {facts.ref for facts in of.support[state]}
-            if not any(mine & {facts.ref for facts in of.support[each]} for each in beside):
-                return f"“{state.raw}” does not stand beside “{beside[0].raw}”"
-    return ""
-
-
 # -- rules: found, and yet no more than a source ---------------------------------------------------------------------
 @source_given
 def names_only(of: Comparison) -> str:
@@ -505,13 +439,6 @@ def _names_its_column(of: Comparison) -> bool:
         if any(f" {each.value} " in text for each in of.sentence.anchors):
             return True
     return False
-
-
-@source_given
-def unheard_state(of: Comparison) -> str:
-    """A word for a state that the one cited row does not have may mean something else."""
-    unheard = of.unheard and len(of.rows) == 1 and not telling(of, without_states=True)
-    return f"“{of.unheard}” was not compared" if unheard else ""
 
 
 @source_given
@@ -578,8 +505,6 @@ RULES: tuple[Rule, ...] = (
     out_of_order,
     nothing_to_compare,
     state_of_each_row,
-    named_column,
-    one_of_several,
     roles,
     first_or_last,
     doers,
@@ -590,11 +515,9 @@ RULES: tuple[Rule, ...] = (
     result_code,
     outcome_counts,
     opposite_outcome,
-    state_beside_its_thing,
     *COMPUTED_CLAIMS,
     *CLAIMS,
     names_only,
-    unheard_state,
     judgement,
     outcome,
     failure_untold,
