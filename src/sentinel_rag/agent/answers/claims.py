@@ -349,7 +349,9 @@ def _is_proved_extreme(of: Comparison, said: set[str]) -> bool:
         own = any(f" {word} " in facts.words or word in facts.column_names for word in said)
         if own or _tells_when_seen(of, facts, said):
             return True
-    return _counted(of, all(_is_extreme(of, {word}) for word in said) or _is_majority(of))
+    rows, labels = of.universe(), of.sentence.labels
+    most = of.sentence.has("majority") and rows and labels and 2 * len(of.among(rows, labels)) > len(rows)
+    return _counted(of, bool(most) or all(_is_extreme(of, {word}) for word in said))
 
 
 def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
@@ -361,13 +363,6 @@ def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
         any(name in column_words(column) for name in ends) and any(each.fits(at, of.evidence.zone) for each in moments)
         for column, at in facts.moments
     )
-
-
-def _is_majority(of: Comparison) -> bool:
-    """`most of them are A`: more than half of the rows are."""
-    rows, labels = of.universe(), of.sentence.labels
-    told = bool(of.sentence.has("majority") and rows and labels)
-    return told and 2 * len(of.among(rows, labels)) > len(rows)
 
 
 def _is_extreme(of: Comparison, said: set[str]) -> bool:
@@ -467,7 +462,7 @@ def comparative(of: Comparison) -> str:
     if sentence.quotes or all(_bounds_a_number(of, word) for word in said - doubted):
         return ""
     if of.computed:
-        return _wrong_direction(of)
+        return ""
     amounts = [each for each in sentence.of_kind(Kind.NUMBER, Kind.PERCENT) if each not in sentence.thing_numbers]
     return "it compares: cite a compute result, or give both numbers" if len(amounts) < 2 else ""
 
@@ -491,19 +486,6 @@ def _bounds_a_number(of: Comparison, said: str) -> bool:
     bounded = (each for each in of.literals if each.bound == "<")
     before = (word.text for each in bounded for word in of.sentence.words_before(each.start, 3))
     return of.sentence.lexicon.has("under", said) and said in before
-
-
-def _wrong_direction(of: Comparison) -> str:
-    """`A has more than B` where the computed counts say otherwise."""
-    counted = [
-        facts.amounts["count"]
-        for anchor in of.sentence.anchors
-        for facts in of.computed
-        if "count" in facts.amounts and facts.holds(anchor)
-    ]
-    if len(counted) == 2 and of.sentence.has("more") and counted[0] <= counted[1]:
-        return f"the compute result counts {counted[0]:g} and {counted[1]:g}"
-    return ""
 
 
 @not_found

@@ -67,8 +67,6 @@ class Comparison:
         """A claim of all, none, or an extreme was counted and holds."""
         self.uncounted = False
         """What it denies was looked for by its word alone."""
-        self.unheard = ""
-        """A spoken state that no cited row has: it may mean something else."""
 
     @property
     def alone(self) -> Facts | None:
@@ -97,11 +95,8 @@ class Comparison:
             if held is not None:
                 self.support[literal] = held
             elif literal.kind is Kind.SPOKEN:
-                one_thing = len(self.rows) == 1 and self.rows[0].is_thing
-                if one_thing and " " in literal.raw:
+                if len(self.rows) == 1 and self.rows[0].is_thing and " " in literal.raw:
                     self.missing.append(literal)
-                else:
-                    self.unheard = literal.raw
             elif not (
                 self._may_be_a_word(literal)
                 or self.sentence.is_emphasis(literal)
@@ -116,9 +111,8 @@ class Comparison:
         if self.is_window(literal):
             between = len(self.plain) > 1 and self._derived_duration(literal)  # `the last 45 minutes before it`
             return [] if between or self._fits_window(literal) else None
-        if self._compares(literal):
-            held = [facts for facts in self.computed if facts.holds(literal)]
-            return held if held or self._is_twice(literal) else None
+        if literal.kind is Kind.NUMBER and self._is_factor(literal):
+            return [facts for facts in self.computed if facts.holds(literal)] or None
         held = [facts for facts in self.rows if self._in_row(literal, facts)]
         held = held or self._in_entities(literal) or self._in_whole(literal)
         if not held and literal.kind is Kind.MOMENT and self.sentence.has("head"):
@@ -462,7 +456,7 @@ class Comparison:
         beside = (*self.sentence.words_before(literal.start, 1), *self.sentence.words_after(literal.start, 1))
         more = any(self.sentence.says(word, "others") for word in beside)  # `five further incidents`
         told = (literal, replace(literal, value=literal.value + 1)) if more else (literal,)
-        return literal.number in self._owned() or any(
+        return any(
             (each.value == len(rows) and not self._is_narrowed(literal, rows))
             or self.counts_rows(each, rows)
             or self._counts_by_word(each, rows)
@@ -535,28 +529,11 @@ class Comparison:
             return False
         return self.among(self.evidence.rows_of(parent, kind), self.sentence.anchors) == self.plain
 
-    def _owned(self) -> set[float]:
-        """How many rows have an owner, or none where the sentence says so."""
-        if not self.sentence.lexicon.columns["owner"] & self.sentence.bag:
-            return set()
-        nobody = bool(self.sentence.has("negative")) or any(each.domain == "owner" for each in self.literals)
-        incidents = [[each for each in rows if each.kind == "incident"] for rows in self._each_universe()]
-        return {float(sum(("owner" in each.cells) is not nobody for each in rows)) for rows in incidents if rows}
-
-    def _compares(self, literal: Literal) -> bool:
+    def _is_factor(self, literal: Literal) -> bool:
         """`twice as many`: a word that compares and counts nothing."""
-        if literal.kind is not Kind.NUMBER or literal.raw[:1].isdigit():
-            return False
         following = self.sentence.words_after(literal.start, 1)
         times = self.sentence.lexicon.has("times", fold(literal.raw))
         return times and any(self.sentence.says(word, "as") for word in following)
-
-    def _is_twice(self, literal: Literal) -> bool:
-        """`twice as many`: the numbers of two cited rows in one column."""
-        if literal.value != 2 or literal.raw[:1].isdigit() or len(self.plain) != 2 or self.sentence.counted(literal):
-            return False
-        first, second = (facts.amounts for facts in self.plain)
-        return any(value == 2 * second[column] for column, value in first.items() if second.get(column))
 
     def _derived_share(self, literal: Literal) -> bool:
         """A part of a whole: counted rows, totals, and numbers that the sentence gives itself."""

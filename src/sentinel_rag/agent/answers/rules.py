@@ -400,7 +400,7 @@ def names_only(of: Comparison) -> str:
     return "" if telling(of) and not of.uncounted else "the names stand there; what is said of them was not compared"
 
 
-def telling(of: Comparison, *, without_states: bool = False) -> bool:
+def telling(of: Comparison) -> bool:
     """Whether more than names was compared."""
     literals, sentence, anchors = of.literals, of.sentence, of.sentence.anchors
     few = len(literals) < 4 and not sentence.of_kind(Kind.STATE, Kind.MOMENT, Kind.PERCENT)
@@ -412,7 +412,7 @@ def telling(of: Comparison, *, without_states: bool = False) -> bool:
             case Kind.ID | Kind.NAME | Kind.SPOKEN:
                 tells = False
             case Kind.STATE:
-                tells = bool(cited and not without_states)
+                tells = bool(cited)
             case Kind.NUMBER:
                 counts = held or sentence.counted(literal) or not few
                 tells = bool(counts and literal not in sentence.thing_numbers)
