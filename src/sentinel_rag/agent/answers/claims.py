@@ -288,7 +288,7 @@ def _holds_of_none(of: Comparison) -> bool:
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
     told = [each for each in labels if f" {key(str(each.value))} " not in asked]  # what was asked for is not denied
     held = bool(rows and told) and not of.among(rows, labels, denied=True)
-    return _counted(of, held or (not told and _is_empty_span(of))) or _is_said_of_none(of, rows)
+    return _counted(of, held) or _is_said_of_none(of, rows)
 
 
 def _is_said_of_none(of: Comparison, rows: Sequence[Facts]) -> bool:
@@ -304,18 +304,6 @@ def _is_said_of_none(of: Comparison, rows: Sequence[Facts]) -> bool:
     ]
     of.uncounted = bool(rows and denied) and not any(facts.says(each) for facts in rows for each in denied)
     return of.uncounted
-
-
-def _is_empty_span(of: Comparison) -> bool:
-    """`nothing after 21:57`: no row of the complete results, or none like the cited ones, happened then."""
-    sentence = of.sentence
-    moments = [each for each in sentence.of_kind(Kind.MOMENT) if each.value.hour is not None]
-    before = sentence.words_before(moments[0].start, 2) if len(moments) == 1 else ()
-    after, until = (any(sentence.says(word, table) for word in before) for table in ("after", "before"))
-    rows = of.plain or of.universe(strict=True)
-    times = [at for facts in rows for name, at in facts.moments if name in PRIMARY_TIMES]
-    ends = [at for at in times if moments and moments[0].value.fits(at, of.evidence.zone)]
-    return after is not until and bool(ends) and ends[0] == (max(times) if after else min(times))
 
 
 def _says_zero(facts: Facts, stems: set[str]) -> bool:

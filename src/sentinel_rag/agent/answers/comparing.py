@@ -453,15 +453,11 @@ class Comparison:
             return True
         if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal):
             return True
-        beside = (*self.sentence.words_before(literal.start, 1), *self.sentence.words_after(literal.start, 1))
-        more = any(self.sentence.says(word, "others") for word in beside)  # `five further incidents`
-        told = (literal, replace(literal, value=literal.value + 1)) if more else (literal,)
         return any(
-            (each.value == len(rows) and not self._is_narrowed(literal, rows))
-            or self.counts_rows(each, rows)
-            or self._counts_by_word(each, rows)
+            (literal.value == len(rows) and not self._is_narrowed(literal, rows))
+            or self.counts_rows(literal, rows)
+            or self._counts_by_word(literal, rows)
             for rows in self._each_universe()
-            for each in told
         )
 
     def _counts_by_word(self, literal: Literal, rows: Sequence[Facts]) -> bool:
