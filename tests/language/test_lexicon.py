@@ -24,7 +24,7 @@ TABLES = {
     "acts": 18,
     "outcomes": 17,
     "places": 3,
-    "columns": 9,
+    "columns": 6,
     "things": 9,
     "orders": 6,
     "scope": 12,
