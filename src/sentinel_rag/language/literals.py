@@ -254,7 +254,7 @@ def _scanner() -> re.Pattern[str]:
         r"(?P<dots>\b(?P<d6>[0-3]?\d)\.(?P<m6>[01]?\d)\.(?:(?P<Y6>\d{4}))?(?!\d)" + rf"(?:{join}{time(6)})?)",
         r"(?P<slash>\b(?P<d7>\d{1,2})/(?P<m7>\d{1,2})/(?P<Y7>\d{4})\b" + rf"(?:{join}{time(7)})?)",
         r"(?P<cve>\bCVE-\d{4}-\d{1,9}\b)",
-        r"(?P<host>(?<![\w.-])(?:[\w-]{1,63}\.){1,8}[^\W\d_]\w{1,14}\b(?![(.]\w))",
+        r"(?P<host>(?<![\w.-])(?:[\w-]{1,63}(?:\.|\[\.\])){1,8}[^\W\d_]\w{1,14}\b(?![(.]\w))",
         r"(?P<times>\b\d{1,9}(?=-[^\W\d_]))",
         r"(?P<codeword>(?<![\w-])(?=[\w-]{0,80}[^\W\d_])(?=[\w-]{0,80}\d)(?!\d{1,9}[^\W\d_]{1,3}\b)\w{1,80}(?:-\w{1,80}){0,8}(?!\w))",
         r"(?P<num>(?<![\w.])(?P<figure>\d{1,20}(?:[.,’'\u00a0\u202f]\d{1,20}){0,6})(?P<pct>\s?%)?)",
@@ -311,9 +311,14 @@ Found = list[Literal]
 Raws = list[tuple[str, int, int]]
 
 
+def _armed(text: str) -> str:
+    """An address as the rows have it, whose links somebody broke on purpose (`hxxps://evil[.]example`)."""
+    return re.sub(r"(?i)^hxxp", "http", text.replace("[.]", ".").replace("[:]", ":"))
+
+
 def _read_text(match: re.Match[str], found: Found, raws: Raws) -> None:
     raw = match.group()
-    parts = map(key, _ELLIPSIS.split(_ESCAPE.sub("", raw)))
+    parts = (key(_armed(part.strip("`"))) for part in _ELLIPSIS.split(_ESCAPE.sub("", raw)))
     if words := f" {ELLIPSIS} ".join(part for part in parts if part):
         found.append(Literal(Kind.TEXT, words, raw, match.start(), match.end(), quoted_by=raw[0]))
 
@@ -340,7 +345,7 @@ def _read_number(match: re.Match[str], found: Found, raws: Raws) -> None:
 
 def _read_host(match: re.Match[str], found: Found, raws: Raws) -> None:
     raw = match.group()
-    parts = raw.split(".")
+    parts = _armed(raw).split(".")
     if all(len(part) == 1 for part in parts[:-1]) or (len(parts) == 2 and parts[1][:1].isupper()):
         raws.append((fold(raw), match.start(), match.end()))  # `e.g` or a sentence without a space behind it
         return
@@ -350,7 +355,7 @@ def _read_host(match: re.Match[str], found: Found, raws: Raws) -> None:
 def _read_id(match: re.Match[str], found: Found, raws: Raws, form: str = "") -> None:
     raw = match.group().rstrip(".,:;)'’*_")
     form = form or match.lastgroup or ""
-    if words := key(raw.replace("[.]", ".")):
+    if words := key(_armed(raw)):
         found.append(Literal(Kind.ID, words, raw, match.start(), match.start() + len(raw), domain=form))
 
 

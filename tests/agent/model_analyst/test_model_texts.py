@@ -17,7 +17,7 @@ from sentinel_rag.contracts.handles import quoted_in
 TEXTS = {
     ("rules", 3): "99ce03237c44732e",
     ("rules", 4): "c9a30d01c1a2b1fc",
-    ("rules", 5): "771e917407bd7a5e",
+    ("rules", 6): "4e80b6e50bfa5c3b",
     ("rules_small", 1): "14605175a08843df",
     ("rules_small", 2): "95ff18f92a0c6c62",
     ("last_round", 2): "b22c551808253ac9",
