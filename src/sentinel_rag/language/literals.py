@@ -19,6 +19,7 @@ from sentinel_rag.language.lexicon import (
     fold,
     lexicon_of,
     months,
+    plain_words,
     words_in,
     zones,
 )
@@ -179,7 +180,7 @@ class Names:
 
     def add(self, value: str) -> None:
         """Take a value up as a name; one of fewer than three letters or of many words is none."""
-        words = tokens(value)
+        words = tokens(value.rpartition(": ")[2])  # what a label is put before is the name
         least = 3 if value.isascii() else 2
         if not 1 <= len(words) <= MOST_WORDS_OF_A_NAME or sum(map(len, words)) < least:
             return
@@ -400,12 +401,23 @@ def _moments(match: re.Match[str]) -> Iterator[Moment]:
 def _bound(before: list[str], lexicon: Lexicon) -> str:
     """What the words before a number make of it."""
     near = before[-3:]
+    far = [at for at, word in enumerate(near) if not _may_stand_between(word, lexicon)]
+    near = near[far[-1] + 1 :] if far else near  # `over port 443 in 8 connections` bounds nothing
     if any(phrase == tuple(near[at : at + len(phrase)]) for phrase in lexicon.more_than for at in range(len(near))):
         return ">"
     for table, bound in (("over", ">"), ("under", "<"), ("about", "~")):
         if any(lexicon.has(table, word) for word in near):
             return bound
     return "="
+
+
+def _may_stand_between(word: str, lexicon: Lexicon) -> bool:
+    """Whether a word bounds a number, or is an ordinary one between such a word and the number."""
+    bounds = {each for phrase in lexicon.more_than for each in phrase}
+    return word in bounds or word in plain_words() or any(lexicon.has(table, word) for table in _BOUNDS)
+
+
+_BOUNDS = ("over", "under", "about", "least", "most")
 
 
 def _with_unit(literal: Literal, text: str, raws: Raws, lexicon: Lexicon) -> Literal:
@@ -504,7 +516,7 @@ def _spoken_in(text: str, raws: Raws, lexicon: Lexicon, inside: _Cover) -> Itera
                 phrase_end = stop = raws[at + len(phrase) - 1][2]
                 yield Literal(Kind.SPOKEN, value, text[start:stop], start, stop, domain=domain)
         for domain, values in CANONICAL.items():
-            if raw in values and start != first_letter:
+            if raw in values and (start != first_letter or not text[end : end + 2].strip()[:1].isalnum()):
                 yield Literal(Kind.STATE, raw, raw, start, end, domain=domain)
                 break
         else:

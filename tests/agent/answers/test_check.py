@@ -58,6 +58,11 @@ CASES = [
     (NOT, "4.6 GB went from 203.0.113.71 to 10.20.0.26 [c4.1]."),
     (NOT, "The severity went from High to Medium at 02:56 UTC [c3.5]."),
     (FOUND, "The severity went from Medium to High at 02:56 UTC [c3.5]."),
+    # a word bounds the number that it stands before, and no later one
+    (FOUND, "10.20.0.26 handed over bytes in 8 sessions [c4.1]."),
+    (NOT, "10.20.0.26 had over 8 sessions [c4.1]."),
+    (NOT, "8 alerts in the last and 1 in the first [c1.1, c1.2]."),
+    (FOUND, "8 alerts in the first and 1 in the last [c1.1, c1.2]."),
     # all of them, none, the most
     (FOUND, "Two of the three incidents are Medium [c1]."),
     (FOUND, "All Medium incidents are New [c1]."),
@@ -170,6 +175,26 @@ CASES = [
     (NOT, "Its description says “this is an authorised pent…” [c1.2]."),
     (FOUND, "Die Beschreibung von 125 sagt „this is an authorised penetration test“ [c1.2]."),
 ]
+
+
+CELLS = [
+    (FOUND, "| it | 124 is High [c1.1] | 125 is Medium [c1.2] |"),
+    (FOUND, "| it | High [c1.1] | Medium [c1.2] |"),
+    (WRONG, "| it | Medium [c1.1] | High [c1.2] |"),
+    (NOT, "| it | 126 is New [c1.1] | 125 is Medium [c1.2] |"),
+    (FOUND, "| 124, 125 | High [c1.1] | Medium [c1.2] |"),
+    (NOT, "| 126 | High [c1.1] | Medium [c1.2] |"),
+    (FOUND, "| Alerts | 8 [c1.1] | 1 [c1.2] |"),
+    (FOUND, "| 124 | High [c1.1] | Ask Tomasz, then close 125 |"),
+    (NOT, "| 124 | High [c1.1] | 126 is High |"),
+]
+
+
+@pytest.mark.requirement("GRND-1", "GRND-5")
+@pytest.mark.parametrize(("state", "row"), CELLS)
+def test_a_cell_of_a_row_is_compared_with_its_own_citation(evidence: Evidence, state: SentenceState, row: str) -> None:
+    *_, sentence = check_answer(f"| a | b | c |\n|---|---|---|\n{row}", evidence).sentences
+    assert sentence.state is state, sentence.reason
 
 
 @pytest.mark.requirement("GRND-1", "GRND-5")

@@ -266,7 +266,8 @@ def _of_demands(found: Found, sentence: Sentence) -> Found:
     if not where or found.worst.state not in (SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS):
         return found
     worst = found.worst
-    states = [(each, held) for each, held in worst.support.items() if each.kind is Kind.STATE]
+    support = [pair for _, verdict in found.verdicts for pair in verdict.support.items()]
+    states = [(each, held) for each, held in support if each.kind is Kind.STATE]
     if states and all(any(facts.states.get(each.domain) == each.value for facts in held) for each, held in states):
         return found  # the row itself is Closed
     reason = f"{where} (text that others wrote) asks for this"
@@ -340,37 +341,93 @@ def _are_comparable(shown: str, right: str) -> bool:
 
 
 def _of_parts(unit: Unit, evidence: Evidence, *, advises: bool) -> Found | None:
-    """Several citations inside one sentence: each part is compared with its own; the worst is the sentence's."""
-    if unit.cells:
+    """Several citations inside one sentence: each part is compared with its own; the worst is the sentence's. So are
+    the cells of a table's row, and those without a citation with all of the row's."""
+    if unit.cells or not unit.cited:
         return None
-    parts: list[tuple[int, str, tuple[str, ...]]] = []
-    start = 0
-    for citation in unit.cited:
-        end = max(start, citation.at - unit.start)
-        before = unit.text[start:end]
-        if parts and not any(letter.isalnum() for letter in before):
-            place, text, refs = parts[-1]
-            parts[-1] = (place, text, (*refs, *citation.refs))
-        else:
-            parts.append((start, before, citation.refs))
-        start = end
-    if parts and any(letter.isalnum() for letter in unit.text[start:]):
-        place, text, refs = parts[-1]
-        parts[-1] = (place, unit.text[place:], refs)
-    if len(parts) < 2:
+    row = unit.kind is UnitKind.ROW
+    parts, rest = _parts_of_cells(unit, evidence) if row else (_cited_parts(unit, 0, len(unit.text)), "")
+    if len(parts) + bool(rest) < 2 and (not row or rest == unit.text):
         return None
     verdicts: list[tuple[int, Verdict]] = []
-    for place, text, refs in parts:
-        sentence = Sentence(text, unit.kind, evidence, advises=advises)
+    for place, text, refs in [*parts, *([(0, rest, unit.refs)] if rest else [])]:
+        bids = text is rest and not rest.partition("|")[0].strip()  # the first cell says what to do
+        sentence = Sentence(text, unit.kind, evidence, advises=advises or bids)
         verdict = _with_more(sentence, refs, unit.refs, Kind.NUMBER, Kind.DURATION)
         if verdict.state is SentenceState.NOT_FOUND and not verdict.missing:  # `Neither address [a] is among them [b]`
             whole = against(Sentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
             verdict = whole if whole.state is SentenceState.VALUES_FOUND else verdict
-        listed = sentence.bag <= plain_words() and verdict.state is SentenceState.SOURCE_GIVEN
-        if listed and verdicts and not verdict.missing:  # `124 is High [c1.1], and so is 108 [c1.8]`
+        if row and verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing):
+            verdict, place = _with_label(unit, place, text, refs, evidence) or verdict, place
+        listed = sentence.bag <= plain_words() or text is rest
+        if listed and verdict.state is SentenceState.SOURCE_GIVEN and verdicts and not verdict.missing:
+            # `124 is High [c1.1], and so is 108 [c1.8]`
             verdict = replace(verdict, state=verdicts[-1][1].state, reason=verdicts[-1][1].reason)
         verdicts.append((place, verdict))
-    return Found(tuple(verdicts), CitedBy.WRITER)
+    return Found(tuple(verdicts), CitedBy.WRITER) if verdicts else None
+
+
+_Part = tuple[int, str, tuple[str, ...]]
+"""Where a part of a unit begins, its text, and what it cites."""
+
+
+def _cited_parts(unit: Unit, start: int, end: int) -> list[_Part]:
+    """The parts of a stretch of a unit, each up to its citation, the last one to the end."""
+    text, parts = unit.text[:end], list[_Part]()
+    for citation in unit.cited:
+        at = citation.at - unit.start
+        if start <= at <= end or (at > end == len(unit.text)):
+            before = text[start : max(start, at)]
+            if parts and not _has_words(before):
+                place, told, refs = parts[-1]
+                parts[-1] = (place, told, (*refs, *citation.refs))
+            else:
+                parts.append((start, before, citation.refs))
+            start = max(start, at)
+    if parts and _has_words(text[start:]):
+        place, _, refs = parts[-1]
+        parts[-1] = (place, text[place:], refs)
+    return parts
+
+
+def _parts_of_cells(unit: Unit, evidence: Evidence) -> tuple[list[_Part], str]:
+    """The parts of the cells of a row that cite something, and the rest of the row, without what it bids to do; all of
+    it is rest where one place is cited."""
+    parts: list[_Part] = []
+    rest, at = unit.text, 0
+    for cell in unit.text.split("|"):
+        end = at + len(cell)
+        cited = _cited_parts(unit, at, end)
+        told = cited if _has_words(cell) else []
+        if told or (not cited and _is_to_do(Sentence(cell, unit.kind, evidence))):
+            rest = rest[:at] + " " * len(cell) + rest[end:]
+        parts += told
+        at = end + 1
+    if len(unit.cited) == 1:
+        for place, text, _ in parts:
+            rest = rest[:place] + text + rest[place + len(text) :]
+        return [], rest
+    return parts, rest if _has_words(rest) else ""
+
+
+def _with_label(unit: Unit, place: int, text: str, refs: Sequence[str], evidence: Evidence) -> Verdict | None:
+    """A cell with the first cell of its row, which says what its numbers count; None where they still are missing."""
+    label = unit.text.partition("|")[0]
+    if place <= len(label):
+        return None
+    whole = f"{label}|{' ' * (place - len(label) - 1)}{text}"
+    verdict = against(Sentence(whole, unit.kind, evidence), refs)
+    return None if any(each.start >= place for each in verdict.missing) else verdict
+
+
+def _has_words(text: str) -> bool:
+    return any(letter.isalnum() for letter in text)
+
+
+def _is_to_do(cell: Sentence) -> bool:
+    """Whether a cell asks for something, and speaks of what some row holds."""
+    strong = (each for each in cell.literals if _is_strong(each, cell))
+    return cell.asks and all(_is_free_in_advice(each, cell, advises=True) for each in strong)
 
 
 def _with_more(sentence: Sentence, refs: Sequence[str], more: Sequence[str], *kinds: Kind) -> Verdict:

@@ -178,7 +178,21 @@ class Comparison:
         if literal.kind is Kind.DURATION:  # `in the seven days before`
             behind = sentence.words_after(literal.end - 1, 2)
             bounds = bounds or any(sentence.says(word, "before", "after", "window") for word in behind)
-        return bounds and any(self._is_of_window(literal, head) for head in self.heads)
+        whole = literal.kind is Kind.DURATION and literal.unit >= _LONGEST_AROUND  # `in three weeks of log`
+        return any(
+            (bounds and self._is_of_window(literal, head)) or (whole and self._is_span_of_days(literal, head))
+            for head in self.heads
+        )
+
+    @staticmethod
+    def _is_span_of_days(literal: Literal, head: Facts) -> bool:
+        """So many days lie between the ends of what was read, or have a part in it."""
+        spans = [[at for name, at in head.moments if name == "window"]]
+        spans += [[at for name, at in head.moments if name.startswith("table_")]]
+        days = literal.number * literal.unit / _LONGEST_AROUND
+        return any(
+            len(ends) > 1 and days in ((span := (max(ends).date() - min(ends).date()).days), span + 1) for ends in spans
+        )
 
     def _is_subject(self, literal: Literal) -> bool:
         """`102 and 118 share one`: what the cited results, and those that they were computed from, are about; and

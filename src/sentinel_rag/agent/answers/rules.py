@@ -180,6 +180,31 @@ def first_or_last(of: Comparison) -> str:
     return ""
 
 
+@not_found
+def first_of_the_cited(of: Comparison) -> str:
+    """`28 in the first week` of a row that is not the first of those that are cited."""
+    times = {facts.ref: facts.happened[1] for facts in of.plain if facts.happened}
+    for literal in of.sentence.of_kind(Kind.NUMBER) if len(times) > 1 and not of.wholes else ():
+        homes = [facts.ref for facts in of.support.get(literal, ()) if facts.ref in times]
+        behind = of.sentence.inside(literal.start, of.sentence.words_after(literal.start, 3))
+        for table, end in (("least", min), ("most", max)):
+            said = any(of.sentence.says(word, table) and of.sentence.says(word, "of_time") for word in behind)
+            if said and len(homes) == 1 and times[homes[0]] != end(times.values()):
+                return f"{homes[0]} is not the {'first' if end is min else 'last'} of the cited rows"
+    return ""
+
+
+@not_found
+def done_by_another(of: Comparison) -> str:
+    """`Åsa took it over herself`, where the row's text ends with who did it, and that is not who is named."""
+    for facts in of.plain if of.sentence.has("self") else ():
+        who = facts.cells.get("event", "") if facts.kind == "event" else ""
+        _, by, doer = str(who).rpartition(" by ")
+        if by and not any(f" {each.value} " in f" {key(doer)} " for each in of.sentence.anchors):
+            return f"{facts.ref} was done by {doer}"
+    return ""
+
+
 def _tells_of(of: Comparison, facts: Facts, literal: Literal) -> bool:
     """Whether a row holds something else of the clause of a literal, if there is something else."""
     beside = [each for each in of.sentence.inside(literal.start, of.literals) if each is not literal]
@@ -507,6 +532,8 @@ RULES: tuple[Rule, ...] = (
     state_of_each_row,
     roles,
     first_or_last,
+    first_of_the_cited,
+    done_by_another,
     doers,
     belong_together,
     crosswise,

@@ -83,6 +83,11 @@ class Sentence:
         state = word.text in self.lexicon.spoken  # `Open incidents: 124`
         return not states and not (state and any(each.text in self.lexicon.things for each in following[:1]))
 
+    @property
+    def asks(self) -> bool:
+        """Whether one of its clauses asks for something."""
+        return self.bids or any(self._asks(word) for at in self._clauses for word in self.words_after(at - 1, 1))
+
     def bids_with(self, literal: Literal) -> bool:
         """Whether the clause or the cell of a table that a literal stands in asks for something."""
         starts = {self.clause_start(literal.start), self.text.rfind("|", 0, literal.start) + 1}
