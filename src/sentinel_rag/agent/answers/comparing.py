@@ -178,7 +178,8 @@ class Comparison:
         if literal.kind is Kind.DURATION:  # `in the seven days before`
             behind = sentence.words_after(literal.end - 1, 2)
             bounds = bounds or any(sentence.says(word, "before", "after", "window") for word in behind)
-        whole = literal.kind is Kind.DURATION and literal.unit >= _LONGEST_AROUND  # `in three weeks of log`
+        days = literal.kind is Kind.DURATION and literal.unit >= _LONGEST_AROUND
+        whole = days and any(word.text in plain_words() for word in near_by[-1:])  # `in three weeks of log`
         return any(
             (bounds and self._is_of_window(literal, head)) or (whole and self._is_span_of_days(literal, head))
             for head in self.heads
