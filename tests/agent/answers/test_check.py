@@ -327,3 +327,40 @@ def test_a_citation_takes_its_own_brackets_with_it(evidence: Evidence, written: 
         growing = GrowingAnswer(evidence)
         assert "".join(growing.add(written[at : at + size])[0] for at in range(0, len(written), size)) in shown
     assert check_answer(written, evidence).text == shown
+
+
+LOG_ROWS = [
+    {"table": "SecurityEvent", "rows": 30, "time": "2026-11-28T21:00:00Z"},
+    {"LogonType": 3, "Logons": 4, "time": "2026-11-28T22:00:00Z"},
+    {"event": "Status changed from Closed to Active by a@x.example", "time": "2026-11-28T23:00:00Z"},
+    {"entities": ["account:a@x.example", "account:b@x.example", "ip:10.0.0.1"], "time": "2026-11-29T01:00:00Z"},
+]
+
+
+@pytest.mark.requirement("GRND-1")
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (FOUND, "The Windows log has 30 rows [c1.1]."),
+        (NOT, "The Windows log has 30 rows [c1.2]."),
+        (FOUND, "It has 4 Network logons [c1.2]."),
+        (NOT, "It has 30 Network logons [c1.1]."),
+        (FOUND, "It was reopened on 28 Nov at 23:00 [c1.3]."),
+        (NOT, "It was reopened on 29 Nov at 01:00 [c1.4]."),
+        (FOUND, "Two accounts are named at 01:00 [c1.4]."),
+        (NOT, "Four accounts are named at 01:00 [c1.4]."),
+        (FOUND, "None; the rows before and after are of 22:00 and 23:00 [c1.2, c1.3]."),
+        (NOT, "No row; the rows before and after are of 21:00 and 23:00 [c1.1, c1.3]."),
+        (FOUND, "The second came within a day [c1.1, c1.2]."),
+        (NOT, "The second came within a minute [c1.1, c1.2]."),
+        (OWN, "Fine if a@x.example knows the file: then reclassify it as BenignPositive."),
+        (OWN, "Ask a@x.example about 18:18."),
+        (OWN, "Two versions across three accounts would be normal."),
+        (NOT, "Two versions across three accounts are normal."),
+    ],
+)
+def test_values_say_what_the_trade_calls_them(state: SentenceState, text: str) -> None:
+    rows = Results()
+    rows.add(read("c1", "run_kql_query", LOG_ROWS))
+    (sentence,) = check_answer(text, Evidence(rows, names=["Windows", "Network"])).sentences
+    assert sentence.state is state, sentence.reason

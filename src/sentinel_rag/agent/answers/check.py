@@ -560,6 +560,9 @@ def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:
         strong = [literal for literal in strong if literal.kind not in STATES and literal.kind is not Kind.MOMENT]
     if not strong:
         return Verdict(SentenceState.OWN_WORDS)
+    soft = (Kind.NUMBER, Kind.PERCENT, Kind.DURATION, Kind.MOMENT)
+    if sentence.has("possible") and all(each.kind in soft and each not in sentence.thing_numbers for each in strong):
+        return Verdict(SentenceState.OWN_WORDS)  # `Two versions would be normal` speaks of nothing that was read
     advice = advises or _is_advice(sentence)
     if advice and not (sentence.advises and _is_known_otherwise(sentence)):
         strong = [literal for literal in strong if not _is_free_in_advice(literal, sentence, advises=advises)]
@@ -580,6 +583,8 @@ def _is_free_in_advice(literal: Literal, sentence: Sentence, *, advises: bool) -
     """What advice and judgement may say of a thing: a state, a share, a count, a time that some row has."""
     if literal.kind is Kind.NUMBER and literal not in sentence.thing_numbers:
         return advises
+    if literal.kind is Kind.MOMENT and sentence.bids:
+        return True  # `look at 18:00 to 20:10`
     if literal.kind in (Kind.MOMENT, Kind.NUMBER, *STRONG_NAMES):
         return advises and bool(sentence.evidence.holders(literal))
     return literal.kind in (*STATES, Kind.PERCENT, Kind.DURATION)

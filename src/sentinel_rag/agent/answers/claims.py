@@ -85,9 +85,10 @@ def _holds_of_all_cited(of: Comparison, after: int) -> bool:
 def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
     """`All A are B`: B is the last label behind the word, the others choose the rows."""
     sentence = of.sentence
-    if sentence.lexicon.columns["owner"] & sentence.bag and not sentence.anchors:
+    if sentence.lexicon.columns["owner"] & sentence.bag and sentence.thing_numbers.issuperset(sentence.anchors):
         nobody = any(each.domain == "owner" for each in of.literals) or bool(sentence.has("negative"))
-        meant = of.among(pool, [each for each in sentence.labels if each.domain != "owner"])
+        chosen = [each for each in sentence.labels if each.domain != "owner" and each not in sentence.anchors]
+        meant = of.among(pool, chosen)
         return bool(meant) and all(("owner" in facts.cells) is not nobody for facts in meant)
     spans = [each for each in sentence.of_kind(Kind.MOMENT) if each.start >= after]
     if len(spans) == 2 and sentence.has("between"):
@@ -129,6 +130,8 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     ):
         states = [each for each in of.sentence.labels if each.kind in STATES]
         return not states or len(of.among(of.universe(), states)) == 1  # `only one incident is open`
+    if of.wholes and all(whole.complete for whole in of.wholes) and len(of.universe()) == 1:
+        return True  # there is nothing beside it
     if len(of.plain) == 1:
         only = of.plain[0]
         limits = only.is_thing and any(0 <= each.start - after < _CLOSE for each in of.sentence.of_kind(*_LIMITS))
@@ -269,6 +272,8 @@ def _is_empty_cell(of: Comparison) -> bool:
 
 def _holds_of_none(of: Comparison) -> bool:
     part, rows = of.sentence.part, of.universe(strict=True)
+    if _are_neighbours(of):
+        return True
     if any(each.domain == "owner" for each in of.sentence.of_kind(Kind.SPOKEN)):
         return True
     if any(whole.complete and whole.coverage.get("rows_total") == 0 for whole in of.wholes):
@@ -289,6 +294,18 @@ def _holds_of_none(of: Comparison) -> bool:
     told = [each for each in labels if f" {key(str(each.value))} " not in asked]  # what was asked for is not denied
     held = bool(rows and told) and not of.among(rows, labels, denied=True)
     return _counted(of, held) or _is_said_of_none(of, rows)
+
+
+def _are_neighbours(of: Comparison) -> bool:
+    """`none; the rows before and after are 15:27 and 17:35`: both times are told, and no row of the complete result
+    lies between the two."""
+    told = {facts.ref for each, held in of.support.items() if each.kind is Kind.MOMENT for facts in held}
+    if len(of.plain) != 2 or of.wholes or told != of.cited:
+        return False
+    first, last = of.plain
+    parent, rows = first.result, of.evidence.rows_of(first.result, first.kind)
+    near = first in rows and last in rows and abs(rows.index(first) - rows.index(last)) == 1
+    return parent is last.result and parent.complete and near
 
 
 def _is_said_of_none(of: Comparison, rows: Sequence[Facts]) -> bool:

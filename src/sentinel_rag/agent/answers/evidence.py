@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
@@ -44,7 +44,7 @@ def near(literal: Literal, value: float, slack: float = 0.0) -> bool:
         case ">":
             return want < value <= want * 2 + 1e-9
         case "<":
-            return want * 0.5 <= value < want
+            return want * (1 / 24 if duration else 0.5) <= value < want  # `within a day` may be two hours
         case "~":
             return abs(value - want) <= max(0.16 * want, slack, 0.5 if duration else 0)
     return abs(value - want) <= max(slack, 0.0 if not duration else 0.5 if want > 2 else 0.25, 0.05)
@@ -586,6 +586,9 @@ class Evidence:
         quoted = facts.row is not None and column in facts.row.quoted
         if isinstance(value, tuple):
             facts.numbers[float(len(value))].add(f"len:{column}")
+            kinds = Counter(str(item).partition(":")[0] for item in value if column == "entities")
+            for kind, count in kinds.items():
+                facts.numbers[float(count)].add(f"len:{kind}")
             for item in value:
                 if isinstance(item, int | float) and not isinstance(item, bool) and "incident" in column:
                     facts.named_numbers.add(float(item))
@@ -595,6 +598,7 @@ class Evidence:
             facts.texts.append((column, f"{key(column)} {str(value).lower()}"))
         elif isinstance(value, int | float):
             self._number_cell(facts, column, value)
+            facts.texts.extend((column, each) for each in _means(column, value))
         else:
             self._text_cell(facts, column, value, quoted)
 
@@ -625,6 +629,7 @@ class Evidence:
             self._take_quoted(facts.ref, words)
         if at is None and (quoted or _HAS_DIGIT.search(text) or not _number_words().isdisjoint(words.split())):
             self._scan_cell(facts, column, text, quoted)
+        facts.texts.extend((column, each) for each in _means(column, text))
         low = column.casefold()
         if text in CANONICAL.get(low, ()) or low == "owner":
             facts.states[low] = text
@@ -807,6 +812,25 @@ def demands(orders: Mapping[str, str], words: Iterable[Word], literals: Iterable
         elif literal.kind is Kind.NUMBER:
             found.add(f"{literal.number:g}")
     return frozenset(found)
+
+
+_LOGS = {
+    "SecurityEvent": "windows security", "WindowsEvent": "windows", "OfficeActivity": "microsoft 365 office",
+    "SigninLogs": "entra", "AuditLogs": "entra audit", "CommonSecurityLog": "firewall", "Syslog": "linux",
+    "DeviceProcessEvents": "defender", "DeviceNetworkEvents": "defender", "DnsEvents": "dns",
+}  # fmt: skip
+"""What the trade calls the log that a table holds."""
+_LOGON_TYPES = {2: "interactive", 3: "network", 4: "batch", 5: "service", 7: "unlock", 10: "remote interactive"}
+
+
+def _means(column: str, value: str | int | float) -> Iterator[str]:
+    """What a value stands for, in the words of the trade."""
+    if value in _LOGS:
+        yield _LOGS[str(value)]
+    elif column == "LogonType" and value in _LOGON_TYPES:
+        yield _LOGON_TYPES[int(value)]
+    elif column == "event" and " from Closed to " in str(value):
+        yield "reopened"
 
 
 def _is_title(text: str) -> bool:

@@ -57,7 +57,9 @@ class Sentence:
         self._starts = [word.start for word in self.words]
         colon = _COLON.search(text)
         label = -1 if colon is None else colon.start()
-        self.bids = self._bids(label if advises or len(self.words_before(label, 5)) < 5 else -1)
+        self.bids = self._bids(
+            label if advises or len(self.words_before(label, 5)) < 5 else -1
+        ) or self._sets_condition(label)
         """Asks the reader to do something: `Ask Tomasz which rule he meant`."""
         self.advises = advises or self.bids
         """Stands where the writer judges or advises, or does so itself."""
@@ -74,6 +76,14 @@ class Sentence:
             words += [word for at in self._clauses[1:] for word in self.words_after(at - 1, 1)]
         last = self.words[-1:] if len(self.words) <= _LONGEST_BID else ()
         return any(map(self._asks, words)) or any(self.says(word, "bids_last") for word in last)
+
+    def _sets_condition(self, label: int) -> bool:
+        """`Fine if ...: then reclassify it`, `Closes it if: ...`: a condition in front of what is to be done."""
+        before = [word for word in self.words if word.start < label < _LONGEST_BID * _LONGEST_LABEL]
+        after = self.words_after(label, 2) if before else ()
+        asks = any(map(self._asks, after[1:] if after and self.says(after[0], "then") else after[:1]))
+        conditions = [word for word in before if self.says(word, "condition")]
+        return bool(conditions) and (asks or conditions[-1] == before[-1])
 
     def _asks(self, word: Word) -> bool:
         if not self.says(word, "bids"):
