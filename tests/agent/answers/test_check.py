@@ -355,6 +355,8 @@ LOG_ROWS = [
         (NOT, "The second came within a minute [c1.1, c1.2]."),
         (OWN, "Fine if a@x.example knows the file: then reclassify it as BenignPositive."),
         (OWN, "Ask a@x.example about 18:18."),
+        (SOURCE, "It had 4 Network logons, and no log shows why [c1.2]."),
+        (NOT, "It had 4 Network logons, and no account failed [c1.2]."),
         (OWN, "Two versions across three accounts would be normal."),
         (NOT, "Two versions across three accounts are normal."),
     ],

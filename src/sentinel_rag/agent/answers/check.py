@@ -592,7 +592,7 @@ def _is_free_in_advice(literal: Literal, sentence: Sentence, *, advises: bool) -
 
 def _is_known_otherwise(sentence: Sentence) -> bool:
     """`My judgement: 124 is Low`, where each row of 124 says High. A proposal (`set it to Low`) is none."""
-    if sentence.has("possible", "i") or sentence.text.rstrip().endswith("?"):
+    if sentence.bids or sentence.has("possible", "i") or sentence.text.rstrip().endswith("?"):
         return False
     evidence = sentence.evidence
     named = [evidence.holders(literal) for literal in sentence.anchors]

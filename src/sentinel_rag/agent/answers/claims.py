@@ -196,8 +196,18 @@ def negative(of: Comparison) -> Verdict | None:
     if of.failed:
         reason = f"{of.failed} failed: it shows neither that there is some nor that there is none"
         return of.verdict(SentenceState.NOT_FOUND, reason)
+    if of.support and all(_is_of_showing(of, word) for word in said):
+        return of.verdict(
+            SentenceState.SOURCE_GIVEN, "it tells what nothing that was read shows; that was not compared"
+        )
     of_rows = next((word for word in said if _is_of_rows(of, word.start)), said[0])
     return _unproved(of, of_rows.start + 1, "it says that there is none: cite a complete result that shows it")
+
+
+def _is_of_showing(of: Comparison, word: Word) -> bool:
+    """`no row shows it`, `kein Log belegt es`: the writer tells how far the reading went."""
+    behind = of.sentence.words_after(word.start, 2)
+    return len(behind) == 2 and all(map(of.sentence.says, behind, ("records", "shows")))
 
 
 def _unproved(of: Comparison, place: int, reason: str) -> Verdict:

@@ -165,7 +165,9 @@ class Comparison:
     @staticmethod
     def _is_of_window(literal: Literal, head: Facts) -> bool:
         if literal.kind is Kind.MOMENT:
-            return any(name == "window" and literal.value.fits(at, head.zone) for name, at in head.moments)
+            bounded = any(name == "window" for name, _ in head.moments)  # without bounds all of the table was read
+            ends = (at for name, at in head.moments if name == "window" or (not bounded and name.startswith("table_")))
+            return any(literal.value.fits(at, head.zone) for at in ends)
         return any(name == "window" and near(literal, each / literal.unit) for name, each in head.durations)
 
     def _in_head(self, literal: Literal) -> bool:
@@ -175,6 +177,9 @@ class Comparison:
         sentence = self.sentence
         near_by = [word for word in sentence.words_before(literal.start, 2) if literal.start - word.end < _BESIDE]
         bounds = any(sentence.says(word, "span", "head") for word in near_by)
+        bounds = bounds or any(  # `8 to 29 November` is a span by its form
+            each is not literal and (each.start, each.end) == (literal.start, literal.end) for each in self.literals
+        )
         if literal.kind is Kind.DURATION:  # `in the seven days before`
             behind = sentence.words_after(literal.end - 1, 2)
             bounds = bounds or any(sentence.says(word, "before", "after", "window") for word in behind)
