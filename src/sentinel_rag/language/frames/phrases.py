@@ -75,8 +75,9 @@ class PhraseBook:
 
     language: str
     phrases: Mapping[tuple[str, ...], tuple[Sense, ...]]
-    instead: Mapping[tuple[str, ...], str]
-    """Phrases that are read for others: those of time as the reader of times knows them, slips of short words."""
+    instead: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]
+    """Phrases that are read for others, by their first word, the longest first: those of time as the reader of times
+    knows them, slips of short words."""
     numbers: Mapping[str, int]
     digits: Mapping[str, int]
     """Words for nought and one, which are numbers only beside others ("one oh six")."""
@@ -209,7 +210,7 @@ def phrase_book(language: str) -> PhraseBook:
     return PhraseBook(
         language,
         {phrase: tuple(senses) for phrase, senses in phrases.items()},
-        dict(sorted(instead.items(), key=lambda pair: -len(pair[0]))),
+        _by_first_word(instead),
         numbers,
         digits,
         frozenset(joined),
@@ -231,6 +232,13 @@ def _months(language: str) -> Iterable[tuple[tuple[str, ...], str]]:
             yield words_of(word), month
             for joint in data["dates"]["of"].split():
                 yield words_of(f"{joint} {word}"), month
+
+
+def _by_first_word(instead: Mapping[tuple[str, ...], str]) -> dict[str, tuple[tuple[tuple[str, ...], str], ...]]:
+    found: dict[str, list[tuple[tuple[str, ...], str]]] = defaultdict(list)
+    for phrase, said in sorted(instead.items(), key=lambda pair: -len(pair[0])):
+        found[phrase[0]].append((phrase, said))
+    return {word: tuple(phrases) for word, phrases in found.items()}
 
 
 def _by_length(words: Iterable[str]) -> dict[int, tuple[tuple[str, int], ...]]:

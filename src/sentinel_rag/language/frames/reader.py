@@ -187,7 +187,9 @@ class _Attempt:
 
     def _replaced(self, words: list[str], place: int) -> tuple[int, str]:
         """How many words from `place` on are said otherwise, and how."""
-        for phrase, said in self.book.instead.items():
+        first = words[place]
+        counts = self.book.instead.get(ANY_NUMBER, ()) if self.book.number(first) is not None else ()
+        for phrase, said in (*self.book.instead.get(first, ()), *counts):
             number = self._matched(phrase, words[place : place + len(phrase)])
             if number is not None:
                 return len(phrase), said.replace(ANY_NUMBER, number) if number else said
