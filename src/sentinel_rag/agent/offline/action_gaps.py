@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from sentinel_rag.agent.offline.action_sentences import CLASSIFICATION_WORDS, fits, sentence_of
 from sentinel_rag.agent.offline.action_words import NO_CHANGES, ActionWish
-from sentinel_rag.agent.offline.plan import Ask
+from sentinel_rag.agent.planner.plan import Ask
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS
 

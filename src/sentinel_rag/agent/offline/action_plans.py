@@ -13,10 +13,10 @@ from sentinel_rag.agent.offline.action_gaps import gap_in, gap_in_person
 from sentinel_rag.agent.offline.action_sentences import sentence_of
 from sentinel_rag.agent.offline.action_words import ActionWish
 from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.offline.plan import Ask, PlannedCall
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.offline.workspace_words import read_workspace
+from sentinel_rag.agent.planner.plan import Ask, PlannedCall
 from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.language.times.kinds import Now

@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 _BEFORE = r"before|prior\s+to|preced(?:es|ed|ing)|(?:leading|led)\s+up\s+to"

@@ -14,9 +14,10 @@ from dataclasses import replace
 from sentinel_rag.agent.offline import cues, follow_up
 from sentinel_rag.agent.offline.conversation import AskedCall, Conversation, ListItem
 from sentinel_rag.agent.offline.incident_plans import detail_plan
-from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.plan import Decision
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.subjects import Subject
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.references.state import ShownList
 from sentinel_rag.agent.references.wording import kind_of
 from sentinel_rag.contracts.json_values import JsonValue

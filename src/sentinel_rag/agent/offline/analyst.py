@@ -31,7 +31,7 @@ from sentinel_rag.agent.offline.knowledge import (
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
-from sentinel_rag.agent.offline.plan import Ask, NeedTemplates, Plan, PlannedCall, Reply, View
+from sentinel_rag.agent.offline.plan import NeedTemplates
 from sentinel_rag.agent.offline.planner import decide
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
@@ -40,6 +40,7 @@ from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.times import zone_named

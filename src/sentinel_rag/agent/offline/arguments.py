@@ -6,10 +6,10 @@ import itertools
 import re
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall
 from sentinel_rag.contracts.json_values import JsonValue
 
 _INCIDENT_STATUS = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 
 from sentinel_rag.agent.offline.conversation import AskedChange, Conversation
-from sentinel_rag.agent.offline.plan import Ask
+from sentinel_rag.agent.planner.plan import Ask
 
 _BEFORE = (
     r"^\W*(?:(?:ok|okay|please|pls|now|then|and|so|yes|done|great|it['’]?s|it\s+(?:is|was|has\s+been)|approved)"

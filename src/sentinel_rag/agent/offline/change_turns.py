@@ -22,9 +22,9 @@ from sentinel_rag.agent.offline.change_questions import About, changes_asked_abo
 from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, ListItem
-from sentinel_rag.agent.offline.plan import Ask, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.planner.plan import Ask, PlannedCall, View
 from sentinel_rag.agent.references import Resolution, resolve
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress

@@ -12,8 +12,8 @@ import re
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import incident_filters, unused_words
 from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, MAX_LIMIT
 

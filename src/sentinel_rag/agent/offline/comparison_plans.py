@@ -8,8 +8,8 @@ from __future__ import annotations
 import re
 
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 
 SHARES = (
     r"(?:in|have|anything|something)\s+common|shar(?:e|es|ed|ing)|overlap\w*|related(?:\s+to\s+each\s+other)?|connect(?:ed|ion)|"

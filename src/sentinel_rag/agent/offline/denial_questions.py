@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.offline.plan import Reply
+from sentinel_rag.agent.planner.plan import Reply
 from sentinel_rag.contracts.evidence import Outcome
 
 WHERE_IT_STANDS = (

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.vocabulary import distance
+from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.tool_runs import ToolRun
 
 KINDS = ("account", "host")

@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.row_text import plain
 
 _LOOKED_AT = frozenset(

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from enum import StrEnum
 
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS, is_known
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.contracts.web_tools import MAX_QUERY_CHARACTERS
 
 _POLITE = (

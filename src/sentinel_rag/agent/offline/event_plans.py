@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.plan import Decision
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.subjects import Subject
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.contracts.json_values import JsonValue
 
 _WHICH = "Events stand behind a single alert. Ask for the events behind one of these by its number, as in [1]."

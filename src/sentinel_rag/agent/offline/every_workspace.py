@@ -10,8 +10,8 @@ from collections.abc import Sequence
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.workspace_words import goes_to_one
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 

@@ -15,11 +15,11 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.filters import read_order
-from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import older_product_name
 from sentinel_rag.agent.offline.query_plans import alerts_plan, incidents_plan, top_plan
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.agent.planner.plan import WITHOUT, Ask, Plan, PlannedCall, View
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT
 from sentinel_rag.language.times.kinds import Now

@@ -14,10 +14,10 @@ from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbe
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.remarks import say_remarks
 from sentinel_rag.agent.offline.spoken_times import told_bucket
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.references import ListItem, learn, shown_text
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun

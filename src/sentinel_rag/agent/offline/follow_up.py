@@ -15,11 +15,12 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline.filters import COUNTED_BY
 from sentinel_rag.agent.offline.names import NameSlot
-from sentinel_rag.agent.offline.plan import PAGED, Ask, Decision, Plan, PlannedCall, View, asked_anew, counted, listed
+from sentinel_rag.agent.offline.plan import Decision
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import kind_of
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.agent.planner.plan import PAGED, Ask, Plan, PlannedCall, View, asked_anew, counted, listed
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
 
 _YES = re.compile(

@@ -16,12 +16,13 @@ from functools import lru_cache
 from sentinel_rag.agent.offline import directory, follow_up, outside, subjects, vocabulary
 from sentinel_rag.agent.offline.action_guard import guard_reply
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought
-from sentinel_rag.agent.offline.plan import WITHOUT, Ask, Decision, Plan, PlannedCall, Reply, View
+from sentinel_rag.agent.offline.plan import Decision
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision as Framed
 from sentinel_rag.agent.planner import Kind, Planner, Reason, StoredQueries, Talk, frame_of
+from sentinel_rag.agent.planner.plan import WITHOUT, Ask, Plan, PlannedCall, Reply, View
 from sentinel_rag.agent.references.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Names, Reader

@@ -12,10 +12,11 @@ from sentinel_rag.agent.offline.arguments import (
 )
 from sentinel_rag.agent.offline.attribute_catalogue import Attribute
 from sentinel_rag.agent.offline.attributes import attribute_of
-from sentinel_rag.agent.offline.plan import Decision, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.plan import Decision
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.search_plans import labels, named_property_plan, search_calls
 from sentinel_rag.agent.offline.subjects import Subject
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 
 _OF_KINDS = frozenset({"account", "host", "IP address", "URL", "file", "process", "mailbox", "malware", "application"})
 """Attributes that are whole entities; the others are properties of one."""

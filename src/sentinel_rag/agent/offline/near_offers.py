@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.agent.offline import directory
 from sentinel_rag.agent.offline.conversation import AskedCall, Offer
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.row_text import plain
 
 _KINDS = (

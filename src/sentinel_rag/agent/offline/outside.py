@@ -9,9 +9,9 @@ import re
 
 from sentinel_rag.agent.offline.action_guard import guard_reply, wants_action
 from sentinel_rag.agent.offline.denial_questions import denial_reply
-from sentinel_rag.agent.offline.plan import Reply
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.sample_wishes import wants_sample
+from sentinel_rag.agent.planner.plan import Reply
 from sentinel_rag.contracts.evidence import Outcome
 
 CAN_DO = (

@@ -15,9 +15,9 @@ from datetime import timedelta
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters, unused_words
 from sentinel_rag.agent.offline.conversation import AskedCall, Conversation
-from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.query_plans import summary_plan
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.language.times import spans

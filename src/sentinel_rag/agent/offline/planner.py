@@ -25,7 +25,7 @@ from sentinel_rag.agent.offline.exclusions import exclusion_plan
 from sentinel_rag.agent.offline.incident_plans import ACTS, detail_plan, incident_plan
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.period_comparisons import period_comparison
-from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.plan import Decision, NeedTemplates
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.query_plans import (
     alert_plan,
@@ -46,6 +46,7 @@ from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES, Template
 from sentinel_rag.agent.offline.template_plans import SURE, logs_plan, template_plan
 from sentinel_rag.agent.offline.unanswerable import unanswerable
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.language.times.kinds import Now
 

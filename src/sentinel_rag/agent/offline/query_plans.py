@@ -20,10 +20,11 @@ from sentinel_rag.agent.offline.arguments import (
 from sentinel_rag.agent.offline.attributes import attribute_of
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.names import NameSlot
-from sentinel_rag.agent.offline.plan import Ask, Decision, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.plan import Decision
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.subjects import Subject
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 

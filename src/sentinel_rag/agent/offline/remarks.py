@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.arguments import unused_words
-from sentinel_rag.agent.offline.plan import Plan, View
+from sentinel_rag.agent.planner.plan import Plan, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.offline.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 
 _SURE = re.compile(r"\b(?:columns?|schema)\b", re.IGNORECASE)
 _PERHAPS = re.compile(r"\b(?:describe|fields?|structure|data\s+types?)\b", re.IGNORECASE)

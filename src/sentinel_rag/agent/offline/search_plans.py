@@ -14,8 +14,8 @@ from sentinel_rag.agent.offline.arguments import (
     window_arguments,
 )
 from sentinel_rag.agent.offline.attributes import attribute_of, attributes_asked
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 
 
 def named_property_plan(reading: Reading, incidents: Sequence[str] = ()) -> Plan:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.offline.attribute_catalogue import IDENTITIES
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES, older_product_name
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
 
 OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."

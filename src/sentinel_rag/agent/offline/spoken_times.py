@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.offline.plan import Ask, Plan, View
+from sentinel_rag.agent.planner.plan import Ask, Plan, View
 from sentinel_rag.agent.references.wording import mask
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.query_results import format_time, parse_time

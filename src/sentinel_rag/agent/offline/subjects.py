@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.conversation import Conversation, ListItem
-from sentinel_rag.agent.offline.plan import Ask
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Ask
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.language.times.windows import WindowSlot
 

@@ -12,10 +12,10 @@ from dataclasses import replace
 
 from sentinel_rag.agent.offline import template_match, template_parameters
 from sentinel_rag.agent.offline.names import NameSlot, may_be_named
-from sentinel_rag.agent.offline.plan import Ask
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import Match, Template
 from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
+from sentinel_rag.agent.planner.plan import Ask
 from sentinel_rag.agent.row_text import plain
 
 _SOME = re.compile(

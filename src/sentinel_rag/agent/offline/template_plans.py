@@ -7,9 +7,10 @@ from dataclasses import replace
 
 from sentinel_rag.agent.offline import cues, template_match, template_names, template_parameters
 from sentinel_rag.agent.offline.arguments import MOST_NAMES, are_meant_together, window_arguments
-from sentinel_rag.agent.offline.plan import Ask, Decision, NeedTemplates, Plan, PlannedCall, View
+from sentinel_rag.agent.offline.plan import Decision, NeedTemplates
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.template_match import Template
+from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
 

@@ -14,8 +14,8 @@ from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.conversation import Conversation, ListItem
-from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
+from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun, footnote, run_calls

@@ -13,10 +13,10 @@ from dataclasses import dataclass, replace
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.arguments import alert_filters, incident_filters
 from sentinel_rag.agent.offline.compositions.scope import event_time
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.language.times.kinds import Now
 from sentinel_rag.language.times.zone_words import read_time_in_its_zone

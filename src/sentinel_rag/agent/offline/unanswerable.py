@@ -11,8 +11,8 @@ import re
 from sentinel_rag.agent.offline import cues, follow_up
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.filters import COUNTED_BY
-from sentinel_rag.agent.offline.plan import Ask
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Ask
 from sentinel_rag.agent.references.wording import mask
 from sentinel_rag.language.times.kinds import NUMBER
 

@@ -3,7 +3,20 @@
 from sentinel_rag.agent.planner.conversation import Talk, frame_of
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason
 from sentinel_rag.agent.planner.explanation import as_dict, as_lines
+from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner
 from sentinel_rag.agent.planner.stored import StoredQueries
 
-__all__ = ["Call", "Decision", "Kind", "Planner", "Reason", "StoredQueries", "Talk", "as_dict", "as_lines", "frame_of"]
+__all__ = [
+    "Call",
+    "Decision",
+    "Kind",
+    "Planner",
+    "Reason",
+    "StoredQueries",
+    "Talk",
+    "View",
+    "as_dict",
+    "as_lines",
+    "frame_of",
+]

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from enum import StrEnum
 
+from sentinel_rag.agent.planner.plan import PlannedCall, View
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame
+
+Call = PlannedCall
 
 
 class Kind(StrEnum):
@@ -84,14 +87,6 @@ SENTENCES: Mapping[Reason, str] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """One call of a tool."""
-
-    tool: str
-    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class Decision:
     """What becomes of a frame, by which row of the table."""
 
@@ -101,6 +96,10 @@ class Decision:
     reason: Reason | None = None
     values: tuple[str, ...] = ()
     row: str = ""
+    view: View | None = None
+    """How the answer is told; None where no call is made."""
+    aspects: tuple[str, ...] = ()
+    """What is asked of the thing, as `Plan.aspects`."""
 
     @property
     def sentence(self) -> str:

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
-from sentinel_rag.agent.planner.rows import Row, rows
+from sentinel_rag.agent.planner.rows import Row, aspects_of, rows, view_of
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, to_tool
 from sentinel_rag.contracts.json_values import JsonValue
@@ -51,10 +51,14 @@ class Planner:
 
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
-        asked = _settled(frame)
+        decision, row = self._decide(_settled(frame), now)
+        return _shown(decision, row)
+
+    def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, Row | None]:
+        """What becomes of a frame, and the row of the table that says so."""
         decided = self._outside(asked) or self._doubt(asked)
         if decided is not None:
-            return decided
+            return decided, None
         told = _features(asked)
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
         if borrowed:
@@ -67,8 +71,8 @@ class Planner:
                         ask(asked, Reason.UNREAD, *asked.unread) if len(borrowed) > _forgiven(asked) else decision
                     )
                 if decision is not None:
-                    return replace(decision, row=row.kind)
-        return ask(asked, Reason.INCIDENTS_OR_ALERTS)
+                    return replace(decision, row=row.kind), row
+        return ask(asked, Reason.INCIDENTS_OR_ALERTS), None
 
     def _outside(self, f: Frame) -> Decision | None:
         """Orders, talk, help and what no workspace records."""
@@ -187,6 +191,14 @@ class Planner:
         if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
             return ask(f, Reason.NO_STORED_QUERY)
         return None
+
+
+def _shown(decision: Decision, row: Row | None) -> Decision:
+    """The decision with how its answer is told."""
+    if not decision.calls:
+        return decision
+    view = (row.view if row is not None else None) or view_of(decision.calls[0].tool, decision.frame)
+    return replace(decision, view=view, aspects=aspects_of(decision.frame))
 
 
 def _forgiven(f: Frame) -> int:

@@ -1,4 +1,4 @@
-"""The kinds of questions, as data in `rows.toml`: what a frame must hold, and which call answers it."""
+"""The kinds of questions, as data in `rows.toml`: what a frame must hold, which call answers it, and how it is told."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Reason
+from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.frames import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -25,6 +28,8 @@ class Row:
     reason: Reason | None = None
     stored: bool = False
     knowledge: bool = False
+    view: View | None = None
+    """How the answer is told where it is not told as the tool's answers are."""
 
     def fits(self, told: frozenset[str]) -> bool:
         """True if features, each as type and as type:value, are of this kind of question."""
@@ -34,8 +39,27 @@ class Row:
 @cache
 def rows() -> tuple[Row, ...]:
     """All rows, the best first."""
-    told = tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))["row"]
-    return tuple(sorted(map(_row, told), key=lambda row: -row.score))
+    return tuple(sorted(map(_row, _data()["row"]), key=lambda row: -row.score))
+
+
+def view_of(tool: str, frame: Frame) -> View | None:
+    """How answers of a tool are told, if the row says nothing else."""
+    views = _data()["view"]
+    counted = _data()["counted"] if frame.has("op:count") else {}
+    name = counted.get(tool) or views.get(tool)
+    return View(name) if name else None
+
+
+def aspects_of(frame: Frame) -> tuple[str, ...]:
+    """What is asked of a thing: the table of `rows.toml` over the frame's features, in their order."""
+    table: Mapping[str, str] = _data()["aspect"]
+    said = [f"{type_}:{value}" for type_ in ("attr", "kind", "order") for value in frame.all(type_)]
+    return tuple(dict.fromkeys(table[one] for one in said if one in table))
+
+
+@cache
+def _data() -> dict[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))
 
 
 def _row(told: Mapping[str, object]) -> Row:
@@ -54,6 +78,7 @@ def _row(told: Mapping[str, object]) -> Row:
         reason=Reason(str(told["ask"])) if "ask" in told else None,
         stored=bool(told.get("stored")),
         knowledge=bool(told.get("knowledge")),
+        view=View(str(told["view"])) if "view" in told else None,
     )
 
 

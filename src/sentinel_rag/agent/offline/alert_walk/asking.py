@@ -9,7 +9,7 @@ import re
 
 from sentinel_rag.agent.offline.alert_walk.values import attributes_of
 from sentinel_rag.agent.offline.attribute_catalogue import Attribute
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 
 _ASK_WORD = re.compile(
     r"\b(?:what|which|whose|who|identify|find(?:\s+out)?|provide|determine|retrieve|obtain|get|tell|name|specify|reveal|"

@@ -24,7 +24,7 @@ from sentinel_rag.agent.offline.alert_walk.process_details import PROCESSES, det
 from sentinel_rag.agent.offline.alert_walk.rounds import all_listed
 from sentinel_rag.agent.offline.alert_walk.values import Value, attributes_of, is_person, told_elsewhere, values_in
 from sentinel_rag.agent.offline.attribute_catalogue import Attribute
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_schemas import ENTITY_KINDS
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sentinel_rag.agent.offline.alert_walk.fitting import Fit, clearly_best, fits, name_of, near_best
 from sentinel_rag.agent.offline.alert_walk.pool import Alert
 from sentinel_rag.agent.offline.alert_walk.values import attributes_of
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 

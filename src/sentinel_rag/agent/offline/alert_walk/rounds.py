@@ -11,7 +11,7 @@ from collections.abc import Sequence
 
 from sentinel_rag.agent.offline.alert_walk.focus import focus_of, told_incidents
 from sentinel_rag.agent.offline.alert_walk.pool import WITH_PROPERTIES, Alert, alerts_in
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT

@@ -10,8 +10,8 @@ from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
 from sentinel_rag.agent.offline.attributes import attributes_asked
 from sentinel_rag.agent.offline.names import NameSlot
 from sentinel_rag.agent.offline.outside import outside_reply
-from sentinel_rag.agent.offline.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.language.times.kinds import Now
 

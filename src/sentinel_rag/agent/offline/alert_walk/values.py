@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from sentinel_rag.agent.offline.alert_walk.pool import Alert, base_name
 from sentinel_rag.agent.offline.attribute_catalogue import ADDRESSES, ATTRIBUTES, Attribute
 from sentinel_rag.agent.offline.attributes import values_of
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.contracts.json_values import JsonValue
 
 _NO_PERSON = re.compile(

@@ -20,7 +20,7 @@ from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.compositions.other_alerts import say_of_other_alerts
 from sentinel_rag.agent.offline.compositions.singled_out import say_choices, say_singled_out
 from sentinel_rag.agent.offline.conversation import ListItem
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

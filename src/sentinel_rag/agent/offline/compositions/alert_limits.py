@@ -5,7 +5,7 @@ from __future__ import annotations
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import incidents, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 
 

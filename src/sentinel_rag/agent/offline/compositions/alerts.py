@@ -11,7 +11,7 @@ from sentinel_rag.agent.offline.compositions.alert_attributes import say_values
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue

@@ -8,7 +8,7 @@ from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, E
 from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome

@@ -31,7 +31,7 @@ from sentinel_rag.agent.offline.compositions import (
 )
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.every_workspace import section_of
-from sentinel_rag.agent.offline.plan import Plan, View
+from sentinel_rag.agent.planner.plan import Plan, View
 from sentinel_rag.agent.tool_runs import ToolRun
 
 _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {

@@ -13,8 +13,8 @@ from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incident_detail import compose
 from sentinel_rag.agent.offline.compositions.incident_fields import say_identity
-from sentinel_rag.agent.offline.plan import Plan
 from sentinel_rag.agent.offline.qualifiers import TACTICS
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 
 ANALYSIS_NOTICE = "This is an analysis by rules and not a finding: a human must verify it before acting on it."

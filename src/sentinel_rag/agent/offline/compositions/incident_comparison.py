@@ -11,7 +11,7 @@ from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import incident_detail, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.conversation import ListItem
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 

@@ -8,7 +8,7 @@ from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.compositions import custom_details
 from sentinel_rag.agent.offline.compositions.incident_entities import MAX_ENTITIES, say_entities
 from sentinel_rag.agent.offline.compositions.incident_properties import say_property
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 
 _MATCHED = {

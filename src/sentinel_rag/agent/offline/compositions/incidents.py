@@ -9,7 +9,7 @@ from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.conversation import ListItem
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.references import incident_item
 from sentinel_rag.agent.tool_runs import ToolRun
 

@@ -15,7 +15,7 @@ from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import incident_items, incident_table
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
 from sentinel_rag.agent.offline.conversation import AskedCall, ListItem, Offer
-from sentinel_rag.agent.offline.plan import Plan, View
+from sentinel_rag.agent.planner.plan import Plan, View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 

@@ -9,7 +9,7 @@ from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
 from sentinel_rag.agent.offline.conversation import ListItem
-from sentinel_rag.agent.offline.plan import WITHOUT, Plan
+from sentinel_rag.agent.planner.plan import WITHOUT, Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 

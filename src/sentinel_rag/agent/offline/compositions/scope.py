@@ -11,7 +11,7 @@ from typing import Any
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.conversation import AskedCall, Offer
-from sentinel_rag.agent.offline.plan import Plan, listed
+from sentinel_rag.agent.planner.plan import Plan, listed
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue

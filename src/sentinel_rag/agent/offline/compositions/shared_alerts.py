@@ -8,7 +8,7 @@ from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import alerts, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 

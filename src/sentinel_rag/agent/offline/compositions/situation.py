@@ -9,7 +9,7 @@ from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts, incident_items, incident_table
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 
 _TOP = (

@@ -13,8 +13,8 @@ from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, Line, phrase
 from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.offline.classified import classifications_said, negates
-from sentinel_rag.agent.offline.plan import Plan, View
 from sentinel_rag.agent.offline.reading import Reading
+from sentinel_rag.agent.planner.plan import Plan, View
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 

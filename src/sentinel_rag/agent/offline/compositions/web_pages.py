@@ -9,7 +9,7 @@ from __future__ import annotations
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.offline.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.file_tools import BUNDLED_SAMPLE

@@ -11,9 +11,9 @@ from sentinel_rag.agent.offline.knowledge.follow_ups import narrowed_search, rea
 from sentinel_rag.agent.offline.knowledge.section_turns import answer_one_past, answer_section
 from sentinel_rag.agent.offline.knowledge.turns import answer_narrowed, answer_wish
 from sentinel_rag.agent.offline.knowledge.wishes import Sought, read_wish
-from sentinel_rag.agent.offline.plan import View
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
+from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.references.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.agent.references.listed import INCIDENT
 from sentinel_rag.contracts.evidence import Answer, Outcome

@@ -37,9 +37,9 @@ from sentinel_rag.agent.offline.knowledge.past_answers import (
 )
 from sentinel_rag.agent.offline.knowledge.searches import about_incident, past_search, query_for
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought
-from sentinel_rag.agent.offline.plan import PlannedCall
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
+from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome

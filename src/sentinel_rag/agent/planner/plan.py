@@ -1,0 +1,140 @@
+"""What is carried out: tool calls with the view in which their results are shown, a question back, or a fixed reply.
+
+A `Decision` says what becomes of a question, a `Plan` how its answer is made. `View` names a way of showing results.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+from typing import Any
+
+from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.frames import Frame
+
+
+class View(StrEnum):
+    """How results are shown."""
+
+    INCIDENTS = "incidents"
+    INCIDENT_COUNT = "incident_count"
+    INCIDENTS_BY_ALERTS = "incidents_by_alerts"
+    INCIDENTS_CLASSIFIED = "incidents_classified"
+    INCIDENT = "incident"
+    ALERTS = "alerts"
+    ALERT_COUNT = "alert_count"
+    ALERT = "alert"
+    SHARED_ALERTS = "shared_alerts"
+    ATTRIBUTE = "attribute"
+    PROPERTY = "property"
+    KEYWORD = "keyword"
+    TREND = "trend"
+    TOP = "top"
+    SUMMARY = "summary"
+    KQL = "kql"
+    TEMPLATES = "templates"
+    TABLES = "tables"
+    WORKSPACES = "workspaces"
+    COLUMNS = "columns"
+    ANALYSIS = "analysis"
+    COMPARISON = "comparison"
+    EVENTS = "events"
+    NEIGHBOUR = "neighbour"
+    WEB = "web"
+    FILE = "file"
+    FILES = "files"
+
+
+def listed(view: View) -> View:
+    """The view that shows the rows behind a count; every other view is its own."""
+    return {View.ALERT_COUNT: View.ALERTS, View.INCIDENT_COUNT: View.INCIDENTS}.get(view, view)
+
+
+def counted(view: View) -> View:
+    """The view that counts the rows of a list; every other view is its own."""
+    return {View.ALERTS: View.ALERT_COUNT, View.INCIDENTS: View.INCIDENT_COUNT}.get(view, view)
+
+
+WITHOUT = "without:"
+"""Begins an aspect of a ranking that names a row to leave out."""
+_TELLS_ONE_THING = frozenset(
+    {View.PROPERTY, View.ATTRIBUTE, View.KEYWORD, View.SHARED_ALERTS, View.INCIDENTS_BY_ALERTS}
+)
+
+
+def asked_anew(view: View, tool: str) -> View:
+    """The view of a query of `tool` that later words changed. What was told of its rows hung on the words that asked
+    for it, so the rows themselves are listed."""
+    if view not in _TELLS_ONE_THING:
+        return view
+    return View.INCIDENTS if tool == "query_incidents" else View.ALERTS
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedCall:
+    """One call of a tool. Calls of one plan do not depend on each other."""
+
+    tool: str
+    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+
+
+PAGED = frozenset({View.INCIDENTS_CLASSIFIED})
+"""Views that choose among the rows themselves, of which every page is read."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
+    `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
+    first holds nothing; `without` if the first call is for everything and the others for what is left out of it;
+    `told` are the sentences before the question;
+    `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
+
+    view: View
+    calls: tuple[PlannedCall, ...]
+    reading: Any = None
+    """The question as the older planner read it, until that is gone."""
+    frame: Frame = field(default_factory=lambda: Frame(""))
+    """The question as it was read."""
+    aspects: tuple[str, ...] = ()
+    opening: tuple[str, ...] = ()
+    first: int = 0
+    alert_id: str = ""
+    told: tuple[str, ...] = ()
+    others: tuple[PlannedCall, ...] = ()
+    without: bool = False
+    section: bool = False
+    whole: bool = False
+    """Whether a frame read every word of the question."""
+    unknown: tuple[str, ...] = ()
+    """Words that nothing read, and that are searched for all the same."""
+    guessed: bool = False
+    """Whether a word is searched for as a name or a title only because nothing else knew it."""
+
+    @property
+    def chooses_rows(self) -> bool:
+        """True if rows of every page are looked at to choose among them."""
+        return self.without or self.view in PAGED
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """A question back. `options` are whole questions; the person may pick one by [n]. `pending` is the question that
+    a single value would complete."""
+
+    sentence: str
+    options: tuple[str, ...] = ()
+    pending: str = ""
+    lost: bool = False
+    """Whether the question was not understood, rather than understood and in doubt."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """Fixed text that needs no data."""
+
+    outcome: Outcome
+    text: str
+    suggestions: tuple[str, ...] = ()
