@@ -10,8 +10,8 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
-from sentinel_rag.agent.references import ListItem as ListItem
 from sentinel_rag.agent.references import References
+from sentinel_rag.agent.things import ListItem as ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 
 MAX_SESSIONS = 500

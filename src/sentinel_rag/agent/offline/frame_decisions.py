@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.agent.offline import directory, follow_up, outside, subjects, vocabulary
 from sentinel_rag.agent.offline.action_guard import guard_reply
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought
@@ -23,7 +24,6 @@ from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision as Framed
 from sentinel_rag.agent.planner import Kind, Planner, Reason, StoredQueries, Talk, frame_of
 from sentinel_rag.agent.planner.plan import WITHOUT, Ask, Plan, PlannedCall, Reply, View
-from sentinel_rag.agent.references.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone

@@ -7,11 +7,11 @@ analyst.
 """
 
 from sentinel_rag.agent.references.answer_lists import numbered_lists, show_answer
-from sentinel_rag.agent.references.listed import ListItem, alert_item, entity_item, incident_item
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.resolving import remember, resolve
 from sentinel_rag.agent.references.state import References, ShownList
 from sentinel_rag.agent.references.tool_things import learn, rows_as_items, shown_text, things_of
+from sentinel_rag.agent.things import ListItem, alert_item, entity_item, incident_item
 
 __all__ = [
     "ListItem",

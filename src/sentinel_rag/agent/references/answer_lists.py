@@ -10,11 +10,11 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
-from sentinel_rag.agent.references.listed import ALERT, INCIDENT, LONGEST_WORDS, ListItem
 from sentinel_rag.agent.references.occurrences import occurrences
 from sentinel_rag.agent.references.state import MAX_LISTED, References
 from sentinel_rag.agent.references.tool_things import learn, things_of
 from sentinel_rag.agent.references.wording import LINE, NOUN
+from sentinel_rag.agent.things import ALERT, INCIDENT, LONGEST_WORDS, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 
 _LINE = re.compile(

@@ -11,10 +11,10 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from sentinel_rag.agent.references.listed import ALERT, INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.references.mention_forms import Mention
 from sentinel_rag.agent.references.state import References
 from sentinel_rag.agent.references.wording import ENTITY_NOUNS
+from sentinel_rag.agent.things import ALERT, INCIDENT, QUESTION, ListItem
 
 MOST_TOGETHER = 10
 """Things that "them" may stand for in one question; above that the person names the lines."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from sentinel_rag.agent.references import line_choice, topic_choice
 from sentinel_rag.agent.references.choices import Choice, Context, Unclear
-from sentinel_rag.agent.references.listed import ALERT, INCIDENT
 from sentinel_rag.agent.references.mention_forms import Form, Mention
 from sentinel_rag.agent.references.state import References
+from sentinel_rag.agent.things import ALERT, INCIDENT
 
 NO_LIST = "There is no such line in the last list. Ask for a list first, or name the incident by its number."
 

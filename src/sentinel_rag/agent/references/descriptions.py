@@ -9,7 +9,7 @@ import re
 from collections.abc import Callable, Sequence
 from datetime import date, datetime, timedelta
 
-from sentinel_rag.agent.references.listed import ListItem
+from sentinel_rag.agent.things import ListItem
 from sentinel_rag.contracts.query_results import parse_time
 
 Test = Callable[[ListItem], bool]

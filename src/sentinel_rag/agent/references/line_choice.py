@@ -16,12 +16,11 @@ from sentinel_rag.agent.references.choices import (
     which,
 )
 from sentinel_rag.agent.references.descriptions import fitting, superlative
-from sentinel_rag.agent.references.listed import ALERT, INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.references.mention_forms import Form, ListChoice, Mention
 from sentinel_rag.agent.references.mentions import whole
 from sentinel_rag.agent.references.state import References, ShownList
 from sentinel_rag.agent.references.wording import ENTITY_NOUNS, ORDINALS
-from sentinel_rag.agent.references.words_for import shown_words
+from sentinel_rag.agent.things import ALERT, INCIDENT, QUESTION, ListItem, shown_words
 
 
 def _list_for(mention: Mention, context: Context) -> ShownList | None:

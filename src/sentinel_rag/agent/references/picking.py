@@ -10,11 +10,11 @@ import re
 from datetime import datetime
 
 from sentinel_rag.agent.references.descriptions import fitting
-from sentinel_rag.agent.references.listed import INCIDENT, ListItem
 from sentinel_rag.agent.references.mention_forms import Form, Mention
 from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.state import Choices, References
 from sentinel_rag.agent.references.wording import END, START
+from sentinel_rag.agent.things import INCIDENT, ListItem
 
 _YES = re.compile(rf"{START}(?:yes|yep|yeah|yup|y|sure|ok|okay|right|exactly|correct){END}", re.IGNORECASE)
 _ALL = re.compile(

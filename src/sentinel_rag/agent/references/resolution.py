@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sentinel_rag.agent.references.listed import QUESTION, ListItem
 from sentinel_rag.agent.references.state import AskedQuestion
-from sentinel_rag.agent.references.words_for import joined_words, shown_words
+from sentinel_rag.agent.things import QUESTION, ListItem, joined_words, shown_words
 
 
 @dataclass(frozen=True, slots=True)

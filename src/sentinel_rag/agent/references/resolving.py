@@ -14,14 +14,13 @@ from datetime import datetime
 from sentinel_rag.agent.references.choices import Context, Found, Unclear
 from sentinel_rag.agent.references.choosing import choose
 from sentinel_rag.agent.references.corrections import corrected, only_denied, repeated_part, replaced_number
-from sentinel_rag.agent.references.listed import INCIDENT, QUESTION, ListItem
 from sentinel_rag.agent.references.mention_forms import Form, Mention
 from sentinel_rag.agent.references.mentions import mentions_in, whole
 from sentinel_rag.agent.references.picking import picked
 from sentinel_rag.agent.references.resolution import Resolution, Resolved
 from sentinel_rag.agent.references.state import AskedQuestion, References
 from sentinel_rag.agent.references.wording import ENTITY_NOUNS, INCIDENT_SAID, ORDINAL, mask
-from sentinel_rag.agent.references.words_for import joined_words, shown_line, shown_words
+from sentinel_rag.agent.things import INCIDENT, QUESTION, ListItem, joined_words, shown_line, shown_words
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 
 _COMPARES = re.compile(

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.references.listed import ALERT, INCIDENT, LONGEST_ID, QUESTION, ListItem
+from sentinel_rag.agent.things import ALERT, INCIDENT, LONGEST_ID, QUESTION, ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 
 VERSION = 1

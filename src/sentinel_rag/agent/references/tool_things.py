@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 
-from sentinel_rag.agent.references.knowledge_hits import hits_of
-from sentinel_rag.agent.references.knowledge_things import hit_item
-from sentinel_rag.agent.references.listed import (
+from sentinel_rag.agent.knowledge_hits import hits_of
+from sentinel_rag.agent.references.occurrences import occurrences
+from sentinel_rag.agent.references.state import References
+from sentinel_rag.agent.things import (
     ALERT,
     ENTITY,
     INCIDENT,
@@ -19,10 +20,9 @@ from sentinel_rag.agent.references.listed import (
     ListItem,
     alert_item,
     entity_item,
+    hit_item,
     incident_item,
 )
-from sentinel_rag.agent.references.occurrences import occurrences
-from sentinel_rag.agent.references.state import References
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonValue

@@ -18,10 +18,10 @@ from sentinel_rag.agent.references.choices import (
     wanted_kinds,
     which,
 )
-from sentinel_rag.agent.references.listed import INCIDENT, ListItem
 from sentinel_rag.agent.references.mention_forms import Mention
 from sentinel_rag.agent.references.state import References
 from sentinel_rag.agent.references.wording import INCIDENT_SAID
+from sentinel_rag.agent.things import INCIDENT, ListItem
 
 
 def _newest(references: References, kinds: Sequence[str], noun: str) -> Choice:

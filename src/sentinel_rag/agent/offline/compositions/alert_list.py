@@ -6,7 +6,7 @@ from collections.abc import Mapping
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
 from sentinel_rag.agent.offline.compositions import scope
-from sentinel_rag.agent.references import ListItem, alert_item
+from sentinel_rag.agent.things import ListItem, alert_item
 from sentinel_rag.agent.tool_runs import ToolRun
 
 COLUMNS = ("", "Time", "Severity", "Status", "Entity", "Alert")

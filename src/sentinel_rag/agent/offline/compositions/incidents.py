@@ -10,7 +10,7 @@ from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.planner.plan import Plan
-from sentinel_rag.agent.references import incident_item
+from sentinel_rag.agent.things import incident_item
 from sentinel_rag.agent.tool_runs import ToolRun
 
 COLUMNS = ("", "Incident", "Severity", "Status", "Created", "Owner", "Alerts", "Title")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge.fitting import by_incident
@@ -11,7 +12,6 @@ from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.query_results import QueryErrorCode

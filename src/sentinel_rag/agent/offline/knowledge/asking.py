@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
 from sentinel_rag.agent.offline.knowledge.follow_ups import narrowed_search, read_section_wish
 from sentinel_rag.agent.offline.knowledge.section_turns import answer_one_past, answer_section
 from sentinel_rag.agent.offline.knowledge.turns import answer_narrowed, answer_wish
@@ -14,8 +15,7 @@ from sentinel_rag.agent.offline.knowledge.wishes import Sought, read_wish
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner.plan import View
-from sentinel_rag.agent.references.knowledge_hits import SEARCH_TOOL
-from sentinel_rag.agent.references.listed import INCIDENT
+from sentinel_rag.agent.things import INCIDENT
 from sentinel_rag.contracts.evidence import Answer, Outcome
 
 NOT_OFFERED = (

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
 from sentinel_rag.agent.offline.knowledge.searches import document_read
 from sentinel_rag.agent.offline.turn import Turn
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit, hits_of
 
 
 async def with_closings(

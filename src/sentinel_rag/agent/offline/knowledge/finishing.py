@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from sentinel_rag.agent.instruction_text import reads_like_instruction
+from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL, hits_of
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed
 from sentinel_rag.agent.offline.compositions.web_pages import STEERING
 from sentinel_rag.agent.offline.conversation import AskedCall, ListItem
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
-from sentinel_rag.agent.references.knowledge_hits import SEARCH_TOOL, hits_of
-from sentinel_rag.agent.references.listed import INCIDENT, SECTION
+from sentinel_rag.agent.things import INCIDENT, SECTION
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 

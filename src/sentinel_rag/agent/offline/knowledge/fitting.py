@@ -10,9 +10,9 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.knowledge.phases import phase_of
 from sentinel_rag.agent.offline.knowledge.stems import said_in_one_line, share, stems_of
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
 
 _OF_EVERY_TITLE = """
     incident alert suspicious suspected unusual possible potential multiple several activity detected event events tools

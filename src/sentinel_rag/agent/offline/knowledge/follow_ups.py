@@ -9,12 +9,12 @@ import re
 from dataclasses import dataclass
 from enum import StrEnum
 
+from sentinel_rag.agent.knowledge_hits import INCIDENTS
 from sentinel_rag.agent.offline.conversation import AskedCall, Conversation
 from sentinel_rag.agent.offline.knowledge.phases import phase_asked, phase_of
 from sentinel_rag.agent.offline.knowledge.topics import filters_of, topic_of
 from sentinel_rag.agent.offline.reading import Reading
-from sentinel_rag.agent.references.knowledge_hits import INCIDENTS
-from sentinel_rag.agent.references.listed import SECTION, ListItem
+from sentinel_rag.agent.things import SECTION, ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.times.kinds import Now
 

@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import tzinfo
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.fitting import About, fits, held, names_it, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoted_section import closing_words
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.references.knowledge_things import past_item
 from sentinel_rag.agent.row_text import plain, quoted
+from sentinel_rag.agent.things import past_item
 from sentinel_rag.agent.times import show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Echo
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.asked_incident import (
@@ -40,7 +41,6 @@ from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner.plan import PlannedCall
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 

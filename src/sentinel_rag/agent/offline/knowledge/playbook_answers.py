@@ -8,13 +8,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.fitting import About, held, sections_of, telling
 from sentinel_rag.agent.offline.knowledge.past_answers import cited_as, shares
 from sentinel_rag.agent.offline.knowledge.quoted_section import say_section
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.references.knowledge_things import section_item
+from sentinel_rag.agent.things import section_item
 
 MOST_SECTIONS = 9
 NOTHING_DONE = "These are a playbook's words. Nothing of it was done here; whether it is done, a person decides."

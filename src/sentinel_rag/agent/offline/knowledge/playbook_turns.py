@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.finishing import finished
@@ -23,7 +24,6 @@ from sentinel_rag.agent.offline.knowledge.playbook_answers import (
 from sentinel_rag.agent.offline.knowledge.searches import document_read, listing, playbook_search
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought
 from sentinel_rag.agent.offline.turn import Turn
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, part_of
 from sentinel_rag.agent.offline.knowledge.markdown_parts import Code, Grid, Prose, parts_of
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.row_text import data_line, plain
 
 MOST_LINES = 30

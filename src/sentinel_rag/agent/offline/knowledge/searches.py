@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.offline.knowledge.fitting import About
 from sentinel_rag.agent.planner.plan import PlannedCall
-from sentinel_rag.agent.references.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.knowledge_tools import MAX_HITS, MAX_QUESTION_CHARACTERS
 

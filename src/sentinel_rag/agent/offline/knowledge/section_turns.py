@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from sentinel_rag.agent.knowledge_hits import KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.conversation import ListItem
 from sentinel_rag.agent.offline.knowledge.finishing import finished
 from sentinel_rag.agent.offline.knowledge.fitting import About
@@ -17,8 +18,7 @@ from sentinel_rag.agent.offline.knowledge.playbook_answers import NOTHING_DONE, 
 from sentinel_rag.agent.offline.knowledge.quoted_section import kql_of, say_kql, say_section
 from sentinel_rag.agent.offline.knowledge.searches import document_read
 from sentinel_rag.agent.offline.turn import Turn
-from sentinel_rag.agent.references.knowledge_hits import KnowledgeHit, hits_of
-from sentinel_rag.agent.references.knowledge_things import past_item
+from sentinel_rag.agent.things import past_item
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode

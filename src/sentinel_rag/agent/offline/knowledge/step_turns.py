@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from sentinel_rag.agent.knowledge_hits import hits_of
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import say_failures
 from sentinel_rag.agent.offline.compositions.incident_fields import say_ending
@@ -30,7 +31,6 @@ from sentinel_rag.agent.offline.knowledge.searches import about_incident, past_s
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish
 from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
-from sentinel_rag.agent.references.knowledge_hits import hits_of
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 

@@ -17,8 +17,8 @@ from sentinel_rag.agent.offline.knowledge.phases import phase_asked
 from sentinel_rag.agent.offline.knowledge.said_otherwise import as_playbooks_say
 from sentinel_rag.agent.offline.knowledge.topics import filters_of, topic_of
 from sentinel_rag.agent.offline.reading import Reading
-from sentinel_rag.agent.references.listed import INCIDENT
 from sentinel_rag.agent.references.wording import INCIDENT_SAID, mask
+from sentinel_rag.agent.things import INCIDENT
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.times.kinds import Now
 
