@@ -42,6 +42,16 @@ def test_a_question_is_decided(row: dict[str, Any]) -> None:
         assert (first.tool, dict(first.arguments)) == (row["tool"], row.get("args", {}))
 
 
+SHOWN = tomllib.loads((Path(__file__).parent / "shown.toml").read_text(encoding="utf-8"))
+
+
+@pytest.mark.requirement("AGENT-1")
+@pytest.mark.parametrize(("q", "shown"), [pair for told in SHOWN.values() for pair in told.items()])
+def test_what_is_asked_of_a_thing_is_shown(q: str, shown: str) -> None:
+    decision = WORLD.decide(q, Talk())
+    assert "; ".join((str(decision.view), *decision.aspects)) == shown
+
+
 def test_the_order_of_the_rows_means_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     before = [decided(row).calls for row in ROWS]
     shuffled = list(table.rows())

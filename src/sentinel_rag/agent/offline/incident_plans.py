@@ -80,6 +80,8 @@ _OF_ITS_ROW = frozenset(
         "classification",
         "closer",
         "reopened",
+        "response",
+        "description",
     }
 )
 """Fields that an incident's compact form holds too."""

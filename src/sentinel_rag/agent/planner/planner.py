@@ -12,9 +12,10 @@ from datetime import datetime
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
-from sentinel_rag.agent.planner.rows import Row, aspects_of, rows, view_of
+from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, to_tool
+from sentinel_rag.agent.planner.views import shown
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.frames import Frame, Names
@@ -33,7 +34,7 @@ _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
-_SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar")
+_SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar", "compare")
 """Types of words that hold two incidents beside each other."""
 _WINDOW = ("time_window", "start_time", "end_time")
 _RUN = frozenset({"run"})
@@ -197,8 +198,9 @@ def _shown(decision: Decision, row: Row | None) -> Decision:
     """The decision with how its answer is told."""
     if not decision.calls:
         return decision
-    view = (row.view if row is not None else None) or view_of(decision.calls[0].tool, decision.frame)
-    return replace(decision, view=view, aspects=aspects_of(decision.frame))
+    tools = [call.tool for call in decision.calls]
+    view, aspects = shown(decision.frame, tools, None if row is None else row.view)
+    return replace(decision, view=view, aspects=aspects)
 
 
 def _forgiven(f: Frame) -> int:
@@ -212,7 +214,7 @@ def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
     compared = f.has("incident") and f.has(*_SIDE_BY_SIDE)
-    compared |= f.has("op:compare") and len(f.all("digits")) > 1 and not f.has("limit", "cmp")
+    compared |= f.has("op:compare", "compare", "both") and len(f.all("digits")) > 1 and not f.has("limit", "cmp")
     pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
     if f.has("digits") and (compared or pointed):
         for number in f.features.pop("digits"):

@@ -7,12 +7,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Reason
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.language.frames import Frame
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,27 +37,8 @@ class Row:
 @cache
 def rows() -> tuple[Row, ...]:
     """All rows, the best first."""
-    return tuple(sorted(map(_row, _data()["row"]), key=lambda row: -row.score))
-
-
-def view_of(tool: str, frame: Frame) -> View | None:
-    """How answers of a tool are told, if the row says nothing else."""
-    views = _data()["view"]
-    counted = _data()["counted"] if frame.has("op:count") else {}
-    name = counted.get(tool) or views.get(tool)
-    return View(name) if name else None
-
-
-def aspects_of(frame: Frame) -> tuple[str, ...]:
-    """What is asked of a thing: the table of `rows.toml` over the frame's features, in their order."""
-    table: Mapping[str, str] = _data()["aspect"]
-    said = [f"{type_}:{value}" for type_ in ("attr", "kind", "order") for value in frame.all(type_)]
-    return tuple(dict.fromkeys(table[one] for one in said if one in table))
-
-
-@cache
-def _data() -> dict[str, Any]:
-    return tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))
+    told = tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))["row"]
+    return tuple(sorted(map(_row, told), key=lambda row: -row.score))
 
 
 def _row(told: Mapping[str, object]) -> Row:

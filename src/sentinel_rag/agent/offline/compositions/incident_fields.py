@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.offline.compositions import custom_details
 from sentinel_rag.agent.offline.compositions.incident_entities import MAX_ENTITIES, say_entities
 from sentinel_rag.agent.offline.compositions.incident_properties import say_property
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.contracts.json_values import JsonValue
 
+MOST_ALERTS, MOST_DRAWN, MAX_NAMED = 5, 40, 12
 _MATCHED = {
     "incident_number": "a Sentinel incident number",
     "provider_incident_id": "the Defender id of a Sentinel incident, not a Sentinel number",
@@ -37,7 +39,7 @@ def say_identity(writer: AnswerWriter, plan: Plan, run: ToolRun) -> None:
 
 
 def say_aspect(writer: AnswerWriter, run: ToolRun, aspect: str) -> None:
-    """One field by its name in `cues.ASPECTS`, or `entities:KIND`."""
+    """One field by its name in `views.toml`, or `entities:KIND`."""
     if aspect.startswith("values:"):
         say_property(writer, run, aspect.partition(":")[2])
         return
@@ -233,6 +235,62 @@ def _say_duration(writer: AnswerWriter, run: ToolRun) -> None:
     _say_closed(writer, run)
 
 
+def _say_response(writer: AnswerWriter, run: ToolRun) -> None:
+    """How long after its creation somebody first changed it."""
+    if run.at("/rows/0/first_response_s") is None:
+        writer.say_compared(
+            [(run, "/rows/0")], "Nobody has touched it so far, or the time of the first change is lost."
+        )
+    else:
+        writer.say("First changed {} after it was created.", writer.duration(run, "/rows/0/first_response_s"))
+    _say_created(writer, run)
+
+
+def _say_description(writer: AnswerWriter, run: ToolRun) -> None:
+    if run.at("/rows/0/description"):
+        writer.say("Description: {}", writer.words(run, "/rows/0/description"))
+    else:
+        writer.say_compared([(run, "/rows/0")], "It has no description.")
+
+
+def _alerts_of(run: ToolRun) -> list[tuple[str, Mapping[str, JsonValue]]]:
+    """The alerts of the incident with their places, in order of time."""
+    alerts = run.at("/rows/0/alerts")
+    found = [
+        (f"/rows/0/alerts/{place}", alert)
+        for place, alert in enumerate(alerts if isinstance(alerts, list | tuple) else ())
+        if isinstance(alert, Mapping)
+    ]
+    return sorted(found, key=lambda each: str(each[1].get("start_time") or each[1].get("time") or ""))
+
+
+def _say_why(writer: AnswerWriter, run: ToolRun) -> None:
+    """No field says why it has its severity; what stands beside it does."""
+    _say_severity(writer, run)
+    writer.fixed("No field says why; the rule that raised an alert gives the severity. These alerts carry the same:")
+    severity = run.at("/rows/0/severity")
+    same = [at for at, alert in _alerts_of(run) if alert.get("severity") == severity]
+    for at in same[:MOST_ALERTS]:
+        writer.say("{} ({}).", writer.name(run, f"{at}/name"), writer.name(run, f"{at}/product"))
+    if not same:
+        writer.say_compared([(run, "/rows/0")], "None of its alerts here has that severity.")
+    _say_list("Tactics", "tactics")(writer, run)
+
+
+def _say_diagram(writer: AnswerWriter, run: ToolRun) -> None:
+    """The alerts in order of time, each with what it names: what a picture would join by lines."""
+    writer.fixed("I draw no pictures. Its alerts stand below in order of time, each with what it names.")
+    rows = []
+    for at, alert in _alerts_of(run)[:MOST_DRAWN]:
+        entities = alert.get("entities")
+        count = len(entities) if isinstance(entities, list | tuple) else 0
+        named = [writer.cell(run, f"{at}/entities/{each}/name", limit=80) for each in range(min(count, MAX_NAMED))]
+        began = f"{at}/start_time" if alert.get("start_time") else f"{at}/time"
+        names = phrase("{}", named) if named else Fact("-")
+        rows.append([writer.time_cell(run, began), writer.cell(run, f"{at}/name"), names])
+    writer.table("Alerts and what they name", ("Time", "Alert", "Names"), rows)
+
+
 def _say_classification(writer: AnswerWriter, run: ToolRun) -> None:
     if run.at("/rows/0/classification_reason"):
         writer.say(
@@ -296,6 +354,10 @@ _ASPECTS: dict[str, Callable[[AnswerWriter, ToolRun], None]] = {
     "updated": _say_created,
     "closed": _say_closed,
     "duration": _say_duration,
+    "response": _say_response,
+    "description": _say_description,
+    "why": _say_why,
+    "diagram": _say_diagram,
     "began": _say_began,
     "tactics": _say_list("Tactics", "tactics"),
     "techniques": _say_list("Techniques", "techniques"),
