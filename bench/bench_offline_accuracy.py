@@ -20,7 +20,7 @@ import yaml
 
 from bench.harness import write
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
+from sentinel_rag.agent.offline.question_turns import ALL_TEMPLATES
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS

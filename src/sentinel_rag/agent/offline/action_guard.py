@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.planner.plan import Reply
 from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.language.frames import Frame
 
 _POLITE = (
     r"(?:(?:hey|hi|hello|ok|okay|now|then|and|so|please|pls|plz|kindly|just|also|go\s+ahead\s+and|i\s+want\s+you\s+to|"
@@ -87,13 +87,13 @@ def _portal(question: str) -> str:
     return "the incident page of Microsoft Sentinel or Defender"
 
 
-def guard_reply(reading: Reading) -> Reply:
+def guard_reply(frame: Frame) -> Reply:
     """What is said to every wish to change something where nothing can be changed."""
-    return Reply(Outcome.OUT_OF_SCOPE, _guard_text(reading), _guard_suggestions(reading))
+    return Reply(Outcome.OUT_OF_SCOPE, _guard_text(frame.said), _guard_suggestions(frame))
 
 
-def _guard_text(reading: Reading) -> str:
-    portal = _portal(reading.core)
+def _guard_text(question: str) -> str:
+    portal = _portal(question)
     return (
         "I can only read: nothing was changed. Closing, assigning, commenting, blocking and the "
         "like are done by a person, "
@@ -101,12 +101,10 @@ def _guard_text(reading: Reading) -> str:
     )
 
 
-def _guard_suggestions(reading: Reading) -> tuple[str, ...]:
-    if reading.incidents:
-        return (
-            f"What is incident {reading.incidents[0]} about?",
-            f"Show the alerts of incident {reading.incidents[0]}",
-        )
-    if reading.names:
-        return (f"Which alerts name {reading.names[0].value}?",)
+def _guard_suggestions(frame: Frame) -> tuple[str, ...]:
+    if frame.has("incident"):
+        number = frame.one("incident")
+        return (f"What is incident {number} about?", f"Show the alerts of incident {number}")
+    if frame.has("name"):
+        return (f"Which alerts name {frame.one('name')}?",)
     return ("List the incidents still open, newest first",)

@@ -10,10 +10,10 @@ import re
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.frames import Frame
 
 NEAR_BEST = 0.75
 """Alerts that fit at least this share of the best one's score are answers too."""
@@ -43,12 +43,12 @@ def candidates_of(runs: Sequence[ToolRun]) -> list[tuple[ToolRun, int]]:
     return found
 
 
-def ranked_alerts(reading: Reading, candidates: Sequence[tuple[ToolRun, int]]) -> list[tuple[float, ToolRun, int]]:
+def ranked_alerts(frame: Frame, candidates: Sequence[tuple[ToolRun, int]]) -> list[tuple[float, ToolRun, int]]:
     """(score, run, place) of each alert, the one that fits the words and names of the question best first."""
     documents = [_words(_text(run.rows[place])) for run, place in candidates]
     frequency = Counter(word for document in documents for word in set(document))
-    question = set(_words(reading.core)) - _STOP
-    names = [name.value.lower() for name in reading.names]
+    question = set(_words(frame.text)) - _STOP
+    names = [name.lower() for name in frame.all("name")]
     ranked = []
     for (run, place), document in zip(candidates, documents, strict=True):
         row = run.rows[place]

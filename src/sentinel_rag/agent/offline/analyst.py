@@ -9,21 +9,18 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline import follow_up, outside
 from sentinel_rag.agent.offline.action_words import read_action
 from sentinel_rag.agent.offline.alert_walk import walk_plan
 from sentinel_rag.agent.offline.answer_writer import Echo
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
-from sentinel_rag.agent.offline.conversation import Conversations
+from sentinel_rag.agent.offline.conversation import Conversations, Offer
 from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
+from sentinel_rag.agent.offline.denial_questions import denial_reply
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
-from sentinel_rag.agent.offline.frame_decisions import weighed
 from sentinel_rag.agent.offline.knowledge import (
-    KnowledgeWish,
     answer_knowledge,
-    answer_wish,
     asks_how,
     offer_steps,
     recall_incident,
@@ -31,16 +28,14 @@ from sentinel_rag.agent.offline.knowledge import (
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
-from sentinel_rag.agent.offline.plan import NeedTemplates
-from sentinel_rag.agent.offline.planner import decide
-from sentinel_rag.agent.offline.reading import Reading, read_question
+from sentinel_rag.agent.offline.question_turns import QuestionTurn, answer_offer, answer_question, picked_offer
+from sentinel_rag.agent.offline.reading import read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.spoken_times import with_spoken_time
-from sentinel_rag.agent.offline.template_match import ALL_TEMPLATES
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
-from sentinel_rag.agent.planner.plan import Ask, Plan, PlannedCall, Reply, View
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.times import zone_named
@@ -97,15 +92,15 @@ class OfflineAnalyst:
         """True if `answer` asks back about a question that a reading call could answer: it orders no change, holds no
         query, has words, and no call for it was made."""
         said = read_plainly(question) and read_action(question) is None and kql_in(question) is None
-        made = {trace.name for trace in answer.tools} - {"list_kql_templates"}
+        made = {trace.name for trace in answer.tools} - {"list_kql_templates", "get_top_entities"}
         return bool(said) and not made and not question.strip().startswith("[")
 
     async def answer_call(self, question: Question, call: PlannedCall) -> Answer:
         """The answer to `question` from one call of ANSWERED_CALLS, chosen elsewhere. Never raises for a tool."""
         turn = self._turn(question)
         turn.conversation.pending = ""
-        reading = read_question(question.text, turn.now)
-        return await carry_out(turn, Plan(view=ANSWERED_CALLS[call.tool], calls=(call,), reading=reading))
+        frame = QuestionTurn(turn).reader.read(question.text)
+        return await carry_out(turn, Plan(view=ANSWERED_CALLS[call.tool], calls=(call,), frame=frame))
 
     def forget(self, session_id: str) -> None:
         """Drop what the conversation refers to."""
@@ -158,6 +153,13 @@ class OfflineAnalyst:
         changed = None if asks_how(turn.question) else await answer_change(turn)
         if changed is not None:
             return changed
+        denied = denial_reply(turn.question)
+        if denied is not None:
+            return turn.plain_answer(denied.outcome, denied.text, denied.suggestions)
+        offer = picked_offer(turn, QuestionTurn(turn).reader.read(turn.question))
+        if offer is not None:
+            turn.conversation.references.begin_turn()
+            return await answer_offer(turn, offer)
         said = read_workspace(turn.question)
         told = walk_plan(said.rest, turn.now)
         if told is not None:  # "this device" and "the same account" are of its own story, not of the conversation
@@ -176,32 +178,36 @@ class OfflineAnalyst:
             turn.conversation.references.begin_turn()
             return turn.asked_back(spoken.ask.sentence, spoken.ask.options)
         turn.question = spoken.text
-        said = self._resolve(turn)
-        reading = read_question(said.rest, turn.now, turn.resolution)
+        return await self._answer_words(turn, read_workspace(turn.question))
+
+    async def _answer_words(self, turn: Turn, said: WorkspaceWords) -> Answer:
+        """The answer to a question for one workspace, which its words may name."""
+        resolved = self._resolve(turn)
         turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
             if said.repeats and turn.conversation.last is not None:
-                return await carry_out(turn, follow_up.repeated(reading, turn.conversation.last))
+                return await answer_offer(turn, Offer("", turn.conversation.last))
         if said.switches or asks_for_workspaces(turn.question):
-            return await self._about_workspaces(turn, reading, said)
+            return await self._about_workspaces(turn, said)
+        reading = read_question(resolved.rest, turn.now, turn.resolution)
         known = await answer_knowledge(turn, reading)
         if known is not None:
             return known
         step = first_step(reading, turn.now)
         if step is not None:
             return await self._in_two_steps(turn, step)
-        wish = await self._wish(turn, reading)
-        if wish is None:
-            return await self._from_the_workspace(turn, reading)
+        wish = elsewhere_plan(reading)
+        if wish is None or wish.tool not in await self._gateway.offered_tools():
+            return await self._from_the_workspace(turn, said.rest)
         if wish.when is When.IF_ASKED:
-            answer = await self._from_the_workspace(turn, reading)
+            answer = await self._from_the_workspace(turn, said.rest)
             offered = (wish.question,) if answer.outcome in _NOT_FOUND else ()
             return replace(answer, suggestions=(*answer.suggestions, *offered))
         found = await self._elsewhere(turn, wish)
         if wish.when is When.ONLY or found.outcome is Outcome.ANSWERED:
             return found
-        answer = await self._from_the_workspace(turn, reading)
+        answer = await self._from_the_workspace(turn, said.rest)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
 
@@ -216,7 +222,7 @@ class OfflineAnalyst:
             return await carry_out(turn, step.plan)
         writer = turn.writer()
         say_found(writer, step, found)
-        answer = await self._from_the_workspace(turn, read_question(question, turn.now))
+        answer = await self._from_the_workspace(turn, question)
         opening = f"{writer.text}\n"
         return replace(
             answer,
@@ -226,25 +232,18 @@ class OfflineAnalyst:
         )
 
     def _resolve(self, turn: Turn) -> WorkspaceWords:
-        """The question with ids in the place of its references, and the workspace that it names; a picked option or
-        offer is a whole question again."""
-        conversation, references = turn.conversation, turn.conversation.references
+        """The question with ids in the place of its references, for what reads sentences without frames."""
+        references = turn.conversation.references
         said = read_workspace(turn.question)
         resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
         remember(turn.question, resolution, references)
-        if resolution.asks_again:
-            said = read_workspace(resolution.text)
-        elif not resolution.resolved and not resolution.ask:
-            said = read_workspace(follow_up.completed(turn.question, conversation))
-        else:
-            said = replace(said, rest=resolution.readable)
-        said = replace(said, rest=of_its_incident(said.rest))
+        said = replace(said, rest=of_its_incident(resolution.readable))
         turn.resolution = replace(resolution, text=said.rest)
         return said
 
-    async def _about_workspaces(self, turn: Turn, reading: Reading, said: WorkspaceWords) -> Answer:
+    async def _about_workspaces(self, turn: Turn, said: WorkspaceWords) -> Answer:
         """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
-        plan = Plan(view=View.WORKSPACES, calls=(PlannedCall("list_workspaces"),), reading=reading)
+        plan = Plan(view=View.WORKSPACES, calls=(PlannedCall("list_workspaces"),))
         if said.name is None:
             return await carry_out(turn, plan)
         (run,) = await turn.run(plan.calls)
@@ -258,39 +257,9 @@ class OfflineAnalyst:
         where = "every workspace" if said.name == ALL_WORKSPACES else f"the workspace {plain(said.name)}"
         return turn.plain_answer(Outcome.ANSWERED, f"Questions go to {where} from here on.")
 
-    async def _from_the_workspace(self, turn: Turn, reading: Reading) -> Answer:
-        answer = await self._decided(turn, reading)
-        return await offer_steps(turn, await recall_incident(turn, reading, answer))
-
-    async def _decided(self, turn: Turn, reading: Reading) -> Answer:
-        decision, templates = decide(reading, turn.conversation, None, turn.now), None
-        if isinstance(decision, NeedTemplates):
-            fetched = await turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
-            templates = list(fetched[0].rows)
-            decision = decide(reading, turn.conversation, templates, turn.now)
-            assert not isinstance(decision, NeedTemplates)
-            understood = isinstance(decision, Plan) and decision.view is not View.KEYWORD
-            if fetched[0].result is None and not understood:
-                # Without the templates the question could not be understood; the reason is the failure, not the words.
-                return turn.failed_answer(fetched)
-        match await weighed(turn, reading, decision, templates):
-            case Reply(outcome=outcome, text=text, suggestions=suggestions):
-                return turn.plain_answer(outcome, text, suggestions)
-            case Ask(sentence=sentence, options=options, pending=pending):
-                return turn.asked_back(sentence, options, pending)
-            case Plan() as plan:
-                return await carry_out(turn, plan)
-            case KnowledgeWish() as wish:
-                return await answer_wish(turn, wish, reading)
-            case NeedTemplates():
-                raise AssertionError(reading.text)
-
-    async def _wish(self, turn: Turn, reading: Reading) -> Elsewhere | None:
-        """What the question may want of the web or of files, if the gateway offers the tool."""
-        wish = elsewhere_plan(reading)
-        if wish is None or outside.outside_reply(reading, turn=turn.conversation.turns) is not None:
-            return None
-        return wish if wish.tool in await self._gateway.offered_tools() else None
+    async def _from_the_workspace(self, turn: Turn, text: str) -> Answer:
+        answer = await answer_question(turn, text)
+        return await offer_steps(turn, await recall_incident(turn, answer))
 
     async def _elsewhere(self, turn: Turn, wish: Elsewhere) -> Answer:
         """The answer from the web or from files."""

@@ -10,6 +10,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+from sentinel_rag.agent.planner import Talk
 from sentinel_rag.agent.references import References
 from sentinel_rag.agent.things import ListItem as ListItem
 from sentinel_rag.contracts.json_values import JsonValue
@@ -94,6 +95,10 @@ class Conversation(Places):
     told_bucket: str = ""
     """The bucket of time that the last answer told of, as an ISO 8601 interval; empty if it told of none."""
     offers: tuple[Offer, ...] = ()
+    numbered: bool = False
+    """Whether the offers are the numbered list that was shown last."""
+    talk: Talk = field(default_factory=Talk)
+    """What the next sentence may lean on."""
     shown: int = 0
     turns: int = 0
     pending: str = ""
@@ -167,6 +172,8 @@ class Conversations:
                 told_bucket="",
                 change=None,
                 offers=(),
+                numbered=False,
+                talk=Talk(),
                 offered_changes=(),
                 shown=0,
                 pending="",

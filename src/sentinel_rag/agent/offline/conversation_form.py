@@ -13,14 +13,17 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, Offer
+from sentinel_rag.agent.planner import Talk
 from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.language.frames import Frame
 
 
 def conversation_to_dict(conversation: Conversation) -> JsonObject:
     """All but the directory of names, which is fetched again when it is needed."""
-    form: dict[str, Any] = msgspec.to_builtins(replace(conversation, references=References(), names=None))
-    return {**form, "references": conversation.references.to_dict()}
+    whole = replace(conversation, references=References(), talk=Talk(), names=None)
+    form: dict[str, Any] = msgspec.to_builtins(whole)
+    return {**form, "references": conversation.references.to_dict(), "talk": _talk_to_dict(conversation.talk)}
 
 
 def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
@@ -37,11 +40,26 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
                 "change": _change(stored.get("change")),
                 "changes": tuple(filter(None, map(_change, stored.get("changes", ())))),
                 "offered_changes": tuple(stored.get("offered_changes", ())),
+                "talk": _talk(stored.get("talk")),
                 "names": None,
             }
         )
     except (TypeError, KeyError, AttributeError, ValueError):
         return None
+
+
+def _talk_to_dict(talk: Talk) -> JsonObject:
+    """The frame before without what was read as what; the rows are those of the list on the screen."""
+    before = None if talk.before is None else replace(talk.before, items=())
+    return {"before": msgspec.to_builtins(before), "subject": list(talk.subject)}
+
+
+def _talk(stored: Mapping[str, Any] | None) -> Talk:
+    if stored is None:
+        return Talk()
+    before = None if stored["before"] is None else msgspec.convert(stored["before"], Frame).copy()
+    kind, name = stored["subject"]
+    return Talk(before, subject=(str(kind), str(name)))
 
 
 def _change(stored: Mapping[str, Any] | None) -> AskedChange | None:

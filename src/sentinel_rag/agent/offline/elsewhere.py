@@ -157,7 +157,7 @@ def _names_something(reading: Reading) -> bool:
 
 def _web(reading: Reading, wanted: str, when: When, question: str = "") -> Elsewhere:
     query = " ".join(wanted.strip(" \"'“”`").split())[:MAX_QUERY_CHARACTERS]
-    plan = Plan(view=View.WEB, calls=(PlannedCall("web_search", {"query": query}),), reading=reading)
+    plan = Plan(view=View.WEB, calls=(PlannedCall("web_search", {"query": query}),))
     return Elsewhere("web_search", plan, when, question)
 
 
@@ -174,7 +174,7 @@ def _file_plan(reading: Reading) -> Elsewhere | None:
 
 
 def _files(reading: Reading, view: View, call: PlannedCall) -> Elsewhere:
-    return Elsewhere(call.tool, Plan(view=view, calls=(call,), reading=reading))
+    return Elsewhere(call.tool, Plan(view=view, calls=(call,)))
 
 
 def _path_of(match: re.Match[str]) -> str:

@@ -13,7 +13,6 @@ from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
-from sentinel_rag.agent.offline.incident_plans import needs_whole_incident
 from sentinel_rag.agent.offline.remarks import say_remarks
 from sentinel_rag.agent.offline.spoken_times import told_bucket
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
@@ -82,7 +81,19 @@ async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
         (workspaces,) = await turn.run((every_workspace.WORKSPACES,))
         calls = every_workspace.calls_for_each(plan, workspaces)
     runs = await turn.run(calls)
-    return [await turn.whole(run) for run in runs] if needs_whole_incident(plan) else runs
+    return [await turn.whole(run) for run in runs] if _needs_whole_incident(plan) else runs
+
+
+_OF_ITS_ROW = frozenset(
+    {"owner", "severity", "status", "created", "updated", "closed", "duration", "ids", "classification", "closer",
+     "reopened", "response", "description"}
+)  # fmt: skip
+"""Fields that an incident's compact form holds too."""
+
+
+def _needs_whole_incident(plan: Plan) -> bool:
+    """False if the compact form of an incident answers the question: it keeps every field but not every list."""
+    return plan.view is not View.INCIDENT or not plan.aspects or not _OF_ITS_ROW.issuperset(plan.aspects)
 
 
 MOST_PAGES = 10
@@ -143,7 +154,7 @@ _NAMES = frozenset({"entity", "name_contains", "title_contains"})
 
 def _unknown_words(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
     """A question back where nothing carries a word that nobody knew: its absence is no answer."""
-    if not plan.unknown or plan.view is View.KEYWORD or any(run.result is None for run in runs):
+    if not plan.unknown or any(run.result is None for run in runs):
         return None
     writer.lines.clear()
     words = plain(" ".join(plan.unknown))
@@ -158,6 +169,7 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     conversation = turn.conversation
     references = conversation.references
     conversation.offers = composed.offers
+    conversation.numbered = bool(composed.offers) and not composed.items and "[1] " in answer.text
     if composed.items or composed.outcome is Outcome.ANSWERED:
         conversation.shown = composed.shown
     shown = shown_text(answer)

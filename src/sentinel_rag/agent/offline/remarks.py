@@ -10,7 +10,6 @@ from collections.abc import Sequence
 
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.arguments import unused_words
 from sentinel_rag.agent.planner.plan import Plan, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -18,17 +17,14 @@ from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 _OWN_TEXT = frozenset({"list_kql_templates", "list_tables", "list_workspaces"})
 """Tools whose rows are not from the logs."""
-_LISTS = frozenset({View.INCIDENTS, View.INCIDENT_COUNT, View.ALERTS, View.ALERT_COUNT})
 
 
 def say_remarks(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> None:
     """Everything that the answer to `plan` has to add."""
     asked = _asked_for(runs)
-    if plan.view in _LISTS and not plan.whole and (unused := unused_words(plan.reading, asked)):
-        writer.say("I did not understand and left out: {}.", Echo(", ".join(unused)))
     if plan.view is not View.ATTRIBUTE and (dropped := _names_left_out(plan, asked)):
         writer.say("I looked nothing up for {}; ask about it by itself.", Echo(", ".join(dropped)))
-    if plan.reading.limit == MAX_LIMIT and not plan.reading.everything and not plan.reading.has(str(MAX_LIMIT)):
+    if int(plan.frame.one("limit") or 0) > MAX_LIMIT:
         writer.say("More than {} rows do not come at once.", Echo(str(MAX_LIMIT)))
     say_instructions(writer, plan.view, runs)
 
@@ -64,8 +60,9 @@ def say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) 
 
 def _names_left_out(plan: Plan, asked: str) -> list[str]:
     """Things that the question names beside others and that no call asked for."""
-    names = [plain(name.value) for name in plan.reading.names]
-    left = [name for name in names if name.lower() not in asked.replace("\\\\", "\\")]
+    names, asked = [plain(name) for name in plan.frame.all("name")], asked.replace("\\\\", "\\")
+    forms = {name: (name, plan.frame.whole.get(name, name)) for name in names}
+    left = [name for name in names if not any(form.lower() in asked for form in forms[name])]
     return left if len(left) < len(names) or plan.view is View.KQL else []
 
 

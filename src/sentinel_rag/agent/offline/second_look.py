@@ -10,7 +10,6 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.attribute_catalogue import IDENTITIES
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES, older_product_name
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -32,10 +31,6 @@ def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
         and "title_contains" in plan.calls[0].arguments
     ):
         return _alerts_for_title(plan)
-    if plan.view is View.PROPERTY:
-        return _search_for_word(plan)
-    if plan.calls[0].tool == "query_incidents" and plan.reading.names and not plan.reading.names[0].shaped:
-        return _title_for_name(plan)
     if plan.view not in (View.ALERTS, View.ALERT_COUNT):
         return None
     call = plan.calls[0]
@@ -45,41 +40,7 @@ def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
         arguments["product"] = older_product_name(product)
         sentence = "No alert carries the product's present name, so I looked for its older name."
         return replace(plan, calls=(PlannedCall(call.tool, arguments),), opening=(*plan.opening, sentence))
-    name = plan.reading.names[0] if plan.reading.names else None
-    if name is not None and not name.shaped and name.kind is None and arguments.get("entity") == name.value:
-        del arguments["entity"]
-        arguments["name_contains"] = name.value
-        sentence = "No alert names that as an entity, so I looked for it in the names of alerts."
-        return replace(plan, calls=(PlannedCall(call.tool, arguments),), opening=(*plan.opening, sentence))
     return None
-
-
-def _title_for_name(plan: Plan) -> Plan | None:
-    """No alert of an incident names that as an entity: its title may hold the word."""
-    arguments = dict(plan.calls[0].arguments)
-    name = arguments.pop("entity", None)
-    arguments.pop("entity_kind", None)
-    if name is None:
-        return None
-    sentence = "No incident names that as an entity, so I looked for it in the titles."
-    call = PlannedCall("query_incidents", {**arguments, "title_contains": name})
-    return replace(plan, calls=(call,), opening=(*plan.opening, sentence))
-
-
-def _search_for_word(plan: Plan) -> Plan | None:
-    """Nothing is called that: in an incident a plain word may describe the alert in which the property stands.
-
-    Never for an identity (SID, UPN, ...): that would be another account's.
-    """
-    word = plan.reading.names[0].value
-    identity = any(label in IDENTITIES for label in plan.aspects[:1])
-    if identity or "incident" not in plan.calls[0].arguments or not word.isalpha():
-        return None
-    arguments = {name: value for name, value in plan.calls[0].arguments.items() if not name.startswith("entity")}
-    call = PlannedCall("query_alerts", {**arguments, "limit": 100})
-    sentence = "No alert names that as an entity, so I looked for the alerts that the words describe."
-    reading = replace(plan.reading, names=())
-    return replace(plan, view=View.ATTRIBUTE, calls=(call,), reading=reading, opening=(*plan.opening, sentence))
 
 
 def _alerts_for_title(plan: Plan) -> Plan:

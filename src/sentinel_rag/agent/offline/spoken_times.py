@@ -94,7 +94,7 @@ def told_bucket(plan: Plan, runs: list[ToolRun]) -> str:
     run = runs[0]
     rows = list(run.rows)
     place = next((at for at, row in enumerate(rows) if row.get("time") == run.at("/summary/peak_time")), None)
-    if plan.reading.has(r"quiet\w*|fewest|least|lowest|calmest") and rows:
+    if plan.frame.has("calm") and rows:
         place = min(range(len(rows)), key=lambda each: _count(rows[each]))
     length = _BUCKETS.get(str(run.at("/summary/interval") or ""))
     if place is None or length is None:

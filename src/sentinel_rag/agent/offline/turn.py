@@ -13,7 +13,7 @@ from zoneinfo import ZoneInfo
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
-from sentinel_rag.agent.offline.conversation import Conversation, ListItem
+from sentinel_rag.agent.offline.conversation import Conversation, ListItem, Offer
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.references import Resolution
@@ -121,12 +121,15 @@ class Turn:
             writer.offer(f"[{place}] {plain(option)}")
         return self.answer(writer, Composed(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
 
-    def asked_back(self, sentence: str, options: Sequence[str] = (), pending: str = "") -> Answer:
-        """A question back. `options` are whole questions that can be picked by their numbers; a value alone completes
-        `pending`."""
+    def asked_back(
+        self, sentence: str, options: Sequence[str] = (), pending: str = "", offers: Sequence[Offer] = ()
+    ) -> Answer:
+        """A question back. `options` are whole questions that can be picked by their numbers, `offers` the calls behind
+        them where they are known already; a value alone completes `pending`."""
+        options = options or [offer.question for offer in offers]
         if options:
             self.conversation.references.show_list(ListItem("question", option) for option in options)
-        self.conversation.offers = ()
+        self.conversation.offers, self.conversation.numbered = tuple(offers), bool(offers)
         self.conversation.pending = pending
         return self.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)
 

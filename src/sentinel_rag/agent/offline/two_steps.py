@@ -97,7 +97,7 @@ def first_step(reading: Reading, now: Now) -> FirstStep | None:
         arguments = dict(incident_filters(inner))
         view, tool = View.INCIDENTS, "query_incidents"
     call = PlannedCall(tool, {**arguments, "order": order, "limit": 1})
-    return FirstStep(Plan(view=view, calls=(call,), reading=inner), text, match.start(), end)
+    return FirstStep(Plan(view=view, calls=(call,)), text, match.start(), end)
 
 
 def say_found(writer: AnswerWriter, step: FirstStep, found: ToolRun) -> None:

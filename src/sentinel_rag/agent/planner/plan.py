@@ -106,12 +106,8 @@ class Plan:
     others: tuple[PlannedCall, ...] = ()
     without: bool = False
     section: bool = False
-    whole: bool = False
-    """Whether a frame read every word of the question."""
     unknown: tuple[str, ...] = ()
-    """Words that nothing read, and that are searched for all the same."""
-    guessed: bool = False
-    """Whether a word is searched for as a name or a title only because nothing else knew it."""
+    """Words that are searched for as a name or a title only because nothing else knew them."""
 
     @property
     def chooses_rows(self) -> bool:

@@ -33,6 +33,8 @@ class Frame:
     whole: dict[str, str] = field(default_factory=dict)
     """A name as it was said, with the one that the workspace knows it by."""
     imperative: bool = False
+    polar: bool = False
+    """Whether yes or no is asked for."""
     items: tuple[Item, ...] = ()
     """What was read as what, before composition."""
 

@@ -21,9 +21,9 @@ LANGUAGES = ("en", "de", "es", "fr")
 WORD = re.compile(r"[^\W_]+|\+|[<>]=?")
 Sense = tuple[str, str]
 """A type and a value, such as ("severity", "High")."""
-SETTINGS = ("spoken", "ordinal")
-"""Sections of words that make numbers. `instead` holds phrases that are read for others, above all of
-time, `kept` words that are never mended."""
+SETTINGS = ("spoken", "ordinal", "polar")
+"""Sections of words that make numbers, and of those with which a question for yes or no begins. `instead` holds
+phrases that are read for others, above all of time, `kept` words that are never mended."""
 ANY_NUMBER = "0"
 """Stands for any number in a phrase that is read for another ("des 0 derniers jours")."""
 SILENT = ("f", "pad", "definite")

@@ -19,6 +19,7 @@ from sentinel_rag.language.frames.phrases import (
     WORD,
     Item,
     PhraseBook,
+    expand,
     phrase_book,
     sections,
     words_of,
@@ -102,6 +103,7 @@ class _Attempt:
             frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
         items = self.items
         frame.imperative = _imperative(items)
+        frame.polar = _polar(self.text, self.book)
         _mark_one(items, frame, self.book)
         items = _joined([item for n, item in enumerate(items) if not item.silent and not _relative(items, n)])
         compose(items, frame)
@@ -332,6 +334,20 @@ def _imperative(items: list[Item]) -> bool:
             continue
         return item.sense("act") is not None and len(items) > place + 1
     return False
+
+
+def _polar(text: str, book: PhraseBook) -> bool:
+    """True if the text begins as a question for yes or no does."""
+    words = words_of(text)
+    while words and any(type_ in ("pad", "follow", "meta") for type_, _ in book.senses(words[0])):
+        words = words[1:]
+    return any(words[: len(phrase)] == phrase for phrase in _polar_phrases(book.language))
+
+
+@cache
+def _polar_phrases(language: str) -> frozenset[tuple[str, ...]]:
+    patterns = [one for patterns in sections(language).get("polar", {}).values() for one in patterns]
+    return frozenset(words_of(phrase) for pattern in patterns for phrase in expand(pattern))
 
 
 def _relative(items: list[Item], place: int) -> bool:

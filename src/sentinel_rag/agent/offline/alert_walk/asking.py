@@ -26,10 +26,10 @@ _ONE_OF = re.compile(r"\b(?:one|name|an?\s+\w+)\s+of\s+(?:the|these|those)\b", r
 
 def asks_for_several(plan: Plan) -> bool:
     """True if the question asks for all values there are: "which hosts", "what are the URLs"."""
-    if _ONE_OF.search(plan.reading.text):
+    if _ONE_OF.search(plan.frame.text):
         return False
     cue = attributes_of(plan)[0].cue
-    asked = re.search(rf"\b(?:{cue})\b", plan.reading.text, re.IGNORECASE)
+    asked = re.search(rf"\b(?:{cue})\b", plan.frame.text, re.IGNORECASE)
     word = "" if asked is None else asked[0].lower()
     return word.endswith("s") and not word.endswith("ss")
 

@@ -58,7 +58,7 @@ class Choice:
 def choose(plan: Plan, runs: Sequence[ToolRun]) -> Choice | None:
     """The choice, or None where no alert fits the words or none of those tells the property."""
     focus = focus_of(plan, runs, alerts_in(runs))
-    question, told = plan.reading.text, " ".join(plan.told).lower()
+    question, told = plan.frame.text, " ".join(plan.told).lower()
     for attribute in attributes_of(plan):
         if not asked_directly(attribute, question):
             return None

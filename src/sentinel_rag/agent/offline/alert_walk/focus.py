@@ -74,7 +74,7 @@ def _best_reading(
 ) -> tuple[str, list[Fit]]:
     """The last sentence and how it fits, or with it those before where alone it hardly tells of an alert."""
     for before in range(min(len(plan.told), MOST_BEFORE) + 1):
-        text = " ".join([*plan.told[len(plan.told) - before :], plan.reading.text])
+        text = " ".join([*plan.told[len(plan.told) - before :], plan.frame.text])
         fitting = fits(without_asked(text, plan), rows, among=every)
         if fitting and (fitting[0].cover >= CLEAR or fitting[0].shared >= TELLING or _stands_out(fitting)):
             break

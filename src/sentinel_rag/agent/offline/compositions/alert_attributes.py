@@ -7,7 +7,6 @@ the best ones and each is shown with the alert that it stands in.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from sentinel_rag.agent.offline.alert_ranking import NEAR_BEST, candidates_of, ranked_alerts
 from sentinel_rag.agent.offline.alert_walk import asks_for_several, choose
@@ -41,7 +40,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         composed = say_singled_out(writer, chosen) if chosen.reason is not None else say_choices(writer, chosen)
         _say_looked_at(writer, runs)
         return composed
-    ranked = ranked_alerts(plan.reading, candidates)
+    ranked = ranked_alerts(plan.frame, candidates)
     if chosen is None and plan.told:
         return _say_missing(writer, plan, ranked, runs, None)
     incident = runs[0].call.arguments.get("incident")
@@ -78,7 +77,7 @@ def _say_best(
             break
         if best > 0 and score <= 0:
             break
-        count = say_values(writer, run, f"/rows/{place}", attribute, plan.reading.names, seen=seen)
+        count = say_values(writer, run, f"/rows/{place}", attribute, plan.frame.all("name"), seen=seen)
         if count:
             if not shown and run.at(f"/rows/{place}/description"):
                 writer.say("That alert is described so: {}", writer.words(run, f"/rows/{place}/description", limit=400))
@@ -146,7 +145,7 @@ def say_values(
     run: ToolRun,
     at: str,
     attribute: Attribute,
-    names: Sequence[Any],
+    names: Sequence[str],
     *,
     seen: set[str] | None = None,
 ) -> int:
@@ -158,7 +157,7 @@ def say_values(
     if not isinstance(entities, list | tuple):
         return 0
     seen = set() if seen is None else seen
-    wanted = [name.value.lower() for name in names]
+    wanted = [name.lower() for name in names]
     places = [place for place, entity in enumerate(entities) if isinstance(entity, Mapping)]
     named = [place for place in places if wanted and _mentions(entities[place], wanted, attribute)]
     facts: list[Fact] = []

@@ -40,7 +40,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     scope.say_partial(writer, first)
     if not found or "count" in plan.aspects:
         return Composed()
-    limit = plan.reading.limit or (MAX_LIMIT if plan.reading.everything else DEFAULT_LIMIT)
+    limit = int(plan.frame.one("limit") or (MAX_LIMIT if plan.frame.has("all") else DEFAULT_LIMIT))
     shown = found[:limit]
     if len(shown) < len(found):
         writer.say("Rows shown: {}.", writer.tally([(run, f"/rows/{place}") for run, place in shown]))

@@ -37,7 +37,7 @@ class FoundValue:
 
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
     """The property asked for; where no alert holds it, what the alerts do say of the thing."""
-    name = plan.reading.names[0].value
+    name = plan.frame.all("name")[0]
     incident = runs[0].call.arguments.get("incident")
     focus = None if incident is None else str(incident)
     filled = [run for run in runs if run.rows]

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
@@ -70,7 +69,7 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     scope.say_shown(writer, run, total, first=plan.first)
     scope.say_window(writer, run)
     scope.say_partial(writer, run)
-    incident_table(writer, run, places, first=plan.first, ids="ids" in cues.aspects_of(plan.reading))
+    incident_table(writer, run, places, first=plan.first, ids="ids" in plan.aspects)
     items = incident_items(run, places)
     only = items[0].value if len(items) == 1 else None
     suggestions: tuple[str, ...] = ()

@@ -81,7 +81,7 @@ def _say_unseen(writer: AnswerWriter, everything: Sequence[ToolRun], parts: Sequ
 
 def _listed(writer: AnswerWriter, plan: Plan, kept: Sequence[tuple[ToolRun, int]]) -> Composed:
     """The rows that are left, as one numbered list over their pages."""
-    limit = plan.reading.limit or (MAX_LIMIT if plan.reading.everything else DEFAULT_LIMIT)
+    limit = int(plan.frame.one("limit") or (MAX_LIMIT if plan.frame.has("all") else DEFAULT_LIMIT))
     shown = list(kept[:limit])
     if len(shown) < len(kept):
         writer.say("Rows shown: {}.", writer.tally([(run, f"/rows/{place}") for run, place in shown]))

@@ -54,7 +54,7 @@ def compose_trend(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             writer.time(run, "/summary/peak_time"),
             writer.number(run, "/summary/peak_count"),
         )
-    if plan.reading.has(r"quiet\w*|fewest|least|lowest|calmest") and run.rows:
+    if plan.frame.has("calm") and run.rows:
         place = min(range(len(run.rows)), key=lambda each: int(str(run.rows[each].get("count") or 0)))
         writer.say(
             "The quietest bucket starts {} with {} alerts.",

@@ -9,7 +9,6 @@ from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge.fitting import by_incident
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish
-from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -17,6 +16,7 @@ from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
+from sentinel_rag.language.frames import Frame
 
 
 def detail_of(incident: str) -> PlannedCall:
@@ -71,9 +71,9 @@ def say_incident(writer: AnswerWriter, detail: ToolRun) -> None:
     )
 
 
-async def no_such_incident(turn: Turn, wish: KnowledgeWish, reading: Reading, failed: ToolRun) -> Answer:
+async def no_such_incident(turn: Turn, wish: KnowledgeWish, frame: Frame, failed: ToolRun) -> Answer:
     """The incident that was named is not there, or its number means several: told as a question for it is."""
     if failed.call.tool_name == "get_incident_detail" and not failed.worked:
         return turn.failed_answer([failed])
     turn.runs.clear()
-    return await carry_out(turn, Plan(view=View.INCIDENT, calls=(detail_of(wish.incident),), reading=reading))
+    return await carry_out(turn, Plan(view=View.INCIDENT, calls=(detail_of(wish.incident),), frame=frame))

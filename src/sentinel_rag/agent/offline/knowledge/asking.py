@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.things import INCIDENT
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.language.frames import Frame
 
 NOT_OFFERED = (
     "Playbooks and past incidents are searched with search_knowledge_base, which the gateway does not offer here. "
@@ -50,15 +51,16 @@ async def answer_knowledge(turn: Turn, reading: Reading) -> Answer | None:
     if narrowed is not None:
         return await answer_narrowed(turn, *narrowed)
     assert wish is not None
-    return await answer_wish(turn, wish, reading)
+    return await answer_wish(turn, wish, Frame(reading.text))
 
 
-async def recall_incident(turn: Turn, reading: Reading, answer: Answer) -> Answer:
+async def recall_incident(turn: Turn, answer: Answer) -> Answer:
     """`answer`, or what the knowledge base has of an incident that the workspace does not hold and that a list of past
     incidents showed."""
-    if answer.outcome is not Outcome.NO_DATA or len(reading.incidents) != 1:
+    asked = [str(run.call.arguments["incident"]) for run in turn.runs if "incident" in run.call.arguments]
+    if answer.outcome is not Outcome.NO_DATA or len(set(asked)) != 1:
         return answer
-    number = reading.incidents[0]
+    number = asked[0]
     lists = turn.conversation.references.lists
     shown = {item.value for listed in lists for item in listed.items if item.kind == INCIDENT}
     if number not in shown or not await _offered(turn):

@@ -38,11 +38,11 @@ from sentinel_rag.agent.offline.knowledge.past_answers import (
 )
 from sentinel_rag.agent.offline.knowledge.searches import about_incident, past_search, query_for
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought
-from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.language.frames import Frame
 
 INGEST_COMMAND = "sentinel knowledge ingest"
 Group = Sequence[KnowledgeHit]
@@ -60,7 +60,7 @@ class _Apart:
     said: tuple[Echo, ...] = ()
 
 
-async def answer_past(turn: Turn, wish: KnowledgeWish, reading: Reading | None) -> Answer:
+async def answer_past(turn: Turn, wish: KnowledgeWish, frame: Frame | None) -> Answer:
     """Past incidents like an incident, or about words."""
     about = About(wish.topic, _filter(wish, "tactic"), _filter(wish, "technique"), names=wish.names)
     detail: ToolRun | None = None
@@ -71,8 +71,8 @@ async def answer_past(turn: Turn, wish: KnowledgeWish, reading: Reading | None) 
         if len(detail.rows) == 1:
             found = about_incident(detail.rows[0])
             about = replace(found, words=f"{found.words} {wish.topic}".strip(), names=wish.names)
-        elif not searches[0].worked and reading is not None:
-            return await no_such_incident(turn, wish, reading, detail)
+        elif not searches[0].worked and frame is not None:
+            return await no_such_incident(turn, wish, frame, detail)
         exact = told_apart_by(detail, searches[0])
         if exact:
             searches = list(await turn.run(_searches(wish, "", exact, over=over)))

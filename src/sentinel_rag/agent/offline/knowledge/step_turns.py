@@ -29,18 +29,18 @@ from sentinel_rag.agent.offline.knowledge.past_answers import only_fitting, say_
 from sentinel_rag.agent.offline.knowledge.playbook_turns import say_best, say_no_playbook, with_phase
 from sentinel_rag.agent.offline.knowledge.searches import about_incident, past_search, playbook_search, query_for
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish
-from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.language.frames import Frame
 
 
-async def answer_steps(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Answer:
+async def answer_steps(turn: Turn, wish: KnowledgeWish, frame: Frame) -> Answer:
     """The section of the playbook that fits an incident, beside the incident and a past one like it."""
     like = in_knowledge(turn, wish.incident)
     detail, past = await turn.run((detail_of(wish.incident), past_search("", {}, like=like)))
     if len(detail.rows) != 1:
-        return await no_such_incident(turn, wish, reading, detail)
+        return await no_such_incident(turn, wish, frame, detail)
     status = str(detail.rows[0].get("status") or "")
     phase = wish.phase or ("triage" if status == "New" else "containment")
     about = about_incident(detail.rows[0], phase)

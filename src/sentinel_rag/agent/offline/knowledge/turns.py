@@ -13,16 +13,16 @@ from sentinel_rag.agent.offline.knowledge.past_turns import answer_past
 from sentinel_rag.agent.offline.knowledge.playbook_turns import answer_catalogue, answer_playbook
 from sentinel_rag.agent.offline.knowledge.step_turns import answer_steps
 from sentinel_rag.agent.offline.knowledge.wishes import KnowledgeWish, Sought
-from sentinel_rag.agent.offline.reading import Reading
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.language.frames import Frame
 
 _WHICH = "Which incident do you mean? Give its number, or say in words what it is about."
 _ABOUT_WHAT = "What is it about? Name the kind of attack, a technique such as T1566, or an incident by its number."
 
 
-async def answer_wish(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Answer:
+async def answer_wish(turn: Turn, wish: KnowledgeWish, frame: Frame) -> Answer:
     """The answer to a wish; a wish that lacks what it is about is asked back."""
     if wish.sought is Sought.CATALOGUE:
         return await answer_catalogue(turn)
@@ -30,10 +30,10 @@ async def answer_wish(turn: Turn, wish: KnowledgeWish, reading: Reading) -> Answ
         back = _WHICH if wish.sought in (Sought.PAST, Sought.CLOSED) else _ABOUT_WHAT
         return turn.asked_back(back, ("List the incidents still open, newest first", "Which playbooks are there?"))
     if wish.sought is Sought.STEPS:
-        return await answer_steps(turn, wish, reading)
+        return await answer_steps(turn, wish, frame)
     if wish.sought is Sought.PLAYBOOK:
         return await answer_playbook(turn, wish)
-    return await answer_past(turn, wish, reading)
+    return await answer_past(turn, wish, frame)
 
 
 async def answer_narrowed(turn: Turn, asked: AskedCall, filters: Mapping[str, JsonValue]) -> Answer:
