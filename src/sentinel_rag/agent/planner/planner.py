@@ -14,14 +14,12 @@ from typing import Any
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
-from sentinel_rag.agent.planner.tools import RANKED, to_tool
+from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import shown
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.frames import Frame, Names
 
-FORGIVEN = {"incident": 2, "name": 1}
-"""Words not understood that an answer about one named thing may leave out; it says so. Lists forgive none."""
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
@@ -68,12 +66,22 @@ class Planner:
             if row.fits(told):
                 decision = self._by(row, asked, told, now)
                 if decision is not None and decision.kind is Kind.CALL and borrowed and not row.stored:
-                    decision = (
-                        ask(asked, Reason.UNREAD, *asked.unread) if len(borrowed) > _forgiven(asked) else decision
-                    )
+                    decision = ask(asked, Reason.UNREAD, *asked.unread)
                 if decision is not None:
-                    return replace(decision, row=row.kind), row
+                    return replace(self._whole(decision, row), row=row.kind), row
         return ask(asked, Reason.INCIDENTS_OR_ALERTS), None
+
+    def _whole(self, decision: Decision, row: Row) -> Decision:
+        """The decision, or a question back where its call would leave out some of what was said."""
+        f = decision.frame
+        if decision.kind is not Kind.CALL or decision.calls[0].tool == "run_kql_query":
+            return decision
+        more = {one for need in row.needs for one in need}
+        if f.has("name"):
+            more |= {"prop", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
+            more |= {f"topic:{topic}" for topic in _ALSO_IN_ALERTS}
+        missed = lost(f, decision.calls[0].tool, more)
+        return ask(f, Reason.NOT_TAKEN, *missed) if missed else decision
 
     def _outside(self, f: Frame) -> Decision | None:
         """Orders, talk, help and what no workspace records."""
@@ -125,8 +133,13 @@ class Planner:
         pointing = f.has("ref") and f.all("ref") != ["definite"]
         if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not f.has(*_SAYS_WHICH)):
             return ask(f, Reason.WHICH_THING)
+        logs = f.has("topic", "kind:ip", "kind:account")
         beyond = [
-            type_ for type_ in _BEYOND if f.has(type_) and not (type_ == "bound" and (f.has("topic") or f.window))
+            type_
+            for type_ in _BEYOND
+            if f.has(type_)
+            and not (type_ == "bound" and (f.has("topic") or f.window))
+            and not (type_ == "symbol" and logs)
         ]
         if beyond:
             return ask(
@@ -134,8 +147,7 @@ class Planner:
             )
         if "0" in (*f.all("num"), *f.all("limit")):
             return ask(f, Reason.NUMBER_OF_WHAT, "0")
-        strange = [word for word in unread_words(f) if word not in self.queries.words]
-        if len(strange) > _forgiven(f):
+        if any(word not in self.queries.words for word in unread_words(f)):
             return ask(f, Reason.UNREAD, *f.unread)
         return None
 
@@ -203,13 +215,6 @@ def _shown(decision: Decision, row: Row | None) -> Decision:
     return replace(decision, view=view, aspects=aspects)
 
 
-def _forgiven(f: Frame) -> int:
-    """How many words may be left out beside what the frame is about."""
-    if f.has("topic"):
-        return 0
-    return max((many for type_, many in FORGIVEN.items() if f.has(type_)), default=0)
-
-
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
@@ -264,7 +269,7 @@ def _features(f: Frame) -> frozenset[str]:
         "unlike": f.has("attr:comments", "attr:timeline", "attr:bookmarks", "attr:events", "attr:columns"),
         "two_incidents": len(f.all("incident")) > 1,
         "two_periods": f.other_window or (f.has("op:compare") and f.window),
-        "trend": (f.has("op:trend") or {*f.all("group"), *f.all("unit")} & _UNITS) and not f.has("topic", "name"),
+        "trend": (f.has("op:trend") or {*f.all("group")} & _UNITS) and not f.has("topic", "name"),
         # Topics of the logs, groups, means, rankings of what is no entity.
         "stored": (
             groups

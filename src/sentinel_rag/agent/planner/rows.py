@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
+from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Reason
 from sentinel_rag.agent.planner.plan import View
@@ -35,9 +36,20 @@ class Row:
 
 
 @cache
+def _data() -> Mapping[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))
+
+
+@cache
+def carries() -> Mapping[str, Sequence[str]]:
+    """What a call of each tool answers beside the features that it takes; `every` for all."""
+    return {tool: tuple(senses) for tool, senses in _data()["carries"].items()}
+
+
+@cache
 def rows() -> tuple[Row, ...]:
     """All rows, the best first."""
-    told = tomllib.loads(files(__package__).joinpath("rows.toml").read_text(encoding="utf-8"))["row"]
+    told = _data()["row"]
     return tuple(sorted(map(_row, told), key=lambda row: -row.score))
 
 

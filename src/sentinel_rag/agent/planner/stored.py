@@ -8,10 +8,11 @@ from __future__ import annotations
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
+from sentinel_rag.agent.planner.tools import lost
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.frames.phrases import words_of
@@ -23,8 +24,13 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "ip": ("ip",), "address": ("ip",), "destination": ("ip", "domain"), "host": ("host",), "client": ("host", "ip"),
     "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender",), "process": ("process",),
     "parent": ("process",), "child": ("process",), "indicator": ("ip", "domain", "url", "filehash", "sender"),
+    "table": ("table",),
 }  # fmt: skip
 """Parameters by their names, and the kinds of thing that may fill them."""
+_LEAST, _MOST = "min_", "max_"
+"""How a parameter that is a bound begins."""
+_BOUNDS = {"bound_min": (_LEAST, 0), "bound_more": (_LEAST, 1), "bound_max": (_MOST, 0), "bound_less": (_MOST, -1)}
+"""Bounds that were said, with the parameters that take them and what "more than" adds."""
 _COMPARED = ("topic", "attr", "class", "kind", "prop", "unit")
 _OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
 _TOLD_APART = ("topic:", "unit:", "prop:", "word:")
@@ -76,6 +82,10 @@ class StoredQuery:
     whole: frozenset[str]
     parameters: Mapping[str, tuple[str, ...]]
     required: frozenset[str]
+    types: Mapping[str, str] = field(default_factory=dict)
+    allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    about: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    """What the names of parameters say ("min_users": accounts)."""
 
 
 class StoredQueries:
@@ -146,6 +156,8 @@ def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]
     """Parameters out of the names that were said, and the names for which there is no parameter."""
     values: dict[str, str] = {}
     left: list[str] = []
+    if frame.has("table") and "table" in entry.parameters:
+        values["table"] = frame.all("table")[0]
     for name in frame.all("name"):
         kinds = set(frame.name_kinds(name))
         fit = [one for one, takes in entry.parameters.items() if one not in values and kinds & set(takes)]
@@ -176,10 +188,48 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         if "contains" not in entry.parameters:
             return None
         values["contains"] = " ".join(frame.all("title"))
-    told: dict[str, Any] = {"template": entry.name, **frame.window}
+    window = dict(frame.window)
+    silence = next((one for one, type_ in entry.types.items() if type_ == "timespan"), None)
+    if silence and frame.duration and (frame.has("cmp", "symbol") or "start_time" not in window):
+        values[silence], window = frame.duration, {}
+    values |= levels(entry, frame)
+    if frame.has("symbol"):
+        bounds = bounded(entry, frame)
+        if not bounds:
+            return ask(frame, Reason.NOT_EXPRESSIBLE, *frame.all("symbol"))
+        values |= bounds
+    carried = {*entry.whole, *(_NEAR_TOPICS.get(one, "") for one in entry.whole)}
+    carried |= {"class"} if "attr:classification" in entry.whole else set()
+    carried |= {"severity"} if levels(entry, frame) else set()
+    missed = lost(frame, "run_kql_query", carried) if not named else []
+    if missed:
+        return ask(frame, Reason.NOT_TAKEN, ", ".join(missed))
+    told: dict[str, Any] = {"template": entry.name, **window}
     told |= {"parameters": values} if values else {}
     told |= {"limit": int(str(frame.one("limit")))} if frame.one("limit") else {}
     return call(frame, "run_kql_query", told)
+
+
+def levels(entry: StoredQuery, frame: Frame) -> dict[str, Any]:
+    """The severity that was said, for a parameter that takes such words."""
+    said = {frame.one("min") or frame.one("severity") or ""}
+    return {
+        name: word
+        for name, words in entry.allowed.items()
+        for word in words
+        if word.casefold() in map(str.casefold, said)
+    }
+
+
+def bounded(entry: StoredQuery, frame: Frame) -> dict[str, Any]:
+    """A bound that was said, in the parameter that takes it: of several the one that names what is counted."""
+    for said, (begins, more) in _BOUNDS.items():
+        if frame.has(said):
+            fit = [name for name, type_ in entry.types.items() if type_ == "int" and name.startswith(begins)]
+            counted = {f"kind:{what}" for what in frame.all("bounded")}
+            fit.sort(key=lambda name: not entry.about[name] & counted)
+            return {name: int(str(frame.one(said))) + more for name in fit[:1]}
+    return {}
 
 
 def _well_formed(row: Mapping[str, Any]) -> bool:
@@ -205,4 +255,7 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
         frozenset().union(*told, features(reader.read(str(row.get("description", ""))))),
         {str(one["name"]): PARAMETERS.get(str(one["name"]), ()) for one in parameters},
         frozenset(str(one["name"]) for one in parameters if one["required"]),
+        {str(one["name"]): str(one.get("type", "")) for one in parameters},
+        {str(one["name"]): tuple(map(str, one.get("allowed") or ())) for one in parameters},
+        {str(one["name"]): features(reader.read(str(one["name"]).replace("_", " "))) for one in parameters},
     )

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
+from sentinel_rag.agent.planner.rows import carries
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
 
@@ -43,8 +45,9 @@ def to_tool(frame: Frame, tool: str) -> Decision:
             if feature == "not":
                 return ask(frame, Reason.CANNOT_LEAVE_OUT)
             return ask(frame, Reason.NOT_TAKEN, ", ".join(frame.all(feature)))
-    if frame.has("problem"):
-        return ask(frame, Reason.NOT_EXPRESSIBLE, str(frame.one("problem")))
+    for feature in ("problem", "symbol"):
+        if frame.has(feature):
+            return ask(frame, Reason.NOT_EXPRESSIBLE, str(frame.one(feature)))
     if tool == "get_incident_detail":
         return call(frame, tool, {"incident": frame.all("incident")[0]})
     if tool == "list_tables":
@@ -66,6 +69,20 @@ def to_tool(frame: Frame, tool: str) -> Decision:
     if tool not in ("get_alert_trend", "get_threat_summary"):
         told |= _limit(frame, tool, told)
     return call(frame, tool, told)
+
+
+def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
+    """The words that a call of `tool` would leave out: none of their senses has a place in it."""
+    if tool not in carries():
+        return []
+    carried = {*carries()["every"], *carries()[tool], *TAKES[tool], *more}
+    carried |= {f"kind:{kind}" for kind in frame.all("of_kind")}
+    return [
+        item.text
+        for item in frame.items
+        if not item.silent
+        and all(type_ not in carried and f"{type_}:{value}" not in carried for type_, value in item.senses)
+    ]
 
 
 def _severity(frame: Frame) -> dict[str, str] | None:

@@ -26,6 +26,8 @@ class Frame:
     """The second of two whole periods that the window joins ("june and july")."""
     around: timedelta | None = None
     time_said: str = ""
+    duration: str = ""
+    """The length of time that was said, as a time span ("2h", "3d")."""
     time_problem: str = ""
     unread: list[str] = field(default_factory=list)
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)

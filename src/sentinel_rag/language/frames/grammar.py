@@ -15,7 +15,7 @@ from importlib.resources import files
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.phrases import SILENT, Item, Sense
 
-_PASSED_OVER = (*SILENT, "modal", "ask", "op", "do")
+_PASSED_OVER = (*SILENT, "modal", "ask", "op", "do", "of")
 """Types that may stand between the parts of a rule."""
 _ENDS = "?.!, "
 
@@ -91,8 +91,7 @@ def _applied(rule: Rule, items: list[Item], frame: Frame) -> list[Item]:
             place += 1
             continue
         for feature in rule.then:
-            type_, _, value = feature.partition("=")
-            value = _filled(value, found)
+            type_, _, value = _filled(feature, found).partition("=")
             frame.tell(type_, value.strip(_ENDS) if type_ in ("title", "owner") else value)
         gone = {at for (at, _, _), part in zip(found, rule.parts, strict=True) if not part.stays}
         items = [item for at, item in enumerate(items) if at not in gone]

@@ -81,6 +81,7 @@ class Names:
             said = words[:count]
             if count == 1 and (book.knows(said[0]) or said[0].isdecimal()):
                 continue
+            said = [word for place, word in enumerate(said) if not (0 < place < count - 1 and word in book.dots)]
             numbers = [book.digits.get(word, book.numbers.get(word)) for word in said]
             if all(book.knows(word) and len(word) > 1 and n is None for word, n in zip(said, numbers, strict=True)):
                 continue

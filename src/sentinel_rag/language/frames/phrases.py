@@ -81,6 +81,10 @@ class PhraseBook:
     numbers: Mapping[str, int]
     digits: Mapping[str, int]
     """Words for nought and one, which are numbers only beside others ("one oh six")."""
+    dots: frozenset[str]
+    """Words for the signs of a name that is spelled ("m dot keller")."""
+    inside: str
+    """What joins two numbers within one word."""
     joined: frozenset[tuple[str, ...]]
     """Phrases whose last word a time would take ("sign in yesterday")."""
     words: frozenset[str]
@@ -156,8 +160,14 @@ class PhraseBook:
         return best[-1][0], items[::-1]
 
     def number(self, word: str) -> int | None:
-        """The value of digits or of a number word."""
-        return int(word) if word.isdecimal() else self.numbers.get(word)
+        """The value of digits or of a number word, also of one that joins two ("dreiundzwanzig")."""
+        if word.isdecimal():
+            return int(word)
+        if word in self.numbers:
+            return self.numbers[word]
+        one, joint, tens = word.partition(self.inside) if self.inside else (word, "", "")
+        units = self.numbers.get(one, self.digits.get(one, 0))
+        return units + self.numbers[tens] if joint and units and self.numbers.get(tens, 0) >= 20 else None
 
     def known(self, words: Iterable[str]) -> int:
         """How many of the words the language has."""
@@ -213,6 +223,8 @@ def phrase_book(language: str) -> PhraseBook:
         _by_first_word(instead),
         numbers,
         digits,
+        frozenset(word for one in (language, "en") for word in sections(one).get("spoken", {}).get("dot", ())),
+        next(iter(sections(language).get("spoken", {}).get("inside", ())), ""),
         frozenset(joined),
         frozenset(own),
         frozenset(kept),

@@ -5,6 +5,7 @@ Total and pure: any text gives a frame; what is not understood is told in `unrea
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
@@ -16,6 +17,7 @@ from sentinel_rag.language.frames.names import Names
 from sentinel_rag.language.frames.phrases import (
     ANY_NUMBER,
     LANGUAGES,
+    SILENT,
     WORD,
     Item,
     PhraseBook,
@@ -90,6 +92,7 @@ class _Attempt:
             later_window=time.later.arguments() if time.later else {},
             around=time.around,
             time_said=_said(self.text, self.rest, self.tokens),
+            duration=_duration(_said(self.text, self.rest, self.tokens), self.book),
             time_problem=time.question.sentence if time.question else "",
             items=tuple(self.items),
         )
@@ -107,7 +110,21 @@ class _Attempt:
         _mark_one(items, frame, self.book)
         items = _joined([item for n, item in enumerate(items) if not item.silent and not _relative(items, n)])
         compose(items, frame)
-        for title in (*frame.all("title"), *(frame.all("name") if frame.has("kind:incident") else ())):
+        possessed = re.compile(r"'s?\s")
+        for name in list(frame.all("name")):
+            end = frame.text.find(name) + len(name)
+            if (
+                frame.name_kinds(name)[:1] == ("account",)
+                and possessed.match(frame.text, end)
+                and frame.has("kind:incident")
+            ):
+                frame.features["name"].remove(name)
+                frame.tell("whose", name)
+        for name in frame.all("whose"):
+            # "The incidents of Ines" are those that she owns, "the alerts of Ines" those that name her.
+            owned = frame.has("kind:incident") and not frame.has("kind:alert", "topic", "owner", "rel:involve")
+            frame.tell("owner" if owned else "name", name)
+        for title in frame.all("title"):
             if re.search(rf"(?<!['\w]){re.escape(title)}(?:'s|')\s", frame.text):
                 frame.tell("problem", f"whose: {title}")
         frame.features["incident"].sort(key=frame.text.find)
@@ -126,7 +143,8 @@ class _Attempt:
                 place += 1
                 continue
             start, end = words[place].start(), words[place + found[0] - 1].end()
-            spelled = any(len(word) == 1 or word in self.book.digits for word in folded[place : place + found[0]])
+            said = folded[place : place + found[0]]
+            spelled = any(len(word) == 1 or word in self.book.digits or word in self.book.dots for word in said)
             value = found[1].name if spelled else text[start:end]
             if not any(t.start < end and start < t.end for t in shaped):
                 known.append(Token("known", value, start, end))
@@ -180,7 +198,7 @@ class _Attempt:
                 said = match[0] if words[place] == fold(match[0]) else words[place]
                 count = 1
             between = part[at : match.start()]
-            if said in months() and between.strip() == "." and out and out[-1].isdecimal():
+            if said in months() and between.strip() == "." and out and out[-1][-1:].isdecimal():
                 between = " "  # "3. Juli"
             out += [between, said]
             place += count
@@ -190,24 +208,29 @@ class _Attempt:
     def _replaced(self, words: list[str], place: int) -> tuple[int, str]:
         """How many words from `place` on are said otherwise, and how."""
         first = words[place]
-        counts = self.book.instead.get(ANY_NUMBER, ()) if self.book.number(first) is not None else ()
+        counts = self.book.instead.get(ANY_NUMBER, ()) if self._matched((ANY_NUMBER,), [first]) else ()
         for phrase, said in (*self.book.instead.get(first, ()), *counts):
             number = self._matched(phrase, words[place : place + len(phrase)])
             if number is not None:
-                return len(phrase), said.replace(ANY_NUMBER, number) if number else said
+                for value in number:
+                    said = said.replace(ANY_NUMBER, value, 1)
+                return len(phrase), said
         return spoken_number(words[place:], self.book, words[place - 1] if place else "")
 
-    def _matched(self, phrase: tuple[str, ...], words: list[str]) -> str | None:
-        """The number that stands where the phrase has any; empty if it has none, None if the words are others."""
-        number = ""
+    def _matched(self, phrase: tuple[str, ...], words: list[str]) -> list[str] | None:
+        """The numbers that stand where the phrase has any; None if the words are others."""
+        numbers: list[str] = []
         if len(words) < len(phrase):
             return None
         for wanted, word in zip(phrase, words, strict=True):
-            if wanted == ANY_NUMBER and (value := self.book.number(word)) is not None:
-                number = str(value)
+            value = None
+            if wanted == ANY_NUMBER:
+                value = self.book.number(word) or self.book.digits.get(word) or _ordinals().get(word)
+            if value is not None:
+                numbers.append(str(value))
             elif wanted != word:
                 return None
-        return number
+        return numbers
 
     def _cover(self) -> tuple[float, list[Item]]:
         pieces: list[tuple[int, int, str, Token | None]] = [
@@ -260,10 +283,13 @@ def spoken_number(words: list[str], book: PhraseBook, before: str) -> tuple[int,
     place = 0
     while place < len(words) and len(values) < 4:
         word = words[place]
-        value = book.digits.get(word, book.numbers.get(word))
-        if value is None and word in _joints() and values and values[-1] == 100 and place + 1 < len(words):
-            place += 1
-            continue
+        value = book.digits.get(word, None if word.isdecimal() else book.number(word))
+        joined = values and (values[-1] == 100 or (20 <= values[-1] < 100 and book.language != "en"))
+        if value is None and word in _joints() and joined and place + 1 < len(words):
+            after = book.digits.get(words[place + 1], book.numbers.get(words[place + 1]))
+            if after is not None and _goes_on(values, after):
+                place += 1
+                continue
         ordinal = ordinals.get(word)
         if ordinal is not None and values and 20 <= values[-1] < 100 and ordinal < 10:
             return place + 1, f"{_number_of(values) + ordinal}th"
@@ -273,11 +299,21 @@ def spoken_number(words: list[str], book: PhraseBook, before: str) -> tuple[int,
         place += 1
     if not values:
         ordinal = ordinals.get(words[0])
-        dated = before in months() or any(word in months() for word in words[1:3])
+        dated = before in months() or _month_follows(words, book)
         return (1, f"{ordinal}th") if ordinal is not None and (dated or ordinal > 9) else (0, "")
     if values[-1] == 0 or (len(values) == 1 and values[0] < (20 if book.language == "en" else 2)):
         return 0, ""  # small numbers in English words are known to the reader of times
     return place, str(_number_of(values))
+
+
+def _month_follows(words: list[str], book: PhraseBook) -> bool:
+    """Whether a month stands behind an ordinal, at most other ordinals and fillers between them."""
+    for word in words[1:6]:
+        if word in months():
+            return True
+        if word not in _ordinals() and not any(type_ in (*SILENT, "of", "follow") for type_, _ in book.senses(word)):
+            return False
+    return False
 
 
 def _goes_on(values: list[int], value: int) -> bool:
@@ -327,6 +363,18 @@ def _said(text: str, rest: str, tokens: list[Token]) -> str:
     return " ".join("".join(taken).split())
 
 
+def _duration(said: str, book: PhraseBook) -> str:
+    """The first number of hours, days or the like in words of time."""
+    words = words_of(re.sub(r"(\d)(?=[^\W\d])", r"\1 ", said))
+    for number, unit in itertools.pairwise(words):
+        value = book.number(number)
+        if value is not None and unit[0] in "mhd" and unit[:2] != "mo":
+            return f"{value}{unit[0]}"
+        if value is not None and unit[0] == "w":
+            return f"{7 * value}d"
+    return ""
+
+
 def _imperative(items: list[Item]) -> bool:
     """True if the first word that means something orders a change."""
     for place, item in enumerate(items):
@@ -352,10 +400,13 @@ def _polar_phrases(language: str) -> frozenset[tuple[str, ...]]:
 
 def _relative(items: list[Item], place: int) -> bool:
     """True for the "that" of "incidents that are open" and the "they" behind them, which point at nothing outside."""
-    before = items[place - 1] if place else None
-    if items[place].sense("ref", frozenset({"they", "its"})) is not None:
-        return any(item.sense("kind") is not None for item in items[:place])
-    return items[place].sense("relative") is not None and before is not None and before.sense("kind") is not None
+    item, listed = (
+        items[place],
+        any(one.sense("kind") is not None and one.sense("ref") is None for one in items[:place]),
+    )
+    if item.sense("ref", frozenset({"they", "its", "them"})) is not None:
+        return listed
+    return item.sense("relative") is not None and listed and any(not one.silent for one in items[place + 1 :])
 
 
 def _mark_one(items: list[Item], frame: Frame, book: PhraseBook) -> None:

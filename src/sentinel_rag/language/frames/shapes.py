@@ -54,14 +54,14 @@ _SHAPES: tuple[tuple[str, str], ...] = (
         rf"(?<![\w.#-])(?=[\w-]*\d){_L}[^\W_]*(?:-[^\W_]+)+\b(?!\.\d)|\b{_L}{{2,}}\d{{2,}}\b|"
         rf"\b{_L}{{3,}}\d+{_L}+\d*\b",
     ),
-    ("user", r"\b(?:svc|adm|admin|sa)[-_][\w-]+\b"),
+    ("service", r"\b(?:svc|adm|admin|sa)[-_][\w-]+\b"),
 )
 _FINDERS = tuple((name, re.compile(pattern, re.IGNORECASE)) for name, pattern in _SHAPES)
 NAMES = {
     "url": ("url",), "hash": ("filehash", "file"), "upn": ("account", "sender", "mailbox"), "sid": ("account",),
     "path": ("file", "process"), "nt_account": ("account",), "ipv4": ("ip",), "ipv6": ("ip",),
     "file": ("file", "process"), "domain": ("domain", "url", "host", "sender"), "user": ("account",),
-    "host": ("host",),
+    "service": ("account",), "host": ("host",),
 }  # fmt: skip
 """Shapes that name a thing, and as which kinds."""
 

@@ -120,6 +120,11 @@ def year_month(match: re.Match[str], now: Now) -> Moment:
     return Day(spans.month(int(match[1]), int(match[2]), now.zone))
 
 
+def whole_year(match: re.Match[str], now: Now) -> Moment:
+    """`2023`."""
+    return Day(spans.year(int(match[1]), now.zone))
+
+
 def slashed(match: re.Match[str], now: Now) -> Moment:
     """`25/04/2024`; a problem with two readings where both are dates."""
     first, second = int(match[1]), int(match[2])
@@ -143,6 +148,11 @@ def dotted(match: re.Match[str], now: Now) -> Moment:
     return _day(year, int(match[2]), int(match[1]), match[0], now)
 
 
+def dotted_without_year(match: re.Match[str], now: Now) -> Moment | None:
+    """`25.04.`, the latest one."""
+    return day_without_year(int(match[2]), int(match[1]), now) if 1 <= int(match[2]) <= 12 else None
+
+
 def named_day(match: re.Match[str], now: Now) -> Moment:
     """`yesterday`."""
     back = {"today": 0, "yesterday": 1}.get(match[0].lower(), 2)
@@ -151,17 +161,17 @@ def named_day(match: re.Match[str], now: Now) -> Moment:
 
 
 def part_of_day(match: re.Match[str], now: Now) -> Moment:
-    """`this morning`, `last night`."""
-    words = match[0].lower()
-    yesterday = now.today - timedelta(days=1)
-    if "night" in words:
-        start = spans.at(yesterday, time(18), now.zone, timedelta(0)).start
-        return Day(Span(start, spans.at(now.today, time(6), now.zone, timedelta(0)).start))
-    day = yesterday if "yesterday" in words else now.today
-    first, last = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24)}[words.split()[-1]]
-    start = spans.at(day, time(first), now.zone, timedelta(0)).start
-    end = spans.midnight(day + timedelta(days=1), now.zone)
-    return Day(Span(start, end if last == 24 else spans.at(day, time(last), now.zone, timedelta(0)).start))
+    """`this morning`, `last night`, `Friday evening`; a night goes from 18:00 to 6:00."""
+    words = match[0].lower().split()
+    night = words[-1].endswith("night") and words[0] != "today"
+    day = now.today - timedelta(days=night or words[0] == "yesterday")
+    named = [WEEKDAYS[word] for word in words if word in WEEKDAYS]
+    if named:
+        day = now.today - timedelta(days=(now.today.weekday() - named[0]) % 7)
+    begin, end = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24)}.get(words[-1], (18, 30))
+    last = day + timedelta(days=end // 24)
+    start = spans.at(day, time(begin), now.zone, timedelta(0)).start
+    return Day(Span(start, spans.at(last, time(end % 24), now.zone, timedelta(0)).start))
 
 
 def weekday(match: re.Match[str], now: Now) -> Moment:

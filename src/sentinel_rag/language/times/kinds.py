@@ -91,6 +91,7 @@ MANY_ZONES = ("ist", "cst", "bst", "mst", "ast", "gst", "sst")
 """Abbreviations that stand for more than one zone; they are asked back."""
 ZONE = rf"\s*((?:utc|gmt)\s?[+-]\d{{1,2}}(?::?\d\d)?|{'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-]\d\d:?\d\d)\b"
 DAY_WORD = r"o'?\s*clock|yesterday|today|this\s+morning|on\b|utc|last\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 DASH = r"(?:-|–|—|to|and|until|till|through)"
 NUMBER = r"(?:\d{1,4}|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) + ")"
 

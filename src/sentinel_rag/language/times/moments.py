@@ -22,6 +22,7 @@ from sentinel_rag.language.times.date_builders import (
     day_of_month,
     day_range,
     dotted,
+    dotted_without_year,
     iso_date,
     iso_instant,
     month_day_range,
@@ -37,6 +38,7 @@ from sentinel_rag.language.times.date_builders import (
     week_of_month,
     weekday,
     weekend,
+    whole_year,
     year_month,
 )
 from sentinel_rag.language.times.kinds import (
@@ -45,6 +47,7 @@ from sentinel_rag.language.times.kinds import (
     MONTH,
     NTH,
     NUMBER,
+    WEEKDAY,
     YEAR,
     ZONE,
     Clock,
@@ -123,10 +126,16 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (r"(january|february|june|july|august|september|october|november|december)()\b", month_year),
         (r"(?<=in )(march|april|may|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)()\b", month_year),
         (r"(?<=since )(march|april|may)()\b", month_year),
+        (rf"(?<=in ){YEAR}(?![\w:-])", whole_year),
         (r"(\d\d?)/(\d\d?)/(\d{4}|\d\d)(?![\w/])", slashed),
         (r"(\d\d?)\.(\d\d?)\.(\d{4}|\d\d)(?![\w.])", dotted),
+        (r"(\d\d?)\.(\d\d?)\.(?![\w.])", dotted_without_year),
         (r"(?:the\s+)?day\s+before\s+yesterday\b|yesterday\b|today\b", named_day),
-        (r"(?:this|yesterday)\s+(?:morning|afternoon|evening)\b|(?:last|over)\s*night\b|tonight\b", part_of_day),
+        (
+            rf"(?:this|yesterday|today|(?:last\s+)?{WEEKDAY})\s+(?:in\s+the\s+|at\s+)?(?:morning|afternoon|evening|night)\b"
+            r"|(?:last|over)\s*night\b|tonight\b",
+            part_of_day,
+        ),
         (r"(?:(last|previous|this|past)\s+)?(monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b", weekday),
         (r"(?:(last|previous|this)\s+)(mon|tues?|wed|thu|thurs?|fri|sat|sun)\b", weekday),
         (r"(?<=since )()(mon|tues?|wed|thu|thurs?|fri|sat|sun)\b", weekday),
