@@ -33,9 +33,10 @@ from sentinel_rag.agent.answers.selection import (
     time_of,
 )
 from sentinel_rag.agent.answers.view import hidden_columns
+from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.tool_calls import DocumentResult, Failed, Succeeded, ToolCall, ToolSchema
 from sentinel_rag.language.lexicon import fold
 
 NAME = "compute"
@@ -244,7 +245,7 @@ class ComputeCall:
         return made
 
 
-__all__ = ["COMPUTE", "NAME", "ComputeError", "compute"]
+__all__ = ["COMPUTE", "NAME", "ComputeError", "compute", "computed_run"]
 
 MOST_BUCKETS = 2_000
 _LONGEST_SHOWN = 80
@@ -715,3 +716,16 @@ def compute(ref: str, arguments: Mapping[str, Any], results: Results, *, now: da
         read_at=now,
         operands=tuple(dict.fromkeys(made.operands)),
     )
+
+
+def computed_run(call: ToolCall, results: Results, *, now: datetime) -> tuple[ToolRun, Result | None]:
+    """A call of `compute` as a run like any other: it is cited, and the footnote has it."""
+    try:
+        result = compute(call.call_id, call.arguments, results, now=now)
+    except ComputeError as error:
+        return ToolRun(call, Failed(call, error.as_query_error(), "")), None
+    rows = [
+        {name: list(cell) if isinstance(cell, tuple) else cell for name, cell in row.cells.items()}
+        for row in result.rows
+    ]
+    return ToolRun(call, Succeeded(call, DocumentResult({"rows": rows}), "")), result

@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from sentinel_rag.agent.answers.compute import COMPUTE, ComputeError, compute
+from sentinel_rag.agent.answers.compute import COMPUTE, computed_run
 from sentinel_rag.agent.answers.results import Result, Results, numbered
 from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
 from sentinel_rag.agent.model_analyst.turn import Turn
@@ -32,7 +32,6 @@ from sentinel_rag.contracts.ports import ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import (
     Denied,
-    DocumentResult,
     Failed,
     OfferedTool,
     Succeeded,
@@ -252,17 +251,11 @@ def _own(turn: Turn, call: ToolCall) -> str:
     if call.tool_name == READ_ROWS.name:
         limit = history.budget.tool_result
         return read_rows(call.arguments, memory.results, limit=limit, counter=history.counter, now=turn.now)
-    try:
-        result = compute(call.call_id, call.arguments, memory.results, now=turn.now)
-    except ComputeError as error:
-        run = ToolRun(call, Failed(call, error.as_query_error(), ""))
+    run, result = computed_run(call, memory.results, now=turn.now)
+    if result is None:
         turn.add_run(run)
         return _result_text(turn, run)
-    rows = [
-        {name: list(cell) if isinstance(cell, tuple) else cell for name, cell in row.cells.items()}
-        for row in result.rows
-    ]
-    turn.add_run(ToolRun(call, Succeeded(call, DocumentResult({"rows": rows}), "")), result)
+    turn.add_run(run, result)
     return _view(turn, result)
 
 

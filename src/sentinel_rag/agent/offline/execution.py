@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.answers.compute import NAME, computed_run
+from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, near_offers, second_look
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
@@ -21,6 +23,7 @@ from sentinel_rag.agent.references import ListItem, learn, shown_text
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.tool_calls import ToolCall
 
 
 async def carry_out(turn: Turn, plan: Plan) -> Answer:
@@ -35,7 +38,7 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
         return turn.misshapen_answer(runs)
     every_workspace.say_asked_alone(writer, turn.conversation, runs)
     say_remarks(writer, plan, runs)
-    if composed.outcome is Outcome.NO_DATA and not plan.without:
+    if composed.outcome is Outcome.NO_DATA and not plan.then:
         composed = await _near_names(turn, writer, plan, runs) or _unknown_words(writer, plan, runs) or composed
     answer = turn.answer(writer, composed)
     _remember(turn, plan, composed, answer)
@@ -75,13 +78,33 @@ async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[Tool
 
 async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
     calls = plan.calls
-    if plan.chooses_rows:
-        return [run for call in calls for run in await _pages(turn, call)]
+    if plan.then:
+        return await _calculated(turn, plan)
     if every_workspace.in_sections(plan, turn.conversation):
         (workspaces,) = await turn.run((every_workspace.WORKSPACES,))
         calls = every_workspace.calls_for_each(plan, workspaces)
     runs = await turn.run(calls)
     return [await turn.whole(run) for run in runs] if _needs_whole_incident(plan) else runs
+
+
+async def _calculated(turn: Turn, plan: Plan) -> list[ToolRun]:
+    """The runs of the calls, every page of them where rows are looked at, and those of the calculations."""
+    pages = [await _pages(turn, call) if plan.chooses_rows else await turn.run((call,)) for call in plan.calls]
+    runs = [[await turn.whole(run) for run in each] for each in pages]
+    results = Results()
+    for run in (run for each in runs for run in each):
+        results.add(numbered(run))
+    refs = {f"${place}": ",".join(run.call.call_id for run in each) for place, each in enumerate(runs, start=1)}
+    made = []
+    for step in plan.then:
+        arguments = {name: refs.get(str(value), value) for name, value in step.items()}
+        call = ToolCall(turn.conversation.next_call_id(), turn.session_id, NAME, arguments)
+        run, result = computed_run(call, results, now=turn.now.moment)
+        made.append(run)
+        if result is not None:
+            results.add(result)
+    turn.runs += made
+    return [*(run for each in runs for run in each), *made]
 
 
 _OF_ITS_ROW = frozenset(
@@ -190,9 +213,9 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
         if item is not None:
             references.focus_on(item)
     call = plan.calls[0]
-    # A list without something is no query that could be refined or paged.
+    # What was calculated is no query that could be refined or paged.
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
-    conversation.last = None if plan.without else _without_a_name_that_is_nowhere(asked, composed)
+    conversation.last = None if plan.then else _without_a_name_that_is_nowhere(asked, composed)
     conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
     if numbered:
         one_query = not plan.chooses_rows and len(plan.calls) == 1

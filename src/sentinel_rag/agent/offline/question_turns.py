@@ -169,7 +169,8 @@ def plan_of(decision: Decision, conversation: Conversation) -> Plan:
         aspects=decision.aspects,
         opening=opening,
         first=offset if isinstance(offset, int) else 0,
-        alert_id=alert,
+        alert_id=alert or str(frame.one("alert") or ""),
+        then=decision.then,
         unknown=tuple(frame.all("guess")),
     )
 

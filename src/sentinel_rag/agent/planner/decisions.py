@@ -100,6 +100,8 @@ class Decision:
     """How the answer is told; None where no call is made."""
     aspects: tuple[str, ...] = ()
     """What is asked of the thing, as `Plan.aspects`."""
+    then: tuple[Mapping[str, JsonValue], ...] = ()
+    """Calculations over the rows of the calls: arguments of `compute`, where $1 stands for the rows of the first."""
 
     @property
     def sentence(self) -> str:

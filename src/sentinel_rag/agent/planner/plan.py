@@ -20,13 +20,10 @@ class View(StrEnum):
 
     INCIDENTS = "incidents"
     INCIDENT_COUNT = "incident_count"
-    INCIDENTS_BY_ALERTS = "incidents_by_alerts"
-    INCIDENTS_CLASSIFIED = "incidents_classified"
     INCIDENT = "incident"
     ALERTS = "alerts"
     ALERT_COUNT = "alert_count"
     ALERT = "alert"
-    SHARED_ALERTS = "shared_alerts"
     ATTRIBUTE = "attribute"
     PROPERTY = "property"
     KEYWORD = "keyword"
@@ -42,6 +39,7 @@ class View(StrEnum):
     COMPARISON = "comparison"
     EVENTS = "events"
     NEIGHBOUR = "neighbour"
+    COMPUTED = "computed"
     WEB = "web"
     FILE = "file"
     FILES = "files"
@@ -59,9 +57,7 @@ def counted(view: View) -> View:
 
 WITHOUT = "without:"
 """Begins an aspect of a ranking that names a row to leave out."""
-_TELLS_ONE_THING = frozenset(
-    {View.PROPERTY, View.ATTRIBUTE, View.KEYWORD, View.SHARED_ALERTS, View.INCIDENTS_BY_ALERTS}
-)
+_TELLS_ONE_THING = frozenset({View.PROPERTY, View.ATTRIBUTE, View.KEYWORD, View.COMPUTED})
 
 
 def asked_anew(view: View, tool: str) -> View:
@@ -80,15 +76,15 @@ class PlannedCall:
     arguments: Mapping[str, JsonValue] = field(default_factory=dict)
 
 
-PAGED = frozenset({View.INCIDENTS_CLASSIFIED})
-"""Views that choose among the rows themselves, of which every page is read."""
+OF_TOTALS = ("ratio", "difference", "change")
+"""Calculations over how many rows there are, for which no row is read."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
     `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
-    first holds nothing; `without` if the first call is for everything and the others for what is left out of it;
+    first holds nothing;
     `told` are the sentences before the question;
     `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
 
@@ -104,15 +100,17 @@ class Plan:
     alert_id: str = ""
     told: tuple[str, ...] = ()
     others: tuple[PlannedCall, ...] = ()
-    without: bool = False
     section: bool = False
     unknown: tuple[str, ...] = ()
     """Words that are searched for as a name or a title only because nothing else knew them."""
 
+    then: tuple[Mapping[str, JsonValue], ...] = ()
+    """Calculations over the rows of the calls, as in `Decision`."""
+
     @property
     def chooses_rows(self) -> bool:
         """True if rows of every page are looked at to choose among them."""
-        return self.without or self.view in PAGED
+        return any(step["op"] not in OF_TOTALS for step in self.then)
 
 
 @dataclass(frozen=True, slots=True)

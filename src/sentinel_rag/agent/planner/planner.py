@@ -6,18 +6,17 @@ that a row says reaches this code: it sees the person's words, names of the work
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
+from sentinel_rag.agent.planner.computing import computed, periods
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import shown
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.frames import Frame, Names
 
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "change"}
@@ -62,19 +61,23 @@ class Planner:
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
         if borrowed:
             told |= {"is:stored"}
+        unstored: tuple[Decision, Row] | None = None
         for row in rows():
-            if row.fits(told):
+            if row.fits(told) and (unstored is None or row.compute):
                 decision = self._by(row, asked, told, now)
+                if decision is not None and decision.reason is Reason.NO_STORED_QUERY and unstored is None:
+                    unstored = (replace(decision, row=row.kind), row)  # rows may be counted instead
+                    continue
                 if decision is not None and decision.kind is Kind.CALL and borrowed and not row.stored:
                     decision = ask(asked, Reason.UNREAD, *asked.unread)
                 if decision is not None:
                     return replace(self._whole(decision, row), row=row.kind), row
-        return ask(asked, Reason.INCIDENTS_OR_ALERTS), None
+        return unstored or (ask(asked, Reason.INCIDENTS_OR_ALERTS), None)
 
     def _whole(self, decision: Decision, row: Row) -> Decision:
         """The decision, or a question back where its call would leave out some of what was said."""
         f = decision.frame
-        if decision.kind is not Kind.CALL or decision.calls[0].tool == "run_kql_query":
+        if decision.kind is not Kind.CALL or decision.then or decision.calls[0].tool == "run_kql_query":
             return decision
         more = {one for need in row.needs for one in need}
         if f.has("name"):
@@ -117,7 +120,7 @@ class Planner:
             return ask(f, Reason.NOT_EXPRESSIBLE, _words_of_type(f, "relation"))
         if len(f.all("title")) > 1 and not f.has("kind"):
             return ask(f, Reason.TITLE_OR_LOGS, *f.all("title"))
-        if f.has("both") and len(f.all("name")) > 1:
+        if f.has("both") and len(f.all("name")) > 1 and not f.has("kind:alert", "kind:incident"):
             return ask(f, Reason.ONE_NAME, *f.all("name"))
         for name in f.all("name"):
             meant = self.names.meant(name)
@@ -138,8 +141,9 @@ class Planner:
             type_
             for type_ in _BEYOND
             if f.has(type_)
-            and not (type_ == "bound" and (f.has("topic") or f.window))
+            and not (type_ == "bound" and (f.has("topic", "op:compare") or f.window))
             and not (type_ == "symbol" and logs)
+            and not (type_ == "extreme" and f.has("extreme:longest", "extreme:shortest") and f.has("kind:incident"))
         ]
         if beyond:
             return ask(
@@ -158,6 +162,8 @@ class Planner:
             if row.reason is Reason.NOT_EXPRESSIBLE:
                 values = [item.text for item in f.items if item.sense("op", frozenset({"share"}))]
             return ask(f, row.reason, *values)
+        if row.compute:
+            return computed(row.compute, f, now)
         if row.knowledge:
             return call(f, "search_knowledge_base", _searched(f))
         if row.stored or row.tool == "run_kql_query":
@@ -182,6 +188,8 @@ class Planner:
             return call(f, row.tool, {**kept, **row.fixed})
         if "is:two_incidents" in told and row.tool == "get_incident_detail" and f.has(*_SIDE_BY_SIDE):
             return Decision(Kind.CALL, f, tuple(Call(row.tool, {"incident": each}) for each in f.all("incident")))
+        if row.tool in ("query_incidents", "query_alerts") and len(f.all("name")) > 1 and not f.has("both", "not"):
+            return _for_each_name(f, row.tool)
         return to_tool(f, row.tool)
 
     def _stored(self, f: Frame, *, named: bool) -> Decision | None:
@@ -208,11 +216,22 @@ class Planner:
 
 def _shown(decision: Decision, row: Row | None) -> Decision:
     """The decision with how its answer is told."""
-    if not decision.calls:
+    if not decision.calls or decision.view is not None:
         return decision
     tools = [call.tool for call in decision.calls]
     view, aspects = shown(decision.frame, tools, None if row is None else row.view)
     return replace(decision, view=view, aspects=aspects)
+
+
+def _for_each_name(f: Frame, tool: str) -> Decision:
+    """A call for each of the names, or the question back that one of them raises."""
+    made = []
+    for name in f.all("name"):
+        one = f.copy()
+        one.features["name"] = [name]
+        made.append(to_tool(one, tool))
+    refused = next((one for one in made if not one.calls), None)
+    return refused or Decision(Kind.CALL, f, tuple(one.calls[0] for one in made))
 
 
 def _settled(frame: Frame) -> Frame:
@@ -268,6 +287,7 @@ def _features(f: Frame) -> frozenset[str]:
         "window": f.window,
         "unlike": f.has("attr:comments", "attr:timeline", "attr:bookmarks", "attr:events", "attr:columns"),
         "two_incidents": len(f.all("incident")) > 1,
+        "things": any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),
         "two_periods": f.other_window or (f.has("op:compare") and f.window),
         "trend": (f.has("op:trend") or {*f.all("group")} & _UNITS) and not f.has("topic", "name"),
         # Topics of the logs, groups, means, rankings of what is no entity.
@@ -309,18 +329,15 @@ def _searched(f: Frame) -> dict[str, JsonValue]:
 
 
 def _compared(f: Frame, now: datetime) -> Decision:
-    """A period beside the one before it; said as "than last week", the period is the one after that."""
+    """The reports of two periods; said as "than last week", the later one is the one after that."""
     if not f.has("op:compare", "op:trend"):
         return ask(f, Reason.COMPARED_WITH_WHAT)
-    if f.later_window:
-        f.window = f.later_window
-        return to_tool(f, "get_threat_summary")
-    window: Mapping[str, Any] = f.window
-    start, end = window.get("start_time"), window.get("end_time")
-    if start and end and not f.other_window and datetime.fromisoformat(end) < now:
-        first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
-        f.window = {"start_time": end, "end_time": format_time(last + (last - first))}
-    return to_tool(f, "get_threat_summary")
+    later, earlier = periods(f, now)
+    f.window = later or f.window
+    decision = to_tool(f, "get_threat_summary")
+    if not decision.calls or not earlier:
+        return decision
+    return replace(decision, calls=(*decision.calls, Call("get_threat_summary", earlier)))
 
 
 def _change(f: Frame) -> Decision:

@@ -27,6 +27,8 @@ class Row:
     reason: Reason | None = None
     stored: bool = False
     knowledge: bool = False
+    compute: str = ""
+    """The calculation of `computing` that answers it."""
     view: View | None = None
     """How the answer is told where it is not told as the tool's answers are."""
 
@@ -69,6 +71,7 @@ def _row(told: Mapping[str, object]) -> Row:
         reason=Reason(str(told["ask"])) if "ask" in told else None,
         stored=bool(told.get("stored")),
         knowledge=bool(told.get("knowledge")),
+        compute=str(told.get("compute", "")),
         view=View(str(told["view"])) if "view" in told else None,
     )
 

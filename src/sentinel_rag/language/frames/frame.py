@@ -22,6 +22,8 @@ class Frame:
     window: dict[str, str] = field(default_factory=dict)
     """The window as arguments of a tool."""
     other_window: bool = False
+    second_window: dict[str, str] = field(default_factory=dict)
+    """A second time that is said beside the first, such as the week that this one is compared with."""
     later_window: dict[str, str] = field(default_factory=dict)
     """The second of two whole periods that the window joins ("june and july")."""
     around: timedelta | None = None

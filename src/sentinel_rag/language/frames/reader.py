@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import re
+from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
@@ -89,6 +90,7 @@ class _Attempt:
             language,
             window=time.window.arguments() if time.window else {},
             other_window=bool(time.other),
+            second_window=time.other_window.arguments() if time.other_window else {},
             later_window=time.later.arguments() if time.later else {},
             around=time.around,
             time_said=_said(self.text, self.rest, self.tokens),
@@ -104,12 +106,10 @@ class _Attempt:
             frame.kinds[one.value] = (kind,) if kind else NAMES.get(one.shape, ())
             frame.whole[one.value] = known[0].name if len(known) == 1 else one.value
             frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
-        items = self.items
-        frame.imperative = _imperative(items)
+        frame.imperative = _imperative(self.items)
         frame.polar = _polar(self.text, self.book)
-        _mark_one(items, frame, self.book)
-        items = _joined([item for n, item in enumerate(items) if not item.silent and not _relative(items, n)])
-        compose(items, frame)
+        _mark_one(self.items, frame, self.book)
+        compose(_telling(self.items), frame)
         possessed = re.compile(r"'s?\s")
         for name in list(frame.all("name")):
             end = frame.text.find(name) + len(name)
@@ -433,6 +433,18 @@ def _definite(item: Item, text: str, book: PhraseBook) -> bool:
         return False
     words = (*words_of(text[: item.start])[-1:], *words_of(item.text)[:1])
     return any(("definite", "the") in book.senses(word) for word in words)
+
+
+def part_of(frame: Frame, start: int, end: int) -> Frame:
+    """What a stretch of the text of `frame` says by itself; the time and the names are those of the whole."""
+    part = replace(frame.copy(), features=defaultdict(list), unread=[])
+    compose(_telling([item for item in frame.items if start <= item.start < end]), part)
+    return part
+
+
+def _telling(items: list[Item]) -> list[Item]:
+    """The items that say something, neighbouring unknown words as one."""
+    return _joined([item for place, item in enumerate(items) if not item.silent and not _relative(items, place)])
 
 
 def _joined(items: list[Item]) -> list[Item]:

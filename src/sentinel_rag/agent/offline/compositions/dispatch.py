@@ -9,11 +9,10 @@ from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import (
     alert_attributes,
     alert_events,
-    alert_limits,
     alert_order,
     alerts,
     catalogues,
-    classified,
+    computed,
     entity_properties,
     files,
     incident_analysis,
@@ -21,9 +20,7 @@ from sentinel_rag.agent.offline.compositions import (
     incident_detail,
     incidents,
     keywords,
-    left_out,
     rankings,
-    shared_alerts,
     situation,
     table_columns,
     unsuccessful,
@@ -37,7 +34,6 @@ from sentinel_rag.agent.tool_runs import ToolRun
 _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
     View.INCIDENTS: incidents.compose_list,
     View.INCIDENT_COUNT: incidents.compose_count,
-    View.INCIDENTS_BY_ALERTS: alert_limits.compose,
     View.INCIDENT: incident_detail.compose,
     View.ANALYSIS: incident_analysis.compose_analysis,
     View.ALERTS: alerts.compose_list,
@@ -63,9 +59,8 @@ _TOGETHER: dict[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed
     View.ATTRIBUTE: alert_attributes.compose,
     View.PROPERTY: entity_properties.compose,
     View.KEYWORD: keywords.compose,
-    View.SHARED_ALERTS: shared_alerts.compose,
     View.COMPARISON: incident_comparison.compose,
-    View.INCIDENTS_CLASSIFIED: classified.compose,
+    View.COMPUTED: computed.compose,
 }
 """Views that tell the results of all calls as one answer."""
 
@@ -76,7 +71,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         writer.fixed(sentence)
     worked = [run for run in runs if run.worked]
     composed = Composed()
-    together = left_out.compose if plan.without else _TOGETHER.get(plan.view)
+    together = _TOGETHER.get(plan.view)
     if together is not None and worked:
         composed = together(writer, plan, worked)
     else:

@@ -1,0 +1,257 @@
+"""Questions that no tool answers alone: calls, and one calculation over how many rows they find or over the rows.
+
+`answers.compute` carries a calculation out, for this planner as for a model. Where rows are read, every page is.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from datetime import datetime
+from functools import cache
+from importlib.resources import files
+from typing import Any
+
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask
+from sentinel_rag.agent.planner.plan import View
+from sentinel_rag.agent.planner.tools import NARROWING, to_tool
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.language.frames import Frame, part_of
+
+_LISTS = ("query_incidents", "query_alerts")
+_IDENTITY = {"query_incidents": "number", "query_alerts": "alert_id"}
+_FILTERS = tuple(name for name in NARROWING if name not in ("not", "both", "without"))
+_WINDOW = ("time_window", "start_time", "end_time")
+_ROWS = ("limit", "order")
+_OPERATORS = {"more": ">", "min": ">=", "less": "<", "max": "<="}
+
+
+def computed(name: str, frame: Frame, now: datetime) -> Decision | None:
+    """The decision of the calculation `name` of `rows.toml`; None where the frame does not tell what it needs."""
+    return _MADE[name](frame, now)
+
+
+def _share(f: Frame, now: datetime) -> Decision | None:
+    """How many percent of the rows have what is said behind their noun; else what is said of them at all."""
+    noun = next((item for item in f.items if item.sense("kind", frozenset({"incident", "alert"}))), None)
+    if noun is None:
+        return None
+    behind, whole = part_of(f, noun.end, len(f.text)), _plain(f)
+    before = _plain(part_of(f, 0, noun.end)) if behind.has(*_FILTERS) else _unfiltered(whole)
+    parts = (before, _merged(before, behind) if behind.has(*_FILTERS) else whole)
+    calls = _calls(*parts)
+    if isinstance(calls, Decision):
+        return calls
+    return _decided(f, calls, {"op": "ratio", "a": "$2", "b": "$1"})
+
+
+def _group(f: Frame, now: datetime) -> Decision | None:
+    """How many rows there are for each value of a field, or each unit of time."""
+    calls = _calls(_plain(f))
+    if isinstance(calls, Decision):
+        return calls
+    said = (*f.all("group"), *f.all("attr"), *f.all("unit"), *(("day",) if f.has("op:trend") else ()))
+    column = next((column for one in said if (column := _column(calls[0]).get(one))), "")
+    if not column:
+        return None
+    by, _, of = column.partition(" of ")
+    return _decided(f, _paged(calls), {"op": "group", "of": "$1", "by": by, **({"column": of} if of else {})})
+
+
+def _extreme(f: Frame, now: datetime) -> Decision | None:
+    """The rows that come first by a number of theirs: alerts, or the time that they were open."""
+    plain = _plain(f)
+    plain.features["kind"] = ["incident"]
+    lasting = f.has("extreme", "attr:duration")
+    if lasting:
+        plain.features["status"] = ["Closed"]
+    calls = _calls(plain)
+    if isinstance(calls, Decision):
+        return calls
+    column = "closed_time - created_time" if lasting else "alert_count"
+    step = {"op": "order", "of": "$1", "column": column}
+    return _decided(f, _paged(calls), step, "few" if f.has("extreme:shortest") else "many", *f.all("limit")[:1])
+
+
+def _mean(f: Frame, now: datetime) -> Decision | None:
+    """The mean or median time from creation to closing of the incidents that are meant."""
+    plain = _plain(f)
+    plain.features["kind"], plain.features["status"] = ["incident"], ["Closed"]
+    calls = _calls(plain)
+    if isinstance(calls, Decision):
+        return calls
+    op = "median" if f.has("op:median") else "average"
+    by = next((column for group in f.all("group") if (column := _column(calls[0]).get(group))), "")
+    step = {"op": op, "of": "$1", "column": "closed_time - created_time"} | ({"by": by} if by else {})
+    return _decided(f, _paged(calls), step)
+
+
+def _bounded(f: Frame, now: datetime) -> Decision | None:
+    """Incidents with more or fewer alerts than a number."""
+    plain = _plain(f)
+    word, _, number = str(f.one("alerts")).partition(" ")
+    plain.features["kind"] = ["incident"]
+    calls = _calls(plain)
+    if isinstance(calls, Decision):
+        return calls
+    where = f"alert_count {_OPERATORS[word]} {number}"
+    return _decided(f, _paged(calls), _chosen(f, {"of": "$1", "column": "created_time", "where": where}), "newest")
+
+
+def _classified(f: Frame, now: datetime) -> Decision | None:
+    """The closed incidents of one classification."""
+    calls = _calls(f)
+    if isinstance(calls, Decision) or len(f.all("class")) != 1 or f.has("not"):
+        return calls if isinstance(calls, Decision) else ask(f, Reason.CANNOT_LEAVE_OUT)
+    where = f"classification = {f.one('class')}"
+    return _decided(f, _paged(calls), _chosen(f, {"of": "$1", "column": "created_time", "where": where}), "newest")
+
+
+def _without(f: Frame, now: datetime) -> Decision | None:
+    """A list without those of its rows for which something holds."""
+    gap = next((item for item in f.items if item.sense("not")), None)
+    whole = None if gap is None else _plain(part_of(f, 0, gap.start))
+    if gap is None or whole is None or not whole.has("kind:incident", "kind:alert"):
+        return None
+    less = part_of(f, gap.end, len(f.text))
+    less.features["title"] += less.features.pop("maybe_title", [])
+    if not less.has(*_FILTERS) or less.unread:
+        return None
+    person = less.has("name") and less.name_kinds(less.all("name")[0])[:1] == ("account",)
+    if person and whole.has("kind:incident") and not f.has("rel:involve", "rel:naming"):
+        if not whole.has("rel:owned_by", "attr:owner"):
+            return ask(f, Reason.OWNER_OR_INVOLVED, less.all("name")[0])
+        less.features["owner"] = less.features.pop("name")
+    calls = _calls(whole, _merged(whole, less))
+    if isinstance(calls, Decision):
+        return calls
+    identity = _IDENTITY[calls[0].tool]
+    return _decided(f, _paged(calls), {"op": "minus", "a": "$1", "b": "$2", "column": identity})
+
+
+def _together(f: Frame, now: datetime) -> Decision | None:
+    """The rows that name every one of several things."""
+    names = f.all("name")
+    parts = [f.copy() for _ in names]
+    for part, name in zip(parts, names, strict=True):
+        part.features["name"], part.features["both"] = [name], []
+    calls = _calls(*map(_plain, parts))
+    if isinstance(calls, Decision) or len(names) != 2:
+        return calls if isinstance(calls, Decision) else None
+    identity = _IDENTITY[calls[0].tool]
+    return _decided(f, _paged(calls), {"op": "intersection", "a": "$1", "b": "$2", "column": identity})
+
+
+def _things_of_one(f: Frame, now: datetime) -> Decision | None:
+    """Things of a kind that the first of two incidents names and the second does not."""
+    kind = next((kind for kind in f.all("kind") if kind not in ("incident", "alert", "thing")), "")
+    first, *others = (Call("get_incident_detail", {"incident": each}) for each in f.all("incident"))
+    if not kind or len(others) != 1:
+        return None
+    kind = {"domain": "dns"}.get(kind, kind)
+    step: dict[str, JsonValue] = {"op": "minus", "a": "$1", "b": "$2", "column": "name"}
+    return _decided(f, (first, *others), step | ({} if kind == "entity" else {"kind": kind}), kind)
+
+
+def _change(f: Frame, now: datetime) -> Decision | None:
+    """How many rows one period has beside another: the one said second or the one before it comes first."""
+    later, earlier = periods(f, now)
+    if not later or not earlier:
+        return ask(f, Reason.COMPARED_WITH_WHAT)
+    parts = []
+    for window in (later, earlier):
+        part = _plain(f)
+        part.window = window
+        parts.append(part)
+    calls = _calls(*parts)
+    if isinstance(calls, Decision):
+        return calls
+    return _decided(f, calls, {"op": "change", "a": "$2", "b": "$1"})
+
+
+def periods(f: Frame, now: datetime) -> tuple[dict[str, str], dict[str, str]]:
+    """The later and the earlier of two periods; of one that is said alone, the other is the one beside it."""
+    if f.later_window:
+        return f.later_window, {**f.window, "end_time": f.later_window["start_time"]}
+    if f.second_window:
+        both = sorted((f.window, f.second_window), key=lambda one: str(one.get("start_time", "~")))
+        return both[1], both[0]
+    start, end = (f.window.get(side, "") for side in ("start_time", "end_time"))
+    if not start or not end:
+        return {}, {}
+    first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
+    if last < now:
+        return {"start_time": end, "end_time": format_time(last + (last - first))}, f.window
+    return f.window, {"start_time": format_time(first - (last - first)), "end_time": start}
+
+
+def _chosen(f: Frame, over: dict[str, JsonValue]) -> dict[str, JsonValue]:
+    """The rows that fulfil a condition, or how many they are."""
+    if f.has("op:count") and not f.has("limit"):
+        return {"op": "count", **{name: value for name, value in over.items() if name != "column"}}
+    return {"op": "order", **over}
+
+
+def _plain(f: Frame) -> Frame:
+    """The frame as a list: without what is calculated of it."""
+    plain = f.copy()
+    plain.features["title"] += plain.features.pop("maybe_title", [])
+    for type_ in ("op", "group", "unit", "attr", "order", "limit", "alerts", "extreme", "most", "singular", "grouped"):
+        plain.features.pop(type_, None)
+    return plain
+
+
+def _unfiltered(f: Frame) -> Frame:
+    rest = f.copy()
+    for type_ in _FILTERS:
+        rest.features.pop(type_, None)
+    return rest
+
+
+def _merged(whole: Frame, part: Frame) -> Frame:
+    """`whole` with what is said in `part` on top."""
+    merged = whole.copy()
+    for type_ in (*_FILTERS, "of_kind"):
+        if part.all(type_):
+            merged.features[type_] = list(part.all(type_))
+    return merged
+
+
+def _calls(*frames: Frame) -> tuple[Call, ...] | Decision:
+    """A call for each frame, or the question back that one of them raises."""
+    made = [to_tool(frame, "query_alerts" if frame.has("kind:alert") else "query_incidents") for frame in frames]
+    return next((one for one in made if not one.calls), tuple(one.calls[0] for one in made))
+
+
+def _paged(calls: tuple[Call, ...]) -> tuple[Call, ...]:
+    return tuple(Call(each.tool, {**each.arguments, "limit": MAX_LIMIT}) for each in calls)
+
+
+def _column(call: Call) -> Mapping[str, str]:
+    """The columns of the rows of a call, by the features that mean them."""
+    return _data()[call.tool]
+
+
+def _decided(f: Frame, calls: tuple[Call, ...], step: Mapping[str, Any], *aspects: str) -> Decision:
+    return Decision(Kind.CALL, f, calls, view=View.COMPUTED, aspects=aspects, then=(step,))
+
+
+@cache
+def _data() -> Mapping[str, Mapping[str, str]]:
+    return tomllib.loads(files(__package__).joinpath("computing.toml").read_text(encoding="utf-8"))
+
+
+_MADE: Mapping[str, Callable[[Frame, datetime], Decision | None]] = {
+    "share": _share,
+    "group": _group,
+    "extreme": _extreme,
+    "mean": _mean,
+    "bounded": _bounded,
+    "classified": _classified,
+    "without": _without,
+    "together": _together,
+    "minus": _things_of_one,
+    "change": _change,
+}
