@@ -195,12 +195,12 @@ async def test_a_reference_names_the_incident(
         (None, "close all incidents as benign positive", "Which incident do you mean?", 0),
         (None, "close everything", "Which incident do you mean?", 0),
         (None, "close the phishing incident as undetermined", "Which incident do you mean?", 0),
-        (None, "close it as undetermined", "Which incident or alert do you mean?", 0),
+        (None, "close it as undetermined", "Which incident do you mean?", 0),
         (None, "close [7] as undetermined", "no such line", 0),
         ("newest 5 alerts", "close [2] as undetermined", "it belongs to incident 31", 0),
         ("top accounts", "close [1] as undetermined", "That is no incident", 0),
-        (None, "close 12 as undetermined if nobody objects", "I did not understand if nobody objects", 0),
-        (None, "close 12 tomorrow as undetermined", "I did not understand tomorrow", 0),
+        (None, "close 12 as undetermined if nobody objects", "I do not wait for a condition", 0),
+        (None, "close 12 tomorrow as undetermined", "or for a time", 0),
         (None, "comment on 12", "What should the comment say?", 0),
         (None, "comment on 12 looks benign", "What should the comment say?", 0),
         (None, "close 12 as undetermined and add a comment: done", "That is a change and a comment", 2),
@@ -435,7 +435,7 @@ async def test_an_incident_that_is_not_clear_is_chosen_and_the_whole_wish_goes_o
     await ask("list open incidents")
     answer = await ask("close it as undetermined with comment: see [1] and that host")
     assert answer.outcome is Outcome.CLARIFICATION
-    assert "[2] incident 31" in answer.text
+    assert "[2] Close incident 31 as undetermined with comment: see [1] and that host" in answer.text
     await ask("the second one")
     assert changes(gateway) == [
         (

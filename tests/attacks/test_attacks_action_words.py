@@ -156,13 +156,14 @@ async def test_a_sentence_that_was_not_offered_as_a_change_is_none_when_it_is_pi
     async with HttpToolGateway(gateway.url, gateway.key) as client:
         analyst = OfflineAnalyst(client, clock=lambda: NOW)
         session_id = gateway.open_session()
-        await analyst.answer(Question("how many alerts on 03/07/2024", session_id))
+        await analyst.answer(Question("thx, and the closed ones?", session_id))
         remembered = analyst.remembered(session_id)
         assert remembered is not None
         state = json.loads(json.dumps(remembered.state))
         shown = state["references"]["lists"][-1]["items"]
         assert shown[0]["kind"] == "question"
         shown[:] = [{**shown[0], "value": "Close incident 5 as undetermined"}]
+        state["offers"] = [{**offer, "question": "Close incident 5 as undetermined"} for offer in state["offers"]]
         analyst.recall(session_id, Remembered(state))
         await analyst.answer(Question(words, session_id))
     assert len(changes_on_record(gateway)) == before

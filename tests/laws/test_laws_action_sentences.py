@@ -1,23 +1,17 @@
-"""Every sentence that an action's question back offers reads as exactly the call that it says."""
+"""The sentence of every change that is offered reads as exactly that change."""
 
 from __future__ import annotations
 
-from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.offline.action_plans import Change, plan_change
-from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
-from sentinel_rag.agent.offline.action_words import ActionWish, read_action
-from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.references import References, resolve
+from sentinel_rag.agent.planner.changes import Change, Shown, change_of, plan_change
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
-from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.frames.orders import Act, read_order
 
-NOW = Now(datetime(2024, 7, 23, 12, tzinfo=UTC), UTC)
 INCIDENTS = st.one_of(st.integers(1, 999_999_999).map(str), st.uuids(version=4).map(str))
 TEXTS = (
     st.text(st.characters(blacklist_categories=("Cs", "Cc")), min_size=1, max_size=60)
@@ -57,10 +51,10 @@ WORKSPACES = st.sampled_from(["", "emea", "eu-west_2", "prod"])
 
 
 def planned(sentence: str) -> dict[str, Any]:
-    wish = read_action(sentence)
-    assert wish is not None, sentence
-    change = plan_change(wish, resolve(wish.target, References(), now=NOW.moment), Conversation(), NOW)
-    assert isinstance(change, Change), (sentence, change)
+    order = read_order(sentence)
+    assert order is not None, sentence
+    change = plan_change(order, Shown())
+    assert isinstance(change, Change), (sentence, change, order)
     return {"tool": change.call.tool, "workspace": change.workspace, **change.call.arguments}
 
 
@@ -69,18 +63,16 @@ def planned(sentence: str) -> dict[str, Any]:
 @given(INCIDENTS, updates(), WORKSPACES)
 def test_an_update_reads_as_itself(incident: str, arguments: dict[str, str], workspace: str) -> None:
     changes = {name: value for name, value in arguments.items() if name != "classification_comment"}
-    wish = ActionWish("", changes, note=arguments.get("classification_comment", ""))
+    change = Change(incident, changes, note=arguments.get("classification_comment", ""), workspace=workspace)
     told = {"tool": "update_incident", "workspace": workspace, "incident": incident, **arguments}
-    assert planned(sentence_of(wish, incident, workspace)) == told
-    assert sentence_of(wish_of("update_incident", {"incident": incident, **arguments}), incident, workspace) == (
-        sentence_of(wish, incident, workspace)
-    )
+    assert planned(change.sentence) == told
+    assert change_of("update_incident", {"incident": incident, **arguments, "workspace": workspace}) == change
 
 
 @settings(max_examples=70)
 @given(INCIDENTS, TEXTS, WORKSPACES)
 def test_a_comment_reads_as_itself(incident: str, message: str, workspace: str) -> None:
-    sentence = sentence_of(ActionWish("", message=message, comments=True), incident, workspace)
+    sentence = Change(incident, message=message, comments=True, workspace=workspace).sentence
     told = {"tool": "add_incident_comment", "workspace": workspace, "incident": incident, "message": message}
     assert planned(sentence) == told
 
@@ -95,10 +87,8 @@ WORDS = st.lists(st.sampled_from(ELSEWHERE + HARMLESS), max_size=4)
 def test_words_around_a_wish_never_move_it_to_another_incident(
     before: str, between: list[str], behind: list[str]
 ) -> None:
-    wish = read_action(f"{before} close incident 12 {' '.join(between)} as undetermined {' '.join(behind)}")
-    change = None
-    if wish is not None:
-        change = plan_change(wish, resolve(wish.target, References(), now=NOW.moment), Conversation(), NOW)
+    order = read_order(f"{before} close incident 12 {' '.join(between)} as undetermined {' '.join(behind)}")
+    change = plan_change(order, Shown()) if order is not None and order.act is Act.CHANGE else None
     if isinstance(change, Change):
         assert change.call.arguments["incident"] == "12"
         assert not set(ELSEWHERE) & {*between, *behind}

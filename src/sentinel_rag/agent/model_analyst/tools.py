@@ -20,7 +20,6 @@ from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models.port import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
-from sentinel_rag.agent.offline.change_repeats import means_again
 from sentinel_rag.agent.offline.compositions.changes import call_text
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
@@ -38,6 +37,7 @@ from sentinel_rag.contracts.tool_calls import (
     ToolCall,
     ToolSchema,
 )
+from sentinel_rag.language.frames.orders import means_again
 
 Catalogue = Callable[[str], Awaitable[Sequence[OfferedTool]]]
 """The tools that are offered to a session, by its id."""

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.action_words import read_action
 from sentinel_rag.agent.offline.alert_walk import walk_plan
 from sentinel_rag.agent.offline.answer_writer import Echo
 from sentinel_rag.agent.offline.change_turns import answer_change
@@ -21,7 +20,6 @@ from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import (
     answer_knowledge,
-    asks_how,
     offer_steps,
     recall_incident,
 )
@@ -44,6 +42,7 @@ from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
+from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.times.kinds import Now
 
 ANSWERED_CALLS = {
@@ -80,7 +79,7 @@ class OfflineAnalyst:
         if question.preferences.workspace is not None:
             conversation.request_workspace(question.preferences.workspace)
         # The text of a comment may hold a query or several questions; it is written as it stands.
-        changes = read_action(question.text) is not None
+        changes = read_order(question.text) is not None
         kql = None if changes else kql_in(question.text)
         if kql is not None:
             return await self._answer_kql(self._turn(question), kql)
@@ -91,7 +90,7 @@ class OfflineAnalyst:
     def could_mean(self, question: str, answer: Answer) -> bool:
         """True if `answer` asks back about a question that a reading call could answer: it orders no change, holds no
         query, has words, and no call for it was made."""
-        said = read_plainly(question) and read_action(question) is None and kql_in(question) is None
+        said = read_plainly(question) and read_order(question) is None and kql_in(question) is None
         made = {trace.name for trace in answer.tools} - {"list_kql_templates", "get_top_entities"}
         return bool(said) and not made and not question.strip().startswith("[")
 
@@ -150,7 +149,7 @@ class OfflineAnalyst:
     async def _answer_part(self, turn: Turn) -> Answer:
         if not read_plainly(turn.question):
             return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
-        changed = None if asks_how(turn.question) else await answer_change(turn)
+        changed = await answer_change(turn)
         if changed is not None:
             return changed
         denied = denial_reply(turn.question)

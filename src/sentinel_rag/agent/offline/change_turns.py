@@ -1,131 +1,285 @@
 """A turn in which the person asks for a change: one call of a writing tool, made once for each time they say so.
 
-Only the person's own words are read for a wish. What the conversation has shown comes in at one place, as the number of
-the incident that their words point at. The call goes to the gateway as it was read; whether it runs, waits for a person
-or is refused is the gateway's to say. What was asked is kept, so that "do it now" after an approval asks for the same
-call and no other.
+Only the person's own words are read for an order. What the conversation has shown comes in at one place, as the number
+of the incident that their words point at. The call goes to the gateway as it was read; whether it runs, waits for a
+person or is refused is the gateway's to say. What was asked is kept, so that "do it now" after an approval asks for the
+same call and no other.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline import follow_up
-from sentinel_rag.agent.offline.action_fields import names_person
-from sentinel_rag.agent.offline.action_gaps import asks_for_person
-from sentinel_rag.agent.offline.action_guard import beyond_incidents, only_reads, wants_action
-from sentinel_rag.agent.offline.action_plans import MOST_OFFERED, Change, plan_change
-from sentinel_rag.agent.offline.action_sentences import sentence_of, wish_of
-from sentinel_rag.agent.offline.action_words import ActionWish, read_action, refuses_action
-from sentinel_rag.agent.offline.change_conditions import put_off
-from sentinel_rag.agent.offline.change_questions import About, changes_asked_about, incidents_in, told_changes
-from sentinel_rag.agent.offline.change_repeats import DROPPED, asked_again, dropped
 from sentinel_rag.agent.offline.compositions import changes
-from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, ListItem
+from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
-from sentinel_rag.agent.planner.plan import Ask, PlannedCall, View
-from sentinel_rag.agent.references import Resolution, resolve
+from sentinel_rag.agent.planner.changes import (
+    MOST_OFFERED,
+    Change,
+    Line,
+    Missing,
+    Shown,
+    change_of,
+    checked,
+    filled,
+    fitting,
+    plan_change,
+)
+from sentinel_rag.agent.planner.conversation import frame_of
+from sentinel_rag.agent.planner.plan import PlannedCall, View
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
+from sentinel_rag.language.frames.orders import (
+    Act,
+    Earlier,
+    Order,
+    Said,
+    read_earlier,
+    read_order,
+    read_pick,
+    read_values,
+)
+from sentinel_rag.language.frames.shapes import NAMES, shaped_tokens
+
+_REFUSED = "Nothing was changed, and nothing is unless you ask for it."
+_LATER = (
+    "Nothing was changed: I do not wait for a condition or for a time. Look first, and say it when it is to be done, "
+    "such as: {}."
+)
+_EXAMPLE = "close incident N as benign positive"
+_DROPPED = "I will not ask for it again. What waits for an approval goes on waiting until it is denied or expires."
+_NONE_WAITS = f"No change waits in this conversation. Ask for it whole, such as: {_EXAMPLE}."
+_NO_APPROVAL = "That approves nothing: a person approves a change where approvals are kept. After that, say: do it now."
+_MADE_ALREADY = "That change was made already. Ask for it whole again if it is to be made once more."
+_LONGEST_EXAMPLE = 100
 
 
 async def answer_change(turn: Turn) -> Answer | None:
-    """The answer to a wish to change something; None for any other question, and where nothing can be changed."""
-    question = _question(turn)
+    """The answer to an order, or to what is said of earlier ones; None for any other question."""
     conversation = turn.conversation
-    if refuses_action(question):
-        return turn.plain_answer(Outcome.CLARIFICATION, "Nothing was changed, and nothing is unless you ask for it.")
-    later = put_off(question)
-    if later:
-        return turn.plain_answer(Outcome.CLARIFICATION, later)
-    if dropped(question, conversation):
-        return turn.plain_answer(Outcome.ANSWERED, DROPPED)
-    told = _about_changes(turn, question)
-    if told is not None:
-        return told
-    again = asked_again(question, conversation)
-    wish = read_action(question) if again is None and not only_reads(question) else None
-    acts = wish is not None or again is not None or wants_action(question)
-    if not acts or not await turn.gateway.offered_tools() >= WRITING_TOOLS:
+    offered, waiting = conversation.offered_changes, conversation.waiting_change
+    conversation.offered_changes, conversation.waiting_change = (), None
+    order = read_order(turn.question)
+    earlier = read_earlier(turn.question) if order is None else Earlier()
+    just_offered = conversation.offered_turn == conversation.turns - 1
+    if order is None and just_offered:
+        picked = _picked(turn.question, offered, waiting, earlier, conversation)
+        if isinstance(picked, Missing):
+            return _asked_back(turn, picked)
+        if picked is not None:
+            return await _go(turn, checked(picked, person=conversation.person))
+    if order is None:
+        return await _about_earlier(turn, earlier)
+    if order.act is Act.REFUSED:
+        return turn.plain_answer(Outcome.CLARIFICATION, _REFUSED)
+    if order.act is Act.LATER:
+        said = order.wish.strip(" .!?")
+        fits = said and len(said) <= _LONGEST_EXAMPLE and "\n" not in said
+        return turn.plain_answer(Outcome.CLARIFICATION, _LATER.format(said if fits else _EXAMPLE))
+    if not await turn.gateway.offered_tools() >= WRITING_TOOLS:
+        return _only_reads(turn, order)
+    decision = None if order.act is Act.BEYOND else plan_change(order, _shown(conversation), conversation.person)
+    if decision is None:
+        _begin(turn)
+        return turn.plain_answer(Outcome.OUT_OF_SCOPE, _beyond_incidents(order))
+    return await _go(turn, decision)
+
+
+async def _go(turn: Turn, decision: Change | Missing) -> Answer:
+    _begin(turn)
+    if isinstance(decision, Missing):
+        return _asked_back(turn, decision)
+    conversation = turn.conversation
+    if decision.workspace:
+        conversation.go_to(decision.workspace)
+    conversation.person = decision.person or conversation.person
+    return await _ask_for(turn, PlannedCall(decision.call.tool, dict(decision.call.arguments)), exact=False)
+
+
+def _picked(
+    question: str, offered: Sequence[Change], waiting: Change | None, earlier: Earlier, conversation: Conversation
+) -> Change | Missing | None:
+    """The change that was offered last turn and that these words take, or complete."""
+    if Said.YES in earlier.said and len(offered) == 1 and not conversation.offers:
+        return offered[0]
+    values = read_values(question)
+    if waiting is not None:
+        return filled(waiting, conversation.waiting_slot, values)
+    place = read_pick(question)
+    if place is not None and offered:
+        at = place - 1 if place > 0 else place
+        return offered[at] if -len(offered) <= at < len(offered) else None
+    left = fitting(offered, values)
+    if len(left) > 1 and len(left) < len(offered):
+        return Missing("Which of these?", left)
+    return left[0] if len(left) == 1 else None
+
+
+def _shown(conversation: Conversation) -> Shown:
+    """What words of an order may point at."""
+    references = conversation.references
+    current, screen = references.current("incident"), references.screen
+    lines = tuple(
+        Line(item.kind, item.value if item.kind == "incident" else item.incident)
+        for item in (screen.items if screen is not None else ())
+    )
+    return Shown(current.value if current is not None else "", lines, frozenset(references.numbers_known()))
+
+
+# --- what no tool does
+
+
+def _only_reads(turn: Turn, order: Order) -> Answer | None:
+    """What is said to every order where nothing can be changed."""
+    named = [token.value for token in shaped_tokens(turn.question) if token.shape in NAMES]
+    suggestions: tuple[str, ...] = ("List the incidents still open, newest first",)
+    if numbers := (*order.incidents, *order.numbers):
+        suggestions = (f"What is incident {numbers[0]} about?", f"Show the alerts of incident {numbers[0]}")
+    elif named:
+        suggestions = (f"Which alerts name {named[0]}?",)
+    text = (
+        "I can only read: nothing was changed. Closing, assigning, commenting, blocking and the like are done by a "
+        f"person, in {_portal(order)}. I can show you what you need for the decision."
+    )
+    return turn.plain_answer(Outcome.OUT_OF_SCOPE, text, suggestions)
+
+
+def _beyond_incidents(order: Order) -> str:
+    """What is said to an order for what no tool changes."""
+    return (
+        "Of all actions I can ask for changes of one incident only, and nothing was changed: its status, severity, "
+        "owner and classification, and comments. Write one such as: close incident N as benign positive; assign "
+        "incident N to somebody@example.com; comment on incident N: and the text. Anything else is done by a person, "
+        f"in {_portal(order)}."
+    )
+
+
+def _portal(order: Order) -> str:
+    if order.device:
+        return "Microsoft Defender or Entra, or a playbook that your team runs"
+    return "the incident page of Microsoft Sentinel or Defender"
+
+
+# --- what was asked for before
+
+
+async def _about_earlier(turn: Turn, earlier: Earlier) -> Answer | None:
+    """The answer to words that repeat, drop or ask about changes of this conversation."""
+    conversation = turn.conversation
+    change = conversation.change
+    just_now = change is not None and change.turn == conversation.turns - 1 and not conversation.offers
+    if Said.DROP in earlier.said and change is not None and just_now and not change.done:
+        conversation.change = None
+        return turn.plain_answer(Outcome.ANSWERED, _DROPPED)
+    if Said.YES in earlier.said and just_now and change is not None and not change.done:
+        _begin(turn)
+        return turn.plain_answer(Outcome.CLARIFICATION, _NO_APPROVAL)
+    about = next((said for said in (Said.UNDO, Said.ALL, Said.INCIDENT) if said in earlier.said), None)
+    if about is not None:
+        return _told(turn, about, earlier)
+    if Said.AGAIN not in earlier.said and not (just_now and Said.AGAIN_JUST_NOW in earlier.said):
         return None
-    resolution = _resolved(turn, question, wish)
-    decision = again if wish is None else plan_change(wish, resolution, conversation, turn.now)
-    if decision is None and not wants_action(question):
+    if not await turn.gateway.offered_tools() >= WRITING_TOOLS:
         return None
     _begin(turn)
-    if resolution.ask:
-        conversation.references.ask_to_choose(resolution.choices, resolution.numbers, resolution.question)
-        return turn.asked_back(resolution.ask)
-    match decision:
-        case Ask():
-            return _asked_back(turn, decision)
-        case AskedChange(tool=tool, arguments=arguments):
-            # An approval is for these arguments and for no others, whatever the workspace is by now.
-            return await _ask_for(turn, PlannedCall(tool, dict(arguments)), exact=True)
-        case Change(call=call, workspace=workspace, person=person):
-            if workspace:
-                conversation.go_to(workspace)
-            conversation.person = person or conversation.person
-            return await _ask_for(turn, call, exact=False)
-        case None:
-            return turn.plain_answer(Outcome.OUT_OF_SCOPE, beyond_incidents(question))
+    if change is None or change.done:
+        return turn.plain_answer(Outcome.CLARIFICATION, _NONE_WAITS if change is None else _MADE_ALREADY)
+    # An approval is for these arguments and for no others, whatever the workspace is by now.
+    return await _ask_for(turn, PlannedCall(change.tool, dict(change.arguments)), exact=True)
 
 
-def _about_changes(turn: Turn, question: str) -> Answer | None:
-    """The answer to a question about what was changed here, which the conversation itself knows; None for another."""
-    asked = changes_asked_about(question)
-    if asked is None:
-        return None
+def _told(turn: Turn, about: Said, earlier: Earlier) -> Answer | None:
+    """What the conversation itself knows of its changes; what other people changed is not told."""
     references = turn.conversation.references
-    resolution = resolve(question, references, now=turn.now.moment.astimezone(turn.zone))
-    if asked is About.INCIDENT and resolution.ask:
-        return None
-    said = incidents_in(question if asked is not About.INCIDENT else resolution.text)
-    told = told_changes(asked, said, turn.conversation.changes)
+    incidents = earlier.numbers
+    if about is Said.INCIDENT and not incidents and earlier.pointed:
+        current = references.current("incident")
+        if current is None:
+            return None
+        incidents = (current.value,)
     references.begin_turn()
     references.leave_open_questions()
     turn.conversation.offers, turn.conversation.pending = (), ""
-    for incident in said[:1]:
+    for incident in incidents[:1]:
         references.focus_on(ListItem("incident", incident, incident=incident))
-    return turn.plain_answer(Outcome.ANSWERED, told.text, told.suggestions)
+    known = [
+        each for each in turn.conversation.changes if not incidents or str(each.arguments.get("incident")) in incidents
+    ]
+    if about is Said.UNDO:
+        text, shown = _undone(known)
+    else:
+        text, shown = _listed(about, incidents, known), incidents
+    suggestions = tuple(f"What is the status of incident {plain(each)}?" for each in shown[:2])
+    return turn.plain_answer(Outcome.ANSWERED, text, suggestions)
 
 
-def _question(turn: Turn) -> str:
-    """The words that are read for a wish: the person's, a wish of theirs that was offered whole and that they picked,
-    or their earlier wish with the incident that they chose."""
-    references = turn.conversation.references
-    screen = references.screen
-    if follow_up.agrees(turn.question) and screen is not None and screen.turn == references.turn:
-        only = screen.items[0] if len(screen.items) == 1 else None
-        if only is not None and only.value in turn.conversation.offered_changes and not turn.conversation.offers:
-            return only.value
-    resolution = resolve(turn.question, references, now=turn.now.moment.astimezone(turn.zone))
-    chosen = references.choices is not None and read_action(references.choices.question.text) is not None
-    if resolution.asks_again:
-        return resolution.text if resolution.text in turn.conversation.offered_changes else turn.question
-    if chosen and resolution.resolved and _only_incidents(resolution):
-        return resolution.text
-    if asks_for_person(turn.conversation.pending) and not names_person(turn.question):
-        turn.conversation.pending = ""  # another question came instead of the name
-    return follow_up.completed(turn.question, turn.conversation)
+def _listed(about: Said, incidents: Sequence[str], known: Sequence[AskedChange]) -> str:
+    made = [each for each in known if each.done]
+    answers = about is Said.INCIDENT
+    lines = [f"{'Yes. ' if answers else ''}Changed in this conversation:"] if made else []
+    lines += [f"- {changes.call_text(each.tool, each.arguments)}" for each in made]
+    if not made:
+        of = f" of incident {' and '.join(incidents)}" if incidents else ""
+        lines.append(f"{'No. ' if answers else ''}Nothing{of} was changed in this conversation.")
+    lines += _not_made(known)
+    if not known and incidents:
+        lines.append("What other people changed is not known here.")
+    return "\n".join(lines)
 
 
-def _only_incidents(resolution: Resolution) -> bool:
-    return all(item.kind == "incident" for item in resolution.items)
+def _not_made(known: Sequence[AskedChange]) -> list[str]:
+    lines = []
+    for each in known:
+        call = changes.call_text(each.tool, each.arguments)
+        if each.done:
+            continue
+        if each.unknown:
+            lines.append(f"Whether this one was made is not known: {call}. Look at the incident.")
+        elif each.approval_id:
+            lines.append(
+                f"Asked for and not made: {call}. It was sent to approval {plain(each.approval_id)}; once a person has "
+                "approved it, say: do it now."
+            )
+        else:
+            lines.append(f"Asked for and not made, because it was refused or failed: {call}.")
+    return lines
 
 
-def _resolved(turn: Turn, question: str, wish: ActionWish | None) -> Resolution:
-    """What the words that name the incident point at. Free text is not looked into: it is written as it stands."""
-    if wish is None:
-        return Resolution(question)
-    references = replace(turn.conversation.references, choices=None, asked=None)
-    resolution = resolve(wish.target, references, now=turn.now.moment.astimezone(turn.zone))
-    if resolution.question is None:
-        return resolution
-    return replace(resolution, question=replace(resolution.question, text=question))
+def _undone(known: Sequence[AskedChange]) -> tuple[str, tuple[str, ...]]:
+    """What undoing takes, and the incident that it is about."""
+    made = [each for each in known if each.done]
+    if not made:
+        lines = ["Nothing was changed in this conversation, so there is nothing to undo.", *_not_made(known)]
+        if any(each.approval_id and not each.unknown for each in known):
+            lines.append("To drop it, say: never mind, right after asking for it; or have the approval denied.")
+        return "\n".join(lines), ()
+    last = made[-1]
+    incident = str(last.arguments.get("incident"))
+    text = (
+        f"I undo nothing by myself. The last change was {changes.call_text(last.tool, last.arguments)}. "
+        f"Ask for the opposite as a change of its own, {_opposite(last, plain(incident))}"
+    )
+    return text, (incident,)
+
+
+def _opposite(change: AskedChange, incident: str) -> str:
+    if change.tool == "add_incident_comment":
+        return "in the portal: a comment cannot be taken out by me."
+    if change.arguments.get("status") == "Closed":
+        return f"such as: reopen incident {incident}."
+    if "owner" in change.arguments:
+        return f"such as: assign incident {incident} to somebody@example.com."
+    if "severity" in change.arguments:
+        return f"such as: set the severity of incident {incident} to medium."
+    return f"such as: close incident {incident} as undetermined."
+
+
+# --- the call
 
 
 def _begin(turn: Turn) -> None:
@@ -136,14 +290,11 @@ def _begin(turn: Turn) -> None:
     turn.conversation.pending = ""
 
 
-def _asked_back(turn: Turn, ask: Ask) -> Answer:
-    turn.conversation.offered_changes = ask.options
-    return turn.asked_back(ask.sentence, ask.options, ask.pending)
-
-
-def _open_end(run: ToolRun) -> bool:
-    """True for a change of which nobody knows whether it was made."""
-    return isinstance(run.outcome, Failed) and changes.may_have_been_made(run.outcome)
+def _asked_back(turn: Turn, missing: Missing) -> Answer:
+    conversation = turn.conversation
+    conversation.offered_changes, conversation.offered_turn = missing.offers, conversation.turns
+    conversation.waiting_change, conversation.waiting_slot = missing.waits, missing.slot
+    return turn.asked_back(missing.sentence, tuple(offer.sentence for offer in missing.offers))
 
 
 def _workspaces_to_choose(run: ToolRun) -> tuple[str, ...]:
@@ -163,17 +314,20 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     arguments = dict(run.call.arguments)
     approval_id = run.outcome.approval_id if isinstance(run.outcome, Denied) else None
     earlier = conversation.change.approval_id if exact and conversation.change is not None else ""
-    change = AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked)
-    conversation.note_change(replace(change, unknown=_open_end(run)))
+    unknown = isinstance(run.outcome, Failed) and changes.may_have_been_made(run.outcome)
+    conversation.note_change(
+        AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked, unknown=unknown)
+    )
     conversation.offers = ()
     incident = str(arguments["incident"])
     conversation.references.focus_on(ListItem("incident", incident, incident=incident))
     conversation.last = AskedCall("get_incident_detail", {"incident": incident}, View.INCIDENT.value)
+    conversation.talk.remember(frame_of("get_incident_detail", {"incident": incident}), ())
     places = _workspaces_to_choose(run)
     if places:
-        wish = wish_of(call.tool, arguments)
+        change = change_of(call.tool, arguments)
         sentence = "Nothing was changed: incident numbers repeat between the workspaces. In which one is it?"
-        return _asked_back(turn, Ask(sentence, tuple(sentence_of(wish, incident, place) for place in places)))
+        return _asked_back(turn, Missing(sentence, tuple(replace(change, workspace=place) for place in places)))
     writer = turn.writer()
     shown = conversation.references.current("incident")
     try:

@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.planner import Talk
+from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.references import References
 from sentinel_rag.agent.things import ListItem as ListItem
 from sentinel_rag.contracts.json_values import JsonValue
@@ -107,8 +108,12 @@ class Conversation(Places):
     """The change that was asked for last."""
     changes: tuple[AskedChange, ...] = ()
     """Every change that was asked for, each call once with what became of it last, the newest last; bounded."""
-    offered_changes: tuple[str, ...] = ()
-    """The wishes that a question back offered last; no other sentence that is picked asks for a change."""
+    offered_changes: tuple[Change, ...] = ()
+    """The changes that the last answer offered; nothing else that is picked asks for a change."""
+    waiting_change: Change | None = None
+    """The change that the last answer asked one value for, which is that of `waiting_slot`."""
+    waiting_slot: str = ""
+    offered_turn: int = 0
     person: str = ""
     """Who the person says to be, as an owner of incidents: a user principal name, an address or an object id."""
     names: dict[str, tuple[str, ...]] | None = field(default=None)
@@ -175,6 +180,7 @@ class Conversations:
                 numbered=False,
                 talk=Talk(),
                 offered_changes=(),
+                waiting_change=None,
                 shown=0,
                 pending="",
             )

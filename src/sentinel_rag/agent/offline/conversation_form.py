@@ -14,6 +14,7 @@ import msgspec
 
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, Offer
 from sentinel_rag.agent.planner import Talk
+from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.language.frames import Frame
@@ -39,7 +40,8 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
                 "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
                 "change": _change(stored.get("change")),
                 "changes": tuple(filter(None, map(_change, stored.get("changes", ())))),
-                "offered_changes": tuple(stored.get("offered_changes", ())),
+                "offered_changes": tuple(Change(**change) for change in stored.get("offered_changes", ())),
+                "waiting_change": Change(**waits) if (waits := stored.get("waiting_change")) else None,
                 "talk": _talk(stored.get("talk")),
                 "names": None,
             }

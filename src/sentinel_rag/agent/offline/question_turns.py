@@ -14,7 +14,6 @@ from functools import lru_cache
 from typing import Any
 
 from sentinel_rag.agent.offline import directory, outside
-from sentinel_rag.agent.offline.action_guard import guard_reply
 from sentinel_rag.agent.offline.conversation import AskedCall, Conversation, Offer
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought, answer_wish
@@ -42,6 +41,7 @@ _OTHERWISE = (
     Offer("Show the newest alerts", AskedCall("query_alerts", {"order": "newest"}, View.ALERTS.value)),
 )
 _OPEN_FIRST = "These are the incidents still open, the most severe first."
+_NOT_MINE = "Whether to do that is for a person to decide. This is what is recorded:"
 _HELLO = "Ask me about incidents, alerts or the data in this workspace."
 
 
@@ -156,6 +156,8 @@ def plan_of(decision: Decision, conversation: Conversation) -> Plan:
         opening += (f"I did not understand {words}; this is without it.",)
     if frame.has("op:priority") and decision.calls[0].tool == "query_incidents":
         opening += (_OPEN_FIRST,)
+    if frame.has("op:advise") and frame.has("incident"):
+        opening += (_NOT_MINE,)
     calls, view, alert = decision.calls, decision.view or View.INCIDENTS, ""
     item = _alert_on_screen(conversation, str(calls[0].arguments.get("incident", "")))
     if view is View.INCIDENT and item is not None:
@@ -199,8 +201,6 @@ def _fixed(turn: Turn, decision: Decision) -> Answer:
     match decision.kind:
         case Kind.HELP:
             reply = outside.HELP
-        case Kind.CHANGE:
-            reply = guard_reply(decision.frame)
         case Kind.SMALL_TALK:
             return turn.plain_answer(Outcome.ANSWERED, _HELLO)
         case _:

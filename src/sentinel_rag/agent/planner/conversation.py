@@ -149,7 +149,6 @@ class Talk:
         if frame.has("all"):
             frame.features["limit"] = []
         frame.window = frame.window or before.window
-        frame.imperative = False
         frame.features.pop("ref", None)
         return frame
 

@@ -9,6 +9,7 @@ from enum import StrEnum
 from sentinel_rag.agent.planner.plan import PlannedCall, View
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.frames.orders import Order
 
 Call = PlannedCall
 
@@ -52,7 +53,6 @@ class Reason(StrEnum):
     OWN_QUERY = "own_query"
     NO_SUCH_ROW = "no_such_row"
     HOW_LONG = "how_long"
-    WHAT_CHANGE = "what_change"
     INCIDENTS_OR_ALERTS = "incidents_or_alerts"
 
 
@@ -81,7 +81,6 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.OWN_QUERY: "A query of your own goes to the KQL tool.",
     Reason.NO_SUCH_ROW: "There is no such row on the screen.",
     Reason.HOW_LONG: "How long before and after?",
-    Reason.WHAT_CHANGE: "What is to be changed, and how?",
     Reason.INCIDENTS_OR_ALERTS: "Do you mean incidents or alerts?",
 }
 
@@ -102,6 +101,8 @@ class Decision:
     """What is asked of the thing, as `Plan.aspects`."""
     then: tuple[Mapping[str, JsonValue], ...] = ()
     """Calculations over the rows of the calls: arguments of `compute`, where $1 stands for the rows of the first."""
+    order: Order | None = None
+    """What is to be changed, for CHANGE."""
 
     @property
     def sentence(self) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Decision
@@ -28,6 +29,8 @@ def as_dict(question: str, decision: Decision) -> dict[str, Any]:
         "row": decision.row,
         "calls": [{"tool": call.tool, "arguments": dict(call.arguments)} for call in decision.calls],
     }
+    if decision.order is not None:
+        told["order"] = {name: value for name, value in asdict(decision.order).items() if value}
     if decision.reason is not None:
         told |= {"reason": decision.reason.value, "values": list(decision.values), "sentence": decision.sentence}
     return told
@@ -46,6 +49,8 @@ def as_lines(question: str, decision: Decision) -> list[str]:
     if told["unread"]:
         lines.append(f"  unread     {', '.join(told['unread'])}")
     lines.append(f"  decision   {told['decision']}{': ' + told['row'] if told['row'] else ''}")
+    if "order" in told:
+        lines.append(f"  order      {' '.join(f'{name}={value}' for name, value in told['order'].items())}")
     for call in told["calls"]:
         shown = " ".join(f"{name}={value}" for name, value in call["arguments"].items())
         lines.append(f"  call       {call['tool']} {shown}".rstrip())

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any
 
 from sentinel_rag.agent.planner.computing import computed, periods
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
@@ -18,6 +17,7 @@ from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import shown
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Names
+from sentinel_rag.language.frames.orders import read_order
 
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
@@ -44,8 +44,6 @@ class Planner:
 
     queries: StoredQueries
     names: Names = field(default_factory=Names)
-    changes: bool = False
-    """Whether a change of an incident is served."""
 
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
@@ -90,8 +88,9 @@ class Planner:
         """Orders, talk, help and what no workspace records."""
         if f.has("meta:oos") and not f.has("incident", "name"):
             return Decision(Kind.OUT_OF_SCOPE, f)
-        if f.imperative and not f.has("ask"):
-            return _change(f) if self.changes and f.has("incident") else Decision(Kind.CHANGE, f)
+        order = read_order(f.said)
+        if order is not None:
+            return Decision(Kind.CHANGE, f, order=order)
         if f.has("meta:no_answer"):
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:help"):
@@ -338,15 +337,3 @@ def _compared(f: Frame, now: datetime) -> Decision:
     if not decision.calls or not earlier:
         return decision
     return replace(decision, calls=(*decision.calls, Call("get_threat_summary", earlier)))
-
-
-def _change(f: Frame) -> Decision:
-    """A change of one incident, where changes are served; what is not said is asked."""
-    told: dict[str, Any] = {"incident": f.one("incident")}
-    verb = f.one("verb")
-    told |= {"status": {"close": "Closed", "reopen": "Active"}[verb]} if verb in ("close", "reopen") else {}
-    told |= {"severity": f.one("severity")} if f.has("severity") else {}
-    told |= {"owner": f.one("owner") or f.one("name")} if f.has("owner", "name") else {}
-    told |= {"classification": f.one("class"), "status": "Closed"} if f.has("class") else {}
-    whole = len(told) > 1 and (told.get("status") != "Closed" or "classification" in told)
-    return replace(call(f, "update_incident", told), kind=Kind.CHANGE) if whole else ask(f, Reason.WHAT_CHANGE)

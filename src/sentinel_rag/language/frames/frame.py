@@ -36,7 +36,6 @@ class Frame:
     """The kinds of thing that a name may be by its shape or by the workspace."""
     whole: dict[str, str] = field(default_factory=dict)
     """A name as it was said, with the one that the workspace knows it by."""
-    imperative: bool = False
     polar: bool = False
     """Whether yes or no is asked for."""
     items: tuple[Item, ...] = ()

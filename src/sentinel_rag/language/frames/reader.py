@@ -106,7 +106,6 @@ class _Attempt:
             frame.kinds[one.value] = (kind,) if kind else NAMES.get(one.shape, ())
             frame.whole[one.value] = known[0].name if len(known) == 1 else one.value
             frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
-        frame.imperative = _imperative(self.items)
         frame.polar = _polar(self.text, self.book)
         _mark_one(self.items, frame, self.book)
         compose(_telling(self.items), frame)
@@ -373,15 +372,6 @@ def _duration(said: str, book: PhraseBook) -> str:
         if value is not None and unit[0] == "w":
             return f"{7 * value}d"
     return ""
-
-
-def _imperative(items: list[Item]) -> bool:
-    """True if the first word that means something orders a change."""
-    for place, item in enumerate(items):
-        if item.silent or item.sense("meta") is not None:
-            continue
-        return item.sense("act") is not None and len(items) > place + 1
-    return False
 
 
 def _polar(text: str, book: PhraseBook) -> bool:

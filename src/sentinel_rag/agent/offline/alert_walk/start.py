@@ -6,7 +6,6 @@ import re
 from collections import defaultdict
 from collections.abc import Sequence
 
-from sentinel_rag.agent.offline.action_guard import wants_action
 from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
 from sentinel_rag.agent.offline.attributes import attributes_asked
 from sentinel_rag.agent.offline.names import NameSlot
@@ -14,6 +13,7 @@ from sentinel_rag.agent.offline.reading import Reading, read_question
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.times.kinds import Now
 
 MOST_NAMED = 4
@@ -42,7 +42,7 @@ def walk_plan(text: str, now: Now) -> Plan | None:
     # Tools join the parts of a process by two underscores; a word may end there.
     asked, told = briefing.question.replace("__", " "), " ".join(briefing.told)
     reading, context = read_question(asked, now), read_question(told, now)
-    if not _ASKS.search(asked) or _ASKS_FOR_MANY.search(asked) or wants_action(asked):
+    if not _ASKS.search(asked) or _ASKS_FOR_MANY.search(asked) or read_order(asked) is not None:
         return None
     attributes = attributes_asked(reading)
     if not attributes:
