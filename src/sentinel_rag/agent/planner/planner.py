@@ -173,7 +173,11 @@ class Planner:
             case "get_alert_events":
                 return call(f, row.tool, {"alert_id": f.one("alert_id")})
             case "list_kql_templates":
-                words = [item.text for item in f.items if item.sense("topic") and not item.sense("topic", _RUN)]
+                words = [
+                    item.text
+                    for item in f.items
+                    if (item.sense("topic") and not item.sense("topic", _RUN)) or item.text in f.all("tactic")
+                ]
                 return call(f, row.tool, {"search": " ".join(words)} if words else {})
             case "get_threat_summary" if "is:two_periods" in told:
                 return _compared(f, now)

@@ -15,14 +15,15 @@ from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
 from sentinel_rag.agent.planner.tools import lost
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Reader
-from sentinel_rag.language.frames.phrases import words_of
+from sentinel_rag.language.frames.phrases import SILENT, words_of
 
 NEAR, SURE = 0.08, 0.5
 PARAMETERS: dict[str, tuple[str, ...]] = {
     "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",),
     "target": ("account",),
     "ip": ("ip",), "address": ("ip",), "destination": ("ip", "domain"), "host": ("host",), "client": ("host", "ip"),
-    "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender",), "process": ("process",),
+    "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender",),
+    "process": ("process", "file", "filehash"),
     "parent": ("process",), "child": ("process",), "indicator": ("ip", "domain", "url", "filehash", "sender"),
     "table": ("table",),
 }  # fmt: skip
@@ -97,7 +98,7 @@ class StoredQueries:
         self.words = frozenset(
             one.removeprefix("word:")
             for entry in self.entries
-            for told in entry.questions
+            for told in (*entry.questions, *entry.about.values())
             for one in told
             if one.startswith("word:")
         )
@@ -133,7 +134,13 @@ class StoredQueries:
 
     def _said(self, entry: StoredQuery, frame: Frame, asked: frozenset[str]) -> float:
         # A query that never speaks of what was said ("failed", "by day") would leave it out.
-        if not asked or any(one not in entry.whole for one in asked if one.startswith(_TOLD_APART)):
+        soft = {
+            f"{type_}:{value}"
+            for item in frame.items
+            if any(one in SILENT for one, _ in item.senses)
+            for type_, value in item.senses
+        }
+        if not asked or any(one not in entry.whole for one in asked - soft if one.startswith(_TOLD_APART)):
             return 0.0
         best = max(
             (2 * self._weigh(asked & one) / (self._weigh(asked) + self._weigh(one)) for one in entry.questions),
@@ -248,14 +255,15 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
     frames = [reader.read(text) for text in said]
     told = tuple(filter(None, map(features, frames)))
     parameters = row.get("parameters") or ()
+    about = {str(one["name"]): features(reader.read(str(one["name"]).replace("_", " "))) for one in parameters}
     return StoredQuery(
         name,
         frozenset(map(sentence, frames)),
         told,
-        frozenset().union(*told, features(reader.read(str(row.get("description", ""))))),
+        frozenset().union(*told, features(reader.read(str(row.get("description", "")))), *about.values()),
         {str(one["name"]): PARAMETERS.get(str(one["name"]), ()) for one in parameters},
         frozenset(str(one["name"]) for one in parameters if one["required"]),
         {str(one["name"]): str(one.get("type", "")) for one in parameters},
         {str(one["name"]): tuple(map(str, one.get("allowed") or ())) for one in parameters},
-        {str(one["name"]): features(reader.read(str(one["name"]).replace("_", " "))) for one in parameters},
+        about,
     )

@@ -9,25 +9,27 @@ from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
 from sentinel_rag.agent.planner.rows import carries
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.frames.phrases import SILENT
 
 RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware")
 TAKES: dict[str, tuple[str, ...]] = {
-    "query_incidents": ("severity", "min", "status", "title", "owner", "name", "order", "class", "without"),
+    "query_incidents": ("severity", "min", "above", "status", "title", "owner", "name", "order", "class", "without"),
     "query_alerts": (
-        "severity", "min", "status", "title", "name", "order", "incident", "product", "tactic", "without",
+        "severity", "min", "above", "status", "title", "name", "order", "incident", "product", "tactic", "without",
     ),
     "get_incident_detail": (
         "incident", "status", "class", "severity", "owner", "order", "product", "tactic", "name",
     ),
-    "get_alert_trend": ("severity", "min", "order"),
-    "get_top_entities": ("severity", "min", "order"),
+    "get_alert_trend": ("severity", "min", "above", "order"),
+    "get_top_entities": ("severity", "min", "above", "order"),
     "get_threat_summary": ("order", "status"),
     "list_tables": ("order",),
+    "list_workspaces": (),
     "run_kql_query": ("name", "order", "owner", "class", "status", "template", "severity", "title"),
 }  # fmt: skip
 """Which features that narrow a question each tool has a place for."""
 NARROWING = (
-    "severity", "min", "status", "title", "owner", "name", "incident", "product", "tactic", "class",
+    "severity", "min", "above", "status", "title", "owner", "name", "incident", "product", "tactic", "class",
     "without", "not", "both",
 )  # fmt: skip
 _STATUS_OF_INCIDENTS = {"InProgress": "Active", "Dismissed": "Closed"}
@@ -50,7 +52,7 @@ def to_tool(frame: Frame, tool: str) -> Decision:
             return ask(frame, Reason.NOT_EXPRESSIBLE, str(frame.one(feature)))
     if tool == "get_incident_detail":
         return call(frame, tool, {"incident": frame.all("incident")[0]})
-    if tool == "list_tables":
+    if tool in ("list_tables", "list_workspaces"):
         return call(frame, tool, {})
     severity = _severity(frame)
     if severity is None:
@@ -80,13 +82,16 @@ def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
     return [
         item.text
         for item in frame.items
-        if not item.silent
+        if not any(type_ in SILENT for type_, _ in item.senses)
         and all(type_ not in carried and f"{type_}:{value}" not in carried for type_, value in item.senses)
     ]
 
 
 def _severity(frame: Frame) -> dict[str, str] | None:
     """One severity, or a threshold; None where no tool can express it."""
+    if frame.has("above"):
+        above = SEVERITIES.index(str(frame.one("above"))) + 1
+        return {"min_severity": SEVERITIES[above]} if above < len(SEVERITIES) else None
     if frame.one("min"):
         return {"min_severity": str(frame.one("min"))}
     named = sorted({SEVERITIES.index(severity) for severity in frame.all("severity")})

@@ -35,6 +35,8 @@ from sentinel_rag.language.times import TimeReading
 _BREAKS = re.compile(r"[,;:]")
 _MAYBE_WORDS = ("host", "user", "template", "table")
 """Shapes that a word of the language may have."""
+_LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat")
+"""What a relative clause may stand behind."""
 ReadTime = Callable[[str], TimeReading]
 
 
@@ -392,7 +394,7 @@ def _relative(items: list[Item], place: int) -> bool:
     """True for the "that" of "incidents that are open" and the "they" behind them, which point at nothing outside."""
     item, listed = (
         items[place],
-        any(one.sense("kind") is not None and one.sense("ref") is None for one in items[:place]),
+        any(one.type in _LISTED and not one.sense("ref") for one in items[:place]),
     )
     if item.sense("ref", frozenset({"they", "its", "them"})) is not None:
         return listed
