@@ -171,7 +171,7 @@ def plan_change(order: Order, shown: Shown, person: str = "") -> Change | Missin
     change = replace(change, incident=named[0])
     if order.tail:
         noted = replace(change, note=order.tail)
-        gap = gap_in(noted, "")
+        gap = gap_in(noted)
         offers = gap.offers if gap is not None else (noted,)
         return Missing(f"Is “{plain(order.tail)}” to be the comment? If so:", offers)
     if order.unread:

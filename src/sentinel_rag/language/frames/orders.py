@@ -202,7 +202,7 @@ def read_pick(text: str) -> int | None:
                 places.append(int(item.text.strip("#[] ")))
             elif place is not None and place[1].lstrip("-").isdigit():
                 places.append(int(place[1]))
-            elif not (item.sense("opening") or item.sense("filler") or item.sense("thing")):
+            elif not (item.sense("opening") or item.sense("filler") or item.sense("thing", _OF_A_LIST)):
                 break
         else:
             if len(places) == 1:
@@ -231,6 +231,7 @@ def read_values(text: str) -> dict[str, str]:
     return {}
 
 
+_OF_A_LIST = frozenset({"one", "line"})
 _VALUES = (("classification", "class"), ("classification_reason", "reason"), ("severity", "severity"))
 
 
@@ -640,7 +641,7 @@ class _Slots:
             self.values["classification"].append(sense[1])
         elif sense := item.sense("reason"):
             self.values["classification_reason"].append(sense[1])
-        elif (sense := item.sense("severity")) and ("severity" in self.fields or self.act in _SETTING):
+        elif (sense := item.sense("severity")) and (self.act in _SETTING or self._said_before(place, "severity")):
             self.values["severity"] += [] if left else [sense[1]]
         elif (sense := item.sense("status")) and ("status" in self.fields or to or self.act in _SETTING | {"close"}):
             self.values["status"] += [] if left else [sense[1]]
@@ -653,6 +654,11 @@ class _Slots:
         else:
             return False
         return True
+
+    def _said_before(self, place: int, name: str) -> bool:
+        """True if the field stands before the item ("severity to low", not "low severity")."""
+        before = [item for item in self.read.items[max(self.at, place - 2) : place] if not item.sense("to")]
+        return bool(before) and before[-1].sense("field", frozenset({name})) is not None
 
     def _owner(self, value: str, before: Item) -> bool:
         if value == "is":
@@ -704,6 +710,10 @@ class _Slots:
             values["owner"] = ["unassigned"]
         if self.act == "take" and not values["owner"]:
             values["owner"] = ["me"]
+        if any(not who.startswith("?") for who in values["owner"]):
+            # Beside a user who is named for certain, other words are no name.
+            self.unread += [item for item in self._scope() if f"?{item.text}" in values["owner"]]
+            values["owner"] = [who for who in values["owner"] if not who.startswith("?")]
         changes = {name: said[0] for name, said in values.items() if said}
         comments = self.act == "comment"
         order = Order(
@@ -745,7 +755,7 @@ class _Slots:
 
     def _with_tail(self, order: Order) -> Order:
         """The order, with what stands behind its last comma as words that may be the comment."""
-        if not order.unread or "classification" not in order.changes or order.note:
+        if not order.unread or not order.changes or order.note:
             return order
         first = self.unread[0]
         comma = self.read.text.rfind(",", 0, first.start)
