@@ -26,11 +26,13 @@ from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.tool_schemas import MOST_TEMPLATES
 from sentinel_rag.language.frames import Frame, Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 SEARCH_TOOL = "search_knowledge_base"
-ALL_TEMPLATES = {"limit": 100}
+ALL_TEMPLATES: Mapping[str, JsonValue] = {"detail": "full", "limit": MOST_TEMPLATES}
+"""Arguments of list_kql_templates, for their example questions too."""
 _NEED_QUERIES = (Reason.NO_STORED_QUERY, Reason.NO_SUCH_QUERY, Reason.UNREAD)
 _SAY_ANOTHER_NAME = (Reason.NEAR_NAME, Reason.AMBIGUOUS_NAME)
 _OTHERWISE = (
