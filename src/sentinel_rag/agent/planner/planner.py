@@ -307,7 +307,12 @@ def _features(f: Frame) -> frozenset[str]:
         )
         and not (f.has("title") and lists),
         "ranks": ranked_kinds
-        and (f.has("op:top") or {*f.all("group")} & set(RANKED) or (f.has("op:count") and not lists))
+        and (
+            f.has("op:top")
+            or {*f.all("group")} & set(RANKED)
+            or f.has("counted_kind")
+            or (f.has("op:count") and not lists)
+        )
         and not one
         and set(f.all("topic")) <= ({"proc"} if ranked_kinds == ["process"] else set())
         and not (incidents and f.has("order:severity")),
@@ -315,7 +320,12 @@ def _features(f: Frame) -> frozenset[str]:
         "unlisted": (f.has("kind:thing", "ask:what", "op:exists") and f.has("status:Open") and f.window)
         or (f.has("status:Closed") and f.has("op:count", "kind:thing"))
         or f.has("owner", "class", "title")
-        or (f.has("status") and f.has("severity")),
+        or (f.has("status") and f.has("severity"))
+        or (
+            f.has("severity", "min", "status")
+            and (f.window or f.has("op:exists", "op:count", "op:list", "ask:what", "all"))
+            and not f.has("topic", "incident", "attr", "kind:account", "kind:host", "op:compare", "op:average", "meta")
+        ),
         # "How many incidents has m.keller": as owner, or as one of those involved?
         "whose": person
         and f.has("op:count")

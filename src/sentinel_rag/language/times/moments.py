@@ -154,6 +154,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (rf"(?<=at )(\d\d?)()(?:{ZONE})(?![\w:])", clock_twelve),
         (rf"(\d\d?)\s*(am|pm|a\.m\.|p\.m\.)(?:{ZONE})?(?!\w)", clock_twelve),
         (rf"(?:(?<=from )|(?<=between ))(\d\d?)()()(?=\s*(?:-|to|and|until)\s*\d\d?\s+(?:{DAY_WORD}))", clock_twelve),
+        (rf"(?:(?<=before )|(?<=after )|(?<=since )|(?<=by ))(\d\d?)()()(?=\s+(?:{DAY_WORD}))", clock_twelve),
         (rf"(?:(?<=to )|(?<=and )|(?<=until )|(?<=-))(\d\d?)()()(?=\s+(?:{DAY_WORD}))", clock_twelve),
         (r"(?:12\s*)?(midnight|noon|midday)\b", named_clock),
         (
