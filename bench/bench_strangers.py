@@ -3,7 +3,9 @@
 FILE is YAML in the form of `bench/questions`, or JSON lines; each item has `q`, what came `after`, and what is right:
 `tool` with `args`, `any_of`, or an `outcome`; `ask_ok` where a question back is right too. The world is the small
 estate and its clock, unless the file (its first line, in JSON lines) tells `now` and `names` (accounts, hosts).
-`templates: shipped` takes the stored queries that ship. The planner alone is asked; `--ask` asks the whole analyst.
+`templates: shipped` takes the stored queries that ship. A file of `dialogues` holds turns instead, each with what is
+said and the calls that are right, `call` ("tool name=value", a list for any of them), `asks` or the kind of decision
+that it `says`; a first turn opens and is not judged. The planner alone is asked; `--ask` asks the whole analyst.
 What counts is the first run of a set: each run is a line of `results/strangers_history.jsonl`, so that a second one is
 seen as such.
 """
@@ -14,9 +16,12 @@ import argparse
 import asyncio
 import hashlib
 import json
+import re
+import shlex
 import sys
 import time
 from collections import Counter
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,13 +30,15 @@ from typing import Any
 import yaml
 
 from bench.bench_offline_accuracy import ask as ask_analyst
-from bench.bench_offline_accuracy import expected_calls, judge
+from bench.bench_offline_accuracy import expected_calls, judge, normal
 from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries, Talk
+from sentinel_rag.agent.things import inner_items, row_items
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.language.frames import Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag.testing.small_estate_rows import alert_id
 from sentinel_rag.testing.small_estate_templates import TEMPLATES
 
 HISTORY = Path(__file__).parent / "results" / "strangers_history.jsonl"
@@ -40,6 +47,7 @@ _OUTCOMES = {
     Kind.OUT_OF_SCOPE: Outcome.OUT_OF_SCOPE,
     Kind.CHANGE: Outcome.OUT_OF_SCOPE,
 }
+_LISTING = ("query_incidents", "query_alerts", "get_top_entities", "get_threat_summary")
 _FIGURES = ("right", "right_tool", "confidently_wrong", "needlessly_asked")
 _TEXTS = {
     Kind.CHANGE: "I can only read",
@@ -76,10 +84,13 @@ class World:
     def decide(self, text: str, talk: Talk) -> Decision:
         """What becomes of one sentence of a conversation."""
         decision = talk.decide(self.planner, self.reader, text, self.now)
-        if decision.kind is Kind.CALL:
-            rows = self.rows(decision)
-            known = bool(rows) or decision.calls[0].tool == "get_incident_detail" or not self.answers
-            talk.remember(decision.frame, rows, found=known)
+        rows = self.rows(decision)
+        made = decision.calls[0] if decision.calls else None
+        lists = made is not None and made.tool in _LISTING and not decision.frame.has("op:count")
+        items = row_items(made.tool, made.arguments, rows) if made is not None and lists else ()
+        offset = int(str(made.arguments.get("offset", 0))) if made is not None else 0
+        known = bool(rows) or made is None or made.tool == "get_incident_detail" or not self.answers
+        talk.remember(decision, items, first=offset, told=tuple(inner_items(rows)) if not items else (), found=known)
         return decision
 
 
@@ -103,8 +114,87 @@ def loaded(path: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
     return lines, told
 
 
+def call_of(text: str) -> tuple[str, dict[str, Any]]:
+    """A call as a dialogue writes it: "query_alerts incident=12 limit=3"; "a7" is an alert of the small estate."""
+    tool, *pairs = shlex.split(text)
+    told: dict[str, Any] = {}
+    for name, _, value in (pair.partition("=") for pair in pairs):
+        read: Any = int(value) if name in ("limit", "offset") else value
+        if re.fullmatch(r"a\d", value):
+            read = alert_id(value)
+        if name.startswith("parameters."):
+            told.setdefault("parameters", {})[name.removeprefix("parameters.")] = read
+        else:
+            told[name] = read
+    return tool, told
+
+
+def same_call(wanted: tuple[str, dict[str, Any]], tool: str, made: Mapping[str, Any]) -> bool:
+    """Whether a call is the one that is wanted; names by their short form, their kind only where it is told."""
+    name, told = wanted
+    got = {key: value for key, value in made.items() if key in told or key not in ("entity_kind", "incident_number")}
+    return name == tool and _short(normal(tool, told)) == _short(normal(tool, got))
+
+
+def _short(arguments: dict[str, Any]) -> dict[str, Any]:
+    parameters = arguments.get("parameters")
+    told = {**arguments, **({"parameters": _short(parameters)} if isinstance(parameters, dict) else {})}
+    # Newest first is how lists come anyway.
+    return {
+        key: str(value).partition("@")[0].partition(".contoso")[0] if isinstance(value, str) else value
+        for key, value in told.items()
+        if (key, value) != ("order", "newest")
+    }
+
+
+def verdict(turn: Mapping[str, Any], decision: Decision) -> str:
+    """`right`, `asked` where a call was wanted, or `wrong`, which is something else said with certainty."""
+    asked = decision.kind is Kind.ASK
+    if asked and (turn.get("asks") or turn.get("or_asks")):
+        return "right"
+    if asked:
+        return "asked"
+    if "says" in turn:
+        return "right" if decision.kind == turn["says"] else "wrong"
+    options = turn.get("call", [])
+    for option in [options] if isinstance(options, str) else options:
+        wanted = [call_of(each) for each in option.split(" + ")]
+        if len(wanted) == len(decision.calls) and all(
+            same_call(each, call.tool, call.arguments) for each, call in zip(wanted, decision.calls, strict=True)
+        ):
+            return "right"
+    return "wrong"
+
+
+def measure_dialogues(document: dict[str, Any], *, verbose: bool) -> dict[str, Any]:
+    """How the follow-ups of conversations are bound."""
+    world = World(document)
+    count: Counter[str] = Counter()
+    for dialogue in document["dialogues"]:
+        talk = Talk()
+        for place, turn in enumerate(dialogue["turns"]):
+            decision = world.decide(turn["say"], talk)
+            if place == 0 and not {"call", "asks", "says"} & set(turn):
+                continue
+            judged = verdict(turn, decision)
+            count[judged] += 1
+            if verbose and judged != "right":
+                made = [f"{call.tool} {dict(call.arguments)}" for call in decision.calls]
+                print(f"{judged.upper()} {dialogue['name']}: {turn['say']!r}\n   want {turn.get('call', 'a question')}")
+                print(f"   got  {decision.kind.value} {made} {decision.row} {decision.sentence}")
+    total = sum(count.values())
+    return {
+        "follow_ups": total,
+        "right": round(count["right"] / total, 3),
+        "asked": round(count["asked"] / total, 3),
+        "wrong": round(count["wrong"] / total, 3),
+    }
+
+
 def measure(path: Path, *, analyst: bool, verbose: bool) -> dict[str, Any]:
     """The figures of one set."""
+    if path.suffix == ".yaml" and "dialogues" in (document := yaml.safe_load(path.read_text())):
+        return measure_dialogues(document, verbose=verbose)
     items, told = loaded(path)
     world = World(told)
     count: Counter[str] = Counter()

@@ -57,8 +57,6 @@ def last_call(gateway: ScriptedGateway) -> tuple[str, dict[str, Any]]:
         (["top hosts"], "and accounts?", "get_top_entities", {"kind": "account"}),
         (["list incidents"], "tell me about the third", "get_incident_detail", {"incident": "23"}),
         (["what is incident 12 about"], "show me the alerts", "query_alerts", {"incident": "12"}),
-        (["newest 5 alerts"], "what else happened around [1]", "query_alerts",
-         {"start_time": "2024-07-20T06:00:00Z", "end_time": "2024-07-20T06:20:00Z"}),
         (["how many high alerts"], "list them", "query_alerts", {"severity": "High"}),
         (["show 3 alerts"], "show more", "query_alerts", {"limit": 3, "offset": 3}),
         (["show 3 alerts", "show more"], "the next page", "query_alerts", {"limit": 3, "offset": 6}),

@@ -7,7 +7,7 @@ high one", "the one from yesterday"). Those words are what the screen showed the
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.instruction_text import reads_like_instruction
@@ -15,6 +15,7 @@ from sentinel_rag.agent.knowledge_hits import KnowledgeHit
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.contracts.json_values import JsonValue
 
+Row = Mapping[str, JsonValue]
 LONGEST_WORDS = 200
 """Characters of a title that are kept: enough to tell lines apart."""
 LONGEST_ID = 2_000
@@ -88,6 +89,52 @@ def alert_item(row: Mapping[str, JsonValue], *, incident: str = "") -> ListItem:
 def entity_item(kind: str, name: str) -> ListItem:
     """A named thing of the logs."""
     return ListItem(ENTITY, name, entity_kind=kind)
+
+
+def row_items(tool: str, arguments: Row, rows: Sequence[Row], call_id: str = "") -> tuple[ListItem, ...]:
+    """The rows of one result as things, in their order: number n of a list that shows them all is the nth."""
+    if tool == "get_top_entities":
+        return tuple(entity_item(_text(arguments, "kind"), _text(row, "name")) for row in rows)
+    return tuple(_row_item(row, f"{call_id}/rows/{place}") for place, row in enumerate(rows))
+
+
+def _row_item(row: Row, where: str) -> ListItem:
+    if row.get("number") is not None and "title" in row:
+        return incident_item(row)
+    if row.get("alert_id"):
+        return alert_item(row)
+    if isinstance(row.get("section"), str) and row.get("section"):
+        source = _text(row, "file") or _text(row, "source")
+        return ListItem(SECTION, f"{source} § {row['section']}" if source else str(row["section"]))
+    words = " ".join(str(value) for value in row.values() if isinstance(value, str | int | float))
+    return ListItem(ROW, where, title=words[:LONGEST_WORDS])
+
+
+def inner_items(rows: Iterable[Row]) -> Iterator[ListItem]:
+    """The things that rows hold inside: alerts of an incident, entities, the incident of an alert."""
+    for row in rows:
+        number = _text(row, "number")
+        for alert in _rows(row.get("alerts")):
+            yield alert_item(alert, incident=number)
+            yield from _entities(alert)
+        yield from _entities(row)
+        if row.get("incident_number") is not None:
+            yield ListItem(INCIDENT, str(row["incident_number"]), incident=str(row["incident_number"]))
+
+
+def _entities(row: Row) -> Iterator[ListItem]:
+    """Entities as an incident's detail groups them (kind -> names) or as an alert lists them (kind and name each)."""
+    entities = row.get("entities")
+    if isinstance(entities, Mapping):
+        for kind, named in entities.items():
+            for entity in _rows(named):
+                yield entity_item(str(kind), _text(entity, "name"))
+    for entity in _rows(entities):
+        yield entity_item(_text(entity, "kind"), _text(entity, "name"))
+
+
+def _rows(value: JsonValue) -> list[Row]:
+    return [each for each in value if isinstance(each, Mapping)] if isinstance(value, list | tuple) else []
 
 
 def section_item(hit: KnowledgeHit) -> ListItem:

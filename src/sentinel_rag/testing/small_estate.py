@@ -267,7 +267,8 @@ class _Estate:
         time_column: str,
     ) -> QueryResult:
         limit = int(str(arguments.get("limit", DEFAULT_LIMIT)))
-        return self._covered(rows[:limit], len(rows), window, summary, table, time_column)
+        first = int(str(arguments.get("offset", 0)))
+        return self._covered(rows[first : first + limit], len(rows), window, summary, table, time_column)
 
     def _covered(
         self,

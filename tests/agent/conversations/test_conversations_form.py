@@ -7,11 +7,75 @@ from dataclasses import fields
 
 import pytest
 
-from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem, Offer
+from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation
 from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
+from sentinel_rag.agent.planner import Decision, Kind, Reason, Talk, View, frame_of, offer
+from sentinel_rag.agent.planner.changes import Change
+from sentinel_rag.agent.planner.decisions import Call
 from sentinel_rag.agent.references import References
+from sentinel_rag.agent.things import ListItem
 
+CALL_OF = ("query_incidents", {"status": "Open"}, View.INCIDENTS)
+_STORED_CALL = {"tool": "query_alerts", "arguments": {}, "view": "alerts", "aspects": []}
 CALL = AskedCall("query_incidents", {"status": "Open", "severity": ["High", None]}, "incidents", ("owner",))
+
+
+def _talk() -> Talk:
+    """A conversation in which every field says something."""
+    talk = Talk()
+    frame = frame_of("query_incidents", {"status": "Open", "time_window": "last_7d"})
+    listed = Decision(Kind.CALL, frame, (Call("query_incidents", {"status": "Open"}),), view=View.INCIDENTS)
+    incidents = [ListItem("incident", "38", title="Phishing"), ListItem("incident", "39")]
+    hosts = [ListItem("entity", "ws-01", entity_kind="host"), ListItem("entity", "ws-02", entity_kind="host")]
+    talk.remember(listed, incidents, total=7, told=hosts, about=[ListItem("incident", "38")])
+    compared = frame_of("get_incident_detail", {"incident": "38"})
+    compared.tell("incident", "39")
+    talk.remember(Decision(Kind.CALL, compared, (Call("get_incident_detail", {"incident": "38"}),)))
+    back = Decision(Kind.ASK, frame, reason=Reason.WHICH_OF_THESE, options=(offer("Show it", *CALL_OF),))
+    talk.remember(back)
+    talk.moment = {"start_time": "2024-07-17T00:00:00Z", "end_time": "2024-07-18T00:00:00Z"}
+    talk.dropped, talk.pointed_into = 1, 1
+    return talk
+
+
+def test_what_the_next_sentence_may_lean_on_survives() -> None:
+    talk = _talk()
+    for each in fields(Talk):
+        if each.name not in ("pointed", "pointing"):
+            assert getattr(talk, each.name) != getattr(Talk(), each.name), f"{each.name} is not told here"
+    read = Talk.from_dict(json.loads(json.dumps(talk.to_dict())))
+    assert read.to_dict() == talk.to_dict()
+    assert read.decisions[-1].frame.all("incident") == ["38", "39"]
+    read.decisions[-1].frame.tell("attr", "owner")  # a frame that was read can be filled
+
+
+def test_a_conversation_of_before_frames_opens_with_all_that_it_leaned_on() -> None:
+    stored = conversation_to_dict(Conversation())
+    del stored["talk"]
+    old = {
+        **stored,
+        "references": {
+            "version": 1,
+            "turn": 2,
+            "lists": [{"items": [{"kind": "incident", "value": "38"}], "turn": 1, "total": 1}],
+            "focused": [{"item": {"kind": "incident", "value": "38"}, "turn": 2}],
+        },
+        "last": {"tool": "query_incidents", "arguments": {"status": "Open"}, "view": "incidents", "aspects": []},
+        "listed_by": None,
+        "listed_as": 1,
+        "offers": [{"question": "Show it", "call": {**_STORED_CALL}}],
+        "numbered": False,
+        "shown": 1,
+    }
+    read = conversation_from_dict(json.loads(json.dumps(old)))
+    assert read is not None
+    talk = read.talk
+    assert [item.value for item in talk.lists[0].items] == ["38"]
+    assert talk.spoken[-1].item.value == "38"
+    assert talk.before is not None
+    assert talk.before.frame.has("status:Open", "kind:incident")
+    assert [each.text for each in talk.offers] == ["Show it"]
+    assert talk.shown == 1
 
 
 def _full() -> Conversation:
@@ -20,18 +84,18 @@ def _full() -> Conversation:
     return Conversation(
         references=references,
         last=CALL,
-        listed_by=CALL,
-        listed_as=1,
         knowledge=CALL,
         told_bucket="2024-07-17T00:00:00Z/2024-07-18T00:00:00Z",
-        offers=(Offer("Show it", CALL),),
-        shown=3,
+        talk=_talk(),
         turns=4,
         calls=5,
         pending="which host?",
         change=AskedChange("update_incident", {"incident": "38", "labels": ["a"]}, 2, "id-1", done=True),
         changes=(AskedChange("add_incident_comment", {"incident": "39"}, 1, "id-2", unknown=True),),
-        offered_changes=("Close incident 38",),
+        offered_changes=(Change("38", {"status": "Closed"}),),
+        waiting_change=Change("38"),
+        waiting_slot="classification",
+        offered_turn=3,
         person="ana@example.com",
         requested_workspace="emea",
         workspace="apac",

@@ -13,7 +13,7 @@ from sentinel_rag.agent.offline.alert_walk import walk_plan
 from sentinel_rag.agent.offline.answer_writer import Echo
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
-from sentinel_rag.agent.offline.conversation import Conversations, Offer
+from sentinel_rag.agent.offline.conversation import Conversations
 from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.offline.denial_questions import denial_reply
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
@@ -26,7 +26,7 @@ from sentinel_rag.agent.offline.knowledge import (
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
-from sentinel_rag.agent.offline.question_turns import QuestionTurn, answer_offer, answer_question, picked_offer
+from sentinel_rag.agent.offline.question_turns import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.reading import read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.spoken_times import with_spoken_time
@@ -142,7 +142,7 @@ class OfflineAnalyst:
         except MISSHAPEN:
             return turn.misshapen_answer(runs)
         say_instructions(writer, View.KQL, runs)
-        turn.conversation.offers = ()
+        turn.conversation.talk.clear()
         turn.conversation.last = None
         return turn.answer(writer, composed)
 
@@ -155,10 +155,9 @@ class OfflineAnalyst:
         denied = denial_reply(turn.question)
         if denied is not None:
             return turn.plain_answer(denied.outcome, denied.text, denied.suggestions)
-        offer = picked_offer(turn, QuestionTurn(turn).reader.read(turn.question))
-        if offer is not None:
-            turn.conversation.references.begin_turn()
-            return await answer_offer(turn, offer)
+        picked = await answer_pick(turn)
+        if picked is not None:
+            return picked
         said = read_workspace(turn.question)
         told = walk_plan(said.rest, turn.now)
         if told is not None:  # "this device" and "the same account" are of its own story, not of the conversation
@@ -185,8 +184,9 @@ class OfflineAnalyst:
         turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
-            if said.repeats and turn.conversation.last is not None:
-                return await answer_offer(turn, Offer("", turn.conversation.last))
+            again = await answer_again(turn) if said.repeats else None
+            if again is not None:
+                return again
         if said.switches or asks_for_workspaces(turn.question):
             return await self._about_workspaces(turn, said)
         reading = read_question(resolved.rest, turn.now, turn.resolution)
@@ -268,5 +268,5 @@ class OfflineAnalyst:
             composed = compose(writer, wish.plan, runs)
         except MISSHAPEN:
             return turn.misshapen_answer(runs)
-        turn.conversation.offers = ()
+        turn.conversation.talk.offers = ()
         return turn.answer(writer, composed)

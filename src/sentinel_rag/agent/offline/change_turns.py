@@ -15,6 +15,7 @@ from sentinel_rag.agent.offline.compositions import changes
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.planner import Decision, Kind, frame_of
 from sentinel_rag.agent.planner.changes import (
     MOST_OFFERED,
     Change,
@@ -27,7 +28,6 @@ from sentinel_rag.agent.planner.changes import (
     fitting,
     plan_change,
 )
-from sentinel_rag.agent.planner.conversation import frame_of
 from sentinel_rag.agent.planner.plan import PlannedCall, View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -105,7 +105,7 @@ def _picked(
     question: str, offered: Sequence[Change], waiting: Change | None, earlier: Earlier, conversation: Conversation
 ) -> Change | Missing | None:
     """The change that was offered last turn and that these words take, or complete."""
-    if Said.YES in earlier.said and len(offered) == 1 and not conversation.offers:
+    if Said.YES in earlier.said and len(offered) == 1 and not conversation.talk.offers:
         return offered[0]
     values = read_values(question)
     if waiting is not None:
@@ -122,13 +122,13 @@ def _picked(
 
 def _shown(conversation: Conversation) -> Shown:
     """What words of an order may point at."""
-    references = conversation.references
-    current, screen = references.current("incident"), references.screen
+    talk = conversation.talk
+    current, screen = talk.current("incident"), talk.lists[-1] if talk.lists else None
     lines = tuple(
         Line(item.kind, item.value if item.kind == "incident" else item.incident)
         for item in (screen.items if screen is not None else ())
     )
-    return Shown(current.value if current is not None else "", lines, frozenset(references.numbers_known()))
+    return Shown(current.value if current is not None else "", lines, talk.known_incidents())
 
 
 # --- what no tool does
@@ -172,7 +172,7 @@ async def _about_earlier(turn: Turn, earlier: Earlier) -> Answer | None:
     """The answer to words that repeat, drop or ask about changes of this conversation."""
     conversation = turn.conversation
     change = conversation.change
-    just_now = change is not None and change.turn == conversation.turns - 1 and not conversation.offers
+    just_now = change is not None and change.turn == conversation.turns - 1 and not conversation.talk.offers
     if Said.DROP in earlier.said and change is not None and just_now and not change.done:
         conversation.change = None
         return turn.plain_answer(Outcome.ANSWERED, _DROPPED)
@@ -195,18 +195,17 @@ async def _about_earlier(turn: Turn, earlier: Earlier) -> Answer | None:
 
 def _told(turn: Turn, about: Said, earlier: Earlier) -> Answer | None:
     """What the conversation itself knows of its changes; what other people changed is not told."""
-    references = turn.conversation.references
+    talk = turn.conversation.talk
     incidents = earlier.numbers
     if about is Said.INCIDENT and not incidents and earlier.pointed:
-        current = references.current("incident")
+        current = talk.current("incident")
         if current is None:
             return None
         incidents = (current.value,)
-    references.begin_turn()
-    references.leave_open_questions()
-    turn.conversation.offers, turn.conversation.pending = (), ""
+    talk.begin_turn()
+    turn.conversation.pending = ""
     for incident in incidents[:1]:
-        references.focus_on(ListItem("incident", incident, incident=incident))
+        talk.speak_of(ListItem("incident", incident, incident=incident))
     known = [
         each for each in turn.conversation.changes if not incidents or str(each.arguments.get("incident")) in incidents
     ]
@@ -284,9 +283,7 @@ def _opposite(change: AskedChange, incident: str) -> str:
 
 def _begin(turn: Turn) -> None:
     """A change is a turn of its own. No correction and no "and [3]?" asks for it again with another incident."""
-    references = turn.conversation.references
-    references.begin_turn()
-    references.leave_open_questions()
+    turn.conversation.talk.begin_turn()
     turn.conversation.pending = ""
 
 
@@ -318,18 +315,17 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     conversation.note_change(
         AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked, unknown=unknown)
     )
-    conversation.offers = ()
-    incident = str(arguments["incident"])
-    conversation.references.focus_on(ListItem("incident", incident, incident=incident))
-    conversation.last = AskedCall("get_incident_detail", {"incident": incident}, View.INCIDENT.value)
-    conversation.talk.remember(frame_of("get_incident_detail", {"incident": incident}), ())
+    incident = {"incident": str(arguments["incident"])}
+    conversation.last = AskedCall("get_incident_detail", incident, View.INCIDENT.value)
+    told = PlannedCall("get_incident_detail", incident)
+    conversation.talk.remember(Decision(Kind.CALL, frame_of(told.tool, incident), (told,), view=View.INCIDENT))
     places = _workspaces_to_choose(run)
     if places:
         change = change_of(call.tool, arguments)
         sentence = "Nothing was changed: incident numbers repeat between the workspaces. In which one is it?"
         return _asked_back(turn, Missing(sentence, tuple(replace(change, workspace=place) for place in places)))
     writer = turn.writer()
-    shown = conversation.references.current("incident")
+    shown = conversation.talk.current("incident")
     try:
         title, status = ("", "") if shown is None else (shown.title, shown.status)
         composed = changes.compose(writer, run, title=title, status=status, earlier=earlier)

@@ -32,14 +32,6 @@ class AskedCall:
 
 
 @dataclass(frozen=True, slots=True)
-class Offer:
-    """Something the last answer proposed; "yes" takes the first one, [n] takes the nth."""
-
-    question: str
-    call: AskedCall
-
-
-@dataclass(frozen=True, slots=True)
 class AskedChange:
     """A change as it was asked of the gateway, so that it can be asked again exactly. `turn` counts as `turns` does;
     `approval_id` is empty where none was asked for; `done` once the call has run, `unknown` if nobody knows
@@ -87,20 +79,13 @@ class Conversation(Places):
 
     references: References = field(default_factory=References)
     last: AskedCall | None = None
-    listed_by: AskedCall | None = None
-    """The query whose rows are the numbered list that `listed_as` counts, as `References.screen_number` does."""
-    listed_as: int = 0
     knowledge: AskedCall | None = None
     """The search of playbooks and past incidents that the last answer was made of; None for any other answer. Its view
     says what was looked for."""
     told_bucket: str = ""
     """The bucket of time that the last answer told of, as an ISO 8601 interval; empty if it told of none."""
-    offers: tuple[Offer, ...] = ()
-    numbered: bool = False
-    """Whether the offers are the numbered list that was shown last."""
     talk: Talk = field(default_factory=Talk)
     """What the next sentence may lean on."""
-    shown: int = 0
     turns: int = 0
     pending: str = ""
     """A question that waits for one missing value, so that the value alone completes it."""
@@ -169,18 +154,14 @@ class Conversations:
         before = self._open.get(session_id)
         if before is not None:
             before.references.leave_open_questions()
+            before.talk.clear()
             self._open[session_id] = replace(
                 before,
                 last=None,
-                listed_by=None,
                 knowledge=None,
                 told_bucket="",
                 change=None,
-                offers=(),
-                numbered=False,
-                talk=Talk(),
                 offered_changes=(),
                 waiting_change=None,
-                shown=0,
                 pending="",
             )

@@ -1,30 +1,32 @@
-"""The references of one conversation as JSON values, and back.
+"""One conversation as JSON values, and back.
 
-The form follows the fields of `Conversation`. One that was written by a version with other fields is not read, and the
-conversation starts without its references: they are shown again by the next list.
+The form follows the fields of `Conversation`. One with fields that this version does not know is not read. What an
+earlier version kept as references, the last query and offers becomes what the next sentence may lean on.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, Offer
-from sentinel_rag.agent.planner import Talk
+from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation
+from sentinel_rag.agent.planner import Call, Decision, Kind, Talk, View, frame_of, offer
 from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.language.frames import Frame
+
+_RETIRED = frozenset({"listed_by", "listed_as", "offers", "numbered", "shown"})
+"""Fields that earlier versions kept, and that are read into `talk`."""
 
 
 def conversation_to_dict(conversation: Conversation) -> JsonObject:
     """All but the directory of names, which is fetched again when it is needed."""
     whole = replace(conversation, references=References(), talk=Talk(), names=None)
     form: dict[str, Any] = msgspec.to_builtins(whole)
-    return {**form, "references": conversation.references.to_dict(), "talk": _talk_to_dict(conversation.talk)}
+    return {**form, "references": conversation.references.to_dict(), "talk": conversation.talk.to_dict()}
 
 
 def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
@@ -32,17 +34,15 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
     try:
         return Conversation(
             **{
-                **stored,
+                **{name: value for name, value in stored.items() if name not in _RETIRED},
                 "references": References.from_dict(stored["references"]),
                 "last": None if stored["last"] is None else _asked(stored["last"]),
-                "listed_by": None if stored.get("listed_by") is None else _asked(stored["listed_by"]),
                 "knowledge": None if stored.get("knowledge") is None else _asked(stored["knowledge"]),
-                "offers": tuple(Offer(offer["question"], _asked(offer["call"])) for offer in stored["offers"]),
                 "change": _change(stored.get("change")),
                 "changes": tuple(filter(None, map(_change, stored.get("changes", ())))),
-                "offered_changes": tuple(Change(**change) for change in stored.get("offered_changes", ())),
+                "offered_changes": _offered(stored.get("offered_changes", ())),
                 "waiting_change": Change(**waits) if (waits := stored.get("waiting_change")) else None,
-                "talk": _talk(stored.get("talk")),
+                "talk": Talk.from_dict(stored["talk"]) if "talk" in stored else _talk_of_before(stored),
                 "names": None,
             }
         )
@@ -50,18 +50,24 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
         return None
 
 
-def _talk_to_dict(talk: Talk) -> JsonObject:
-    """The frame before without what was read as what; the rows are those of the list on the screen."""
-    before = None if talk.before is None else replace(talk.before, items=())
-    return {"before": msgspec.to_builtins(before), "subject": list(talk.subject)}
+def _talk_of_before(stored: Mapping[str, Any]) -> Talk:
+    """What a conversation of the form before frames leaned on."""
+    talk = Talk.from_dict(stored["references"])
+    if stored["last"] is not None:
+        last = _asked(stored["last"])
+        frame = frame_of(last.tool, last.arguments)
+        calls = (Call(last.tool, dict(last.arguments)),)
+        talk.decisions = (Decision(Kind.CALL, frame, calls, view=View(last.view), aspects=last.aspects),)
+    talk.shown = int(stored.get("shown", 0))
+    for each in stored.get("offers", ()):
+        call = _asked(each["call"])
+        talk.offers += (offer(each["question"], call.tool, call.arguments, View(call.view), call.aspects),)
+    return talk
 
 
-def _talk(stored: Mapping[str, Any] | None) -> Talk:
-    if stored is None:
-        return Talk()
-    before = None if stored["before"] is None else msgspec.convert(stored["before"], Frame).copy()
-    kind, name = stored["subject"]
-    return Talk(before, subject=(str(kind), str(name)))
+def _offered(stored: Sequence[Any]) -> tuple[Change, ...]:
+    """Changes that were offered; earlier versions kept sentences, which nothing reads now."""
+    return tuple(Change(**change) for change in stored if isinstance(change, Mapping))
 
 
 def _change(stored: Mapping[str, Any] | None) -> AskedChange | None:

@@ -18,8 +18,10 @@ from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.remarks import say_remarks
 from sentinel_rag.agent.offline.spoken_times import told_bucket
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.planner import Decision, Kind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.references import ListItem, learn, shown_text
+from sentinel_rag.agent.references import ListItem, learn, shown_text, things_of
+from sentinel_rag.agent.references.occurrences import occurrences
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -191,10 +193,6 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     """What the next question may refer to, refine or accept. Lines without a number are told of, not listed."""
     conversation = turn.conversation
     references = conversation.references
-    conversation.offers = composed.offers
-    conversation.numbered = bool(composed.offers) and not composed.items and "[1] " in answer.text
-    if composed.items or composed.outcome is Outcome.ANSWERED:
-        conversation.shown = composed.shown
     shown = shown_text(answer)
     numbered = bool(composed.items) and f"[{composed.first + 1}]" in shown
     if numbered:
@@ -203,8 +201,6 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
         references.show_list(composed.items, first=composed.first, total=total)
     elif composed.items:
         references.mention(composed.items)
-    elif composed.outcome is not Outcome.ANSWERED and composed.offers and "[1] " in answer.text:
-        references.show_list(ListItem("question", offer.question) for offer in composed.offers)
     learn(references, turn.runs, shown=shown)
     pointed = () if turn.resolution is None else turn.resolution.items
     of_alert = plan.view in (View.ALERT, View.EVENTS) or any(item.kind == "alert" for item in pointed)
@@ -217,7 +213,37 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
     conversation.last = None if plan.then else _without_a_name_that_is_nowhere(asked, composed)
     conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
-    if numbered:
-        one_query = not plan.chooses_rows and len(plan.calls) == 1
-        conversation.listed_by = asked if one_query else None
-        conversation.listed_as = references.screen_number
+    _tell_talk(turn, plan, composed, answer)
+
+
+def _tell_talk(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> None:
+    """Tell the conversation what was listed under which numbers, what was told of, and what was proposed."""
+    talk, told = turn.conversation.talk, shown_text(answer)
+    numbered = bool(composed.items) and f"[{composed.first + 1}]" in told
+    in_the_text = not composed.items and "[1] " in answer.text
+    offers = [
+        replace(option, number=place if in_the_text else 0) for place, option in enumerate(composed.offers, start=1)
+    ]
+    of_alert = plan.view in (View.ALERT, View.EVENTS)
+    incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
+    about = (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident)))
+    result = turn.runs[-1].result if turn.runs else None
+    folded = told.casefold()
+    kind = Kind.ASK if composed.outcome is Outcome.CLARIFICATION else Kind.CALL
+    talk.remember(
+        Decision(kind, plan.frame, plan.calls, view=plan.view, aspects=plan.aspects),
+        composed.items if numbered else (),
+        first=composed.first,
+        total=None if result is None else result.coverage.rows_total,
+        told=[item for item in things_of(turn.runs) if any(occurrences(item.value.casefold(), folded))],
+        about=[item for item in about if item is not None],
+        offers=offers,
+        found=composed.outcome is Outcome.ANSWERED,
+    )
+    talk.moment = told_moment(turn.conversation.told_bucket)
+
+
+def told_moment(bucket: str) -> dict[str, str]:
+    """A bucket of time as a window."""
+    begin, _, end = bucket.partition("/")
+    return {"start_time": begin, "end_time": end} if end else {}

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline import directory
-from sentinel_rag.agent.offline.conversation import AskedCall, Offer
+from sentinel_rag.agent.planner import Option, offer
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.row_text import plain
 
@@ -46,23 +46,27 @@ def sought(plan: Plan) -> Sought | None:
     return None
 
 
-def offers(plan: Plan, name: Sought, names: Mapping[str, Sequence[str]]) -> tuple[Offer, ...]:
+def offers(plan: Plan, name: Sought, names: Mapping[str, Sequence[str]]) -> tuple[Option, ...]:
     """The first call of `plan` for each name that is like the one that was sought."""
     call = plan.calls[0]
     found = directory.near_names(name.value, names)
-    view = plan.view.value
+    view = plan.view
     if not name.parameter:
         return tuple(
-            Offer(
+            offer(
                 f"Show the alerts that name {kind} {plain(near)}",
-                AskedCall(call.tool, {**call.arguments, "entity": near, "entity_kind": kind}, view),
+                call.tool,
+                {**call.arguments, "entity": near, "entity_kind": kind},
+                view,
             )
             for kind, near in found
         )
     return tuple(
-        Offer(
+        offer(
             f"Run {plain(str(call.arguments.get('template')))} for {kind} {plain(near)}",
-            AskedCall(call.tool, {**call.arguments, "parameters": {name.parameter: near}}, view),
+            call.tool,
+            {**call.arguments, "parameters": {name.parameter: near}},
+            view,
         )
         for kind, near in found
         if kind == name.kind

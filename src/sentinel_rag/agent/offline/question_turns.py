@@ -11,18 +11,17 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
-from typing import Any
 
 from sentinel_rag.agent.offline import directory, outside
-from sentinel_rag.agent.offline.conversation import AskedCall, Conversation, Offer
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought, answer_wish
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.offline.turn import Turn
-from sentinel_rag.agent.planner import Decision, Kind, Planner, Reason, StoredQueries, View, frame_of
+from sentinel_rag.agent.planner import Decision, Kind, Planner, Reason, StoredQueries, View, offer
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem
+from sentinel_rag.agent.things import ALERT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonValue
@@ -34,16 +33,24 @@ SEARCH_TOOL = "search_knowledge_base"
 ALL_TEMPLATES: Mapping[str, JsonValue] = {"detail": "full", "limit": MOST_TEMPLATES}
 """Arguments of list_kql_templates, for their example questions too."""
 _NEED_QUERIES = (Reason.NO_STORED_QUERY, Reason.NO_SUCH_QUERY, Reason.UNREAD)
-_SAY_ANOTHER_NAME = (Reason.NEAR_NAME, Reason.AMBIGUOUS_NAME)
 _OTHERWISE = (
-    Offer(
-        "List the incidents still open, newest first",
-        AskedCall("query_incidents", {"status": "Open", "order": "newest"}, View.INCIDENTS.value),
+    replace(
+        offer(
+            "List the incidents still open, newest first",
+            "query_incidents",
+            {"status": "Open", "order": "newest"},
+            View.INCIDENTS,
+        ),
+        number=1,
     ),
-    Offer("Show the newest alerts", AskedCall("query_alerts", {"order": "newest"}, View.ALERTS.value)),
+    replace(offer("Show the newest alerts", "query_alerts", {"order": "newest"}, View.ALERTS), number=2),
 )
 _OPEN_FIRST = "These are the incidents still open, the most severe first."
 _NOT_MINE = "Whether to do that is for a person to decide. This is what is recorded:"
+_EXPORT = (
+    "I write no files: sentinel export writes an answer with its evidence and the results behind it, and so does the "
+    "page under each answer."
+)
 _HELLO = "Ask me about incidents, alerts or the data in this workspace."
 
 
@@ -82,9 +89,7 @@ class QuestionTurn:
         return decision
 
     def _decide(self, text: str) -> Decision:
-        talk = self.turn.conversation.talk
-        talk.rows = _rows_on_screen(self.turn.conversation)
-        return talk.decide(self.planner, self.reader, text, self.turn.now.moment)
+        return self.turn.conversation.talk.decide(self.planner, self.reader, text, self.turn.now.moment)
 
     async def _learn_names(self) -> None:
         fetched = await self.turn.run(directory.CALLS)
@@ -110,41 +115,30 @@ async def answer_question(turn: Turn, text: str) -> Answer:
             if asked.failed is not None and decision.reason in _NEED_QUERIES:
                 # Without the stored queries the question could not be understood; the reason is the failure.
                 return turn.failed_answer([asked.failed])
-            return turn.asked_back(decision.sentence, offers=_offers(asked.planner, decision, turn))
+            return turn.decided_back(_with_other_questions(decision))
         case _:
             return _fixed(turn, decision)
 
 
 async def _carried_out(turn: Turn, decision: Decision) -> Answer:
-    answer = await carry_out(turn, plan_of(decision, turn.conversation))
+    return await carry_out(turn, plan_of(decision, turn.conversation))
+
+
+async def answer_pick(turn: Turn) -> Answer | None:
+    """The answer to something that was proposed and is taken now; None if the sentence takes nothing. Nothing is read
+    again: what is proposed carries its frame or its call."""
+    asked = QuestionTurn(turn)
     talk = turn.conversation.talk
-    talk.remember(decision.frame, _rows_on_screen(turn.conversation), found=answer.outcome is Outcome.ANSWERED)
-    return answer
+    decision = talk.pick(asked.planner, asked.reader.read(turn.question), turn.now.moment) if talk.offers else None
+    if decision is None:
+        return None
+    return turn.decided_back(decision) if decision.kind is Kind.ASK else await _carried_out(turn, decision)
 
 
-def picked_offer(turn: Turn, frame: Frame) -> Offer | None:
-    """The offer that the sentence takes: by its words, by its number, or by a plain yes for the first one."""
-    offers = turn.conversation.offers
-    said = turn.question.strip().casefold()
-    for offer in offers:
-        if said in (offer.question.casefold(), plain(offer.question).casefold()):
-            return offer
-    said_places = (*frame.all("item"), *frame.all("num"), *frame.all("ref"))
-    places = [int(value.strip("[]")) for value in said_places if value.strip("[]").isdecimal()]
-    if turn.conversation.numbered and len(places) == 1 and 0 < places[0] <= len(offers) and not frame.unread:
-        return None if frame.has("kind", "name", "attr", "topic", "op") else offers[places[0] - 1]
-    return offers[0] if offers and frame.has("answer:yes") and not frame.has("kind", "name", "attr") else None
-
-
-async def answer_offer(turn: Turn, offer: Offer) -> Answer:
-    """The answer to something that was proposed. Nothing is read again: the offer carries its call."""
-    call = offer.call
-    frame = frame_of(call.tool, call.arguments)
-    view = View(call.view)
-    plan = Plan(view=view, calls=(PlannedCall(call.tool, dict(call.arguments)),), frame=frame, aspects=call.aspects)
-    answer = await carry_out(turn, plan)
-    turn.conversation.talk.remember(frame, _rows_on_screen(turn.conversation))
-    return answer
+async def answer_again(turn: Turn) -> Answer | None:
+    """The answer to the last question once more, where it is asked now; None if there was none."""
+    before = turn.conversation.talk.before
+    return None if before is None else await _carried_out(turn, before)
 
 
 def plan_of(decision: Decision, conversation: Conversation) -> Plan:
@@ -179,32 +173,23 @@ def plan_of(decision: Decision, conversation: Conversation) -> Plan:
     )
 
 
-def _offers(planner: Planner, decision: Decision, turn: Turn) -> tuple[Offer, ...]:
-    """What could be meant instead, each with the call that answers it."""
-    if decision.reason not in _SAY_ANOTHER_NAME:
-        return _OTHERWISE if decision.reason in (Reason.UNREAD, Reason.INCIDENTS_OR_ALERTS) else ()
-    said, *names = decision.values
-    offers = []
-    for name in names:
-        frame = decision.frame.copy()
-        frame.features["name"] = [name if each == said else each for each in frame.all("name")]
-        frame.kinds[name] = frame.kinds.get(said, ())
-        meant = planner.decide(frame, turn.now.moment)
-        if meant.kind is Kind.CALL and len(meant.calls) == 1 and meant.view is not None:
-            call = AskedCall(meant.calls[0].tool, dict(meant.calls[0].arguments), meant.view.value, meant.aspects)
-            offers.append(Offer(decision.frame.said.replace(said, name), call))
-    return tuple(offers)
+def _with_other_questions(decision: Decision) -> Decision:
+    """The question back with what else can be asked, where it was not understood."""
+    if decision.options or decision.reason is not Reason.UNREAD:
+        return decision
+    return replace(decision, options=_OTHERWISE)
 
 
 def _fixed(turn: Turn, decision: Decision) -> Answer:
     """What is said where no row is asked for."""
-    conversation = turn.conversation
-    conversation.offers, conversation.numbered = (), False
+    turn.conversation.talk.remember(decision)
     match decision.kind:
         case Kind.HELP:
             reply = outside.HELP
         case Kind.SMALL_TALK:
             return turn.plain_answer(Outcome.ANSWERED, _HELLO)
+        case Kind.EXPORT:
+            return turn.plain_answer(Outcome.OUT_OF_SCOPE, _EXPORT)
         case _:
             reply = outside.ELSEWHERE
     return turn.plain_answer(reply.outcome, reply.text, reply.suggestions)
@@ -226,27 +211,11 @@ def _strange(frame: Frame) -> bool:
     return bool(frame.unread) or frame.has("guess")
 
 
-def _rows_on_screen(conversation: Conversation) -> list[dict[str, Any]]:
-    """The numbered list that was shown last, as rows that places point at."""
-    screen = conversation.references.screen
-    return [] if screen is None else [_row(item) for item in screen.items]
-
-
-def _row(item: ListItem) -> dict[str, Any]:
-    match item.kind:
-        case kind if kind == INCIDENT:
-            return {"number": item.value}
-        case kind if kind == ENTITY:
-            return {"name": item.value, "kind": item.entity_kind}
-        case kind if kind == ALERT:
-            return {"alert_id": item.value, "time": item.time, "incident_number": item.incident}
-        case _:
-            return {"question": item.value}
-
-
 def _alert_on_screen(conversation: Conversation, reference: str) -> ListItem | None:
     """The alert of that id, if one was shown."""
-    shown = [item for each in conversation.references.lists for item in each.items]
+    talk = conversation.talk
+    shown = [item for each in talk.lists for item in each.items]
+    shown += [each.item for each in (*talk.spoken, *talk.told)]
     return next((item for item in shown if item.kind == ALERT and item.value == reference), None)
 
 

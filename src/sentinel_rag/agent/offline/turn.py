@@ -13,8 +13,9 @@ from zoneinfo import ZoneInfo
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
-from sentinel_rag.agent.offline.conversation import Conversation, ListItem, Offer
+from sentinel_rag.agent.offline.conversation import Conversation, ListItem
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
+from sentinel_rag.agent.planner import Decision
 from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
@@ -121,17 +122,23 @@ class Turn:
             writer.offer(f"[{place}] {plain(option)}")
         return self.answer(writer, Composed(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
 
-    def asked_back(
-        self, sentence: str, options: Sequence[str] = (), pending: str = "", offers: Sequence[Offer] = ()
-    ) -> Answer:
-        """A question back. `options` are whole questions that can be picked by their numbers, `offers` the calls behind
-        them where they are known already; a value alone completes `pending`."""
-        options = options or [offer.question for offer in offers]
+    def asked_back(self, sentence: str, options: Sequence[str] = (), pending: str = "") -> Answer:
+        """A question back. `options` are whole questions that can be picked by their numbers; a value alone completes
+        `pending`."""
         if options:
             self.conversation.references.show_list(ListItem("question", option) for option in options)
-        self.conversation.offers, self.conversation.numbered = tuple(offers), bool(offers)
+        self.conversation.talk.offers = ()
         self.conversation.pending = pending
         return self.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)
+
+    def decided_back(self, decision: Decision) -> Answer:
+        """A question back that was decided, with what it offers under its numbers."""
+        self.conversation.talk.remember(decision)
+        writer = self.writer()
+        writer.fixed(decision.sentence)
+        for option in decision.options:
+            writer.offer(f"[{option.number}] {plain(option.text)}")
+        return self.answer(writer, Composed(outcome=Outcome.CLARIFICATION))
 
     def failed_answer(self, runs: Sequence[ToolRun]) -> Answer:
         """Why none of the calls gave an answer."""
@@ -143,7 +150,7 @@ class Turn:
         return self.failed_answer([_misshapen(run) for run in runs])
 
     def _footnote(self) -> tuple[str, ...]:
-        references = "" if self.resolution is None else self.resolution.footnote
+        references = self.conversation.talk.footnote
         calls = footnote(self.runs, now=self.now.moment, zone=self.zone)
         return (references, *calls) if references else calls
 

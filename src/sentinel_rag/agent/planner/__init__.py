@@ -1,7 +1,7 @@
 """From a sentence to calls without a model: a frame, then one table. Pure; it makes no call."""
 
-from sentinel_rag.agent.planner.conversation import Talk, frame_of
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason
+from sentinel_rag.agent.planner.conversation import Talk, frame_of, offer
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason
 from sentinel_rag.agent.planner.explanation import as_dict, as_lines
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner
@@ -11,6 +11,7 @@ __all__ = [
     "Call",
     "Decision",
     "Kind",
+    "Option",
     "Planner",
     "Reason",
     "StoredQueries",
@@ -19,4 +20,5 @@ __all__ = [
     "as_dict",
     "as_lines",
     "frame_of",
+    "offer",
 ]

@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
+from typing import Any
 
 from sentinel_rag.agent.planner.plan import PlannedCall, View
+from sentinel_rag.agent.things import ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.orders import Order
@@ -23,6 +25,7 @@ class Kind(StrEnum):
     HELP = "help"
     SMALL_TALK = "small_talk"
     SAMPLE = "sample_data"
+    EXPORT = "export"
     OUT_OF_SCOPE = "out_of_scope"
 
 
@@ -54,6 +57,10 @@ class Reason(StrEnum):
     NO_SUCH_ROW = "no_such_row"
     HOW_LONG = "how_long"
     INCIDENTS_OR_ALERTS = "incidents_or_alerts"
+    WHICH_OF_THESE = "which_of_these"
+    NOTHING_SHOWN = "nothing_shown"
+    NO_MORE = "no_more"
+    NOTHING_BEFORE = "nothing_before"
 
 
 SENTENCES: Mapping[Reason, str] = {
@@ -82,7 +89,27 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NO_SUCH_ROW: "There is no such row on the screen.",
     Reason.HOW_LONG: "How long before and after?",
     Reason.INCIDENTS_OR_ALERTS: "Do you mean incidents or alerts?",
+    Reason.WHICH_OF_THESE: "Which one do you mean?",
+    Reason.NOTHING_SHOWN: "There is no list to go on with yet. What do you want to see?",
+    Reason.NO_MORE: "That answer was whole: there is no next page of it. What do you want to see?",
+    Reason.NOTHING_BEFORE: "There is no earlier answer to go back to. What do you want to see?",
 }
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One way to go on, as it is offered under its number. Picking it parses nothing."""
+
+    text: str
+    frame: Frame
+    number: int = 0
+    """Under which it stands on the screen; 0 where it has none."""
+    calls: tuple[Call, ...] = ()
+    """Empty where the planner still decides what answers the frame."""
+    view: View | None = None
+    aspects: tuple[str, ...] = ()
+    item: ListItem | None = None
+    """The thing that it is about, so that it can be picked by its words."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,10 +126,12 @@ class Decision:
     """How the answer is told; None where no call is made."""
     aspects: tuple[str, ...] = ()
     """What is asked of the thing, as `Plan.aspects`."""
-    then: tuple[Mapping[str, JsonValue], ...] = ()
+    then: tuple[Mapping[str, Any], ...] = ()
     """Calculations over the rows of the calls: arguments of `compute`, where $1 stands for the rows of the first."""
     order: Order | None = None
     """What is to be changed, for CHANGE."""
+    options: tuple[Option, ...] = ()
+    """Ways to answer a question back."""
 
     @property
     def sentence(self) -> str:

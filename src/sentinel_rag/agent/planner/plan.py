@@ -11,7 +11,6 @@ from enum import StrEnum
 from typing import Any
 
 from sentinel_rag.contracts.evidence import Outcome
-from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame
 
 
@@ -73,7 +72,8 @@ class PlannedCall:
     """One call of a tool. Calls of one plan do not depend on each other."""
 
     tool: str
-    arguments: Mapping[str, JsonValue] = field(default_factory=dict)
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    """JSON values. Stored conversations hold calls, and what reads them takes no recursive type."""
 
 
 OF_TOTALS = ("ratio", "difference", "change")
@@ -104,7 +104,7 @@ class Plan:
     unknown: tuple[str, ...] = ()
     """Words that are searched for as a name or a title only because nothing else knew them."""
 
-    then: tuple[Mapping[str, JsonValue], ...] = ()
+    then: tuple[Mapping[str, Any], ...] = ()
     """Calculations over the rows of the calls, as in `Decision`."""
 
     @property

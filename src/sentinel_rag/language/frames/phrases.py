@@ -26,7 +26,7 @@ SETTINGS = ("spoken", "ordinal", "polar")
 phrases that are read for others, above all of time, `kept` words that are never mended."""
 ANY_NUMBER = "0"
 """Stands for any number in a phrase that is read for another ("des 0 derniers jours")."""
-SILENT = ("f", "pad", "definite")
+SILENT = ("f", "pad", "definite", "one")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 
@@ -176,8 +176,14 @@ class PhraseBook:
 
 @cache
 def sections(language: str) -> Mapping[str, Mapping[str, Any]]:
-    """The sections of a language's file, as written."""
-    return tomllib.loads(files(__package__).joinpath(f"{language}.toml").read_text(encoding="utf-8"))
+    """The sections of a language's files, as written; those of conversations go on the others."""
+    told: dict[str, dict[str, Any]] = {}
+    for name in (language, f"talk_{language}"):
+        read = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+        for type_, entries in read.items():
+            section = told.setdefault(type_, {})
+            section.update({value: [*section.get(value, ()), *patterns] for value, patterns in entries.items()})
+    return told
 
 
 @cache

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries, Talk, as_dict, as_lines
+from sentinel_rag.agent.planner import Decision, Planner, StoredQueries, Talk, as_dict, as_lines
 from sentinel_rag.agent.times import zone_named
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
@@ -65,9 +65,7 @@ class _Planning:
         """What becomes of the last sentence, behind those before it."""
         talk = Talk()
         for before in asked.after:
-            earlier = talk.decide(self._planner, self._reader, before, self._moment)
-            if earlier.kind is Kind.CALL:
-                talk.remember(earlier.frame, ())
+            talk.remember(talk.decide(self._planner, self._reader, before, self._moment))
         return talk.decide(self._planner, self._reader, asked.question, self._moment)
 
 

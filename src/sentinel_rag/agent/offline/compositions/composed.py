@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.conversation import ListItem, Offer
+from sentinel_rag.agent.planner import Option
+from sentinel_rag.agent.things import ListItem
 from sentinel_rag.contracts.evidence import Outcome
 
 
@@ -18,6 +19,6 @@ class Composed:
     incident: str | None = None
     alert: ListItem | None = None
     entity: ListItem | None = None
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[Option, ...] = ()
     suggestions: tuple[str, ...] = ()
     shown: int = 0

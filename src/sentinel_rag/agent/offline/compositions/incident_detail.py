@@ -17,8 +17,9 @@ from sentinel_rag.agent.offline.compositions.incident_fields import (
     say_ids,
 )
 from sentinel_rag.agent.offline.compositions.incidents import incident_items, incident_table
-from sentinel_rag.agent.offline.conversation import AskedCall, ListItem, Offer
+from sentinel_rag.agent.planner import Option, offer
 from sentinel_rag.agent.planner.plan import Plan, View
+from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 
@@ -37,7 +38,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     say_identity(writer, plan, run)
     aspects = plan.aspects
     items: tuple[ListItem, ...] = ()
-    offers: tuple[Offer, ...] = ()
+    offers: tuple[Option, ...] = ()
     whole = not aspects or "everything" in aspects
     if whole:
         _say_state(writer, run)
@@ -47,8 +48,7 @@ def compose(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     if whole:
         said = frozenset(aspect.partition(":")[2] for aspect in aspects if aspect.startswith("entities:"))
         items = _say_rest(writer, run, without=said)
-        call = AskedCall("get_incident_detail", dict(run.call.arguments), View.ANALYSIS.value)
-        offers = (Offer(ANALYSIS_OFFER, call),)
+        offers = (offer(ANALYSIS_OFFER, "get_incident_detail", run.call.arguments, View.ANALYSIS),)
         writer.fixed(ANALYSIS_OFFER)
     scope.say_partial(writer, run, () if whole else aspects)
     return Composed(incident=str(run.rows[0].get("number")), items=items, offers=offers)

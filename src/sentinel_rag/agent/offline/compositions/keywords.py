@@ -14,8 +14,9 @@ from sentinel_rag.agent.offline.compositions.alerts import alert_table
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import incident_items, incident_table
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
-from sentinel_rag.agent.offline.conversation import AskedCall, ListItem, Offer
+from sentinel_rag.agent.planner import offer
 from sentinel_rag.agent.planner.plan import Plan, View
+from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 
@@ -66,10 +67,10 @@ def _say_nowhere(writer: AnswerWriter, runs: Sequence[ToolRun]) -> Composed:
     for run in runs:
         scope.say_partial(writer, run)
     question = f'Show the alerts that name an entity called "{words.text}"'
-    offer = Offer(question, AskedCall("query_alerts", {"entity": words.text}, View.ALERTS.value))
+    proposed = offer(question, "query_alerts", {"entity": words.text}, View.ALERTS)
     writer.fixed("It may be the name of an account, a host or a file: answer yes and I look for that.")
-    scope.say_numbered(writer, [offer])
-    return Composed(outcome=Outcome.NO_DATA, offers=(offer,), suggestions=(question,))
+    scope.say_numbered(writer, [proposed])
+    return Composed(outcome=Outcome.NO_DATA, offers=(proposed,), suggestions=(question,))
 
 
 def _say_incidents(writer: AnswerWriter, run: ToolRun) -> tuple[ListItem, ...]:

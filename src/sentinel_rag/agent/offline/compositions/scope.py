@@ -10,7 +10,7 @@ from typing import Any
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact, phrase
 from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.offline.conversation import AskedCall, Offer
+from sentinel_rag.agent.planner import Option, offer
 from sentinel_rag.agent.planner.plan import Plan, listed
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
@@ -169,7 +169,7 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
     say_workspaces(writer, run)
     say_window(writer, run)
     say_partial(writer, run)
-    offers: list[Offer] = []
+    offers: list[Option] = []
     arguments = dict(run.call.arguments)
     unbounded = {name: value for name, value in arguments.items() if name not in _WINDOW_NAMES}
     if run.at("/coverage/table_rows") == 0:
@@ -199,13 +199,13 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
     if offers:
         writer.fixed("I can look further: answer yes for the first of these, or [n].")
         say_numbered(writer, offers)
-    return Composed(outcome=Outcome.NO_DATA, offers=tuple(offers), suggestions=tuple(o.question for o in offers))
+    return Composed(outcome=Outcome.NO_DATA, offers=tuple(offers), suggestions=tuple(o.text for o in offers))
 
 
-def say_numbered(writer: AnswerWriter, offers: Sequence[Offer]) -> None:
+def say_numbered(writer: AnswerWriter, offers: Sequence[Option]) -> None:
     """What could be asked instead, numbered."""
-    for place, offer in enumerate(offers, start=1):
-        writer.offer(f"[{place}] {offer.question}")
+    for place, option in enumerate(offers, start=1):
+        writer.offer(f"[{place}] {option.text}")
 
 
 def _tables(writer: AnswerWriter, run: ToolRun) -> list[Fact]:
@@ -214,12 +214,12 @@ def _tables(writer: AnswerWriter, run: ToolRun) -> list[Fact]:
 
 def _window_offers(
     run: ToolRun, arguments: dict[str, Any], unbounded: dict[str, Any], plan: Plan, noun: str
-) -> list[Offer]:
+) -> list[Option]:
     assert run.result is not None
     coverage = run.result.coverage
     oldest, newest = coverage.table_oldest, coverage.table_newest
     assert newest is not None
-    offers: list[Offer] = []
+    offers: list[Option] = []
     if oldest is not None:
         end = newest + timedelta(seconds=1)
         text = f"Show {noun} between {_short_time(oldest)} and {_short_time(end)}, where the rows are"
@@ -241,5 +241,5 @@ def _short_time(moment: datetime) -> str:
     return format_time(moment.replace(microsecond=0))
 
 
-def _offer(run: ToolRun, arguments: dict[str, Any], plan: Plan, text: str) -> Offer:
-    return Offer(text, AskedCall(run.call.tool_name, arguments, listed(plan.view).value))
+def _offer(run: ToolRun, arguments: dict[str, Any], plan: Plan, text: str) -> Option:
+    return offer(text, run.call.tool_name, arguments, listed(plan.view))

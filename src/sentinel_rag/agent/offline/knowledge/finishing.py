@@ -65,9 +65,8 @@ def _remember(turn: Turn, search: ToolRun, sought: str) -> None:
     conversation = turn.conversation
     conversation.knowledge = AskedCall(SEARCH_TOOL, dict(search.call.arguments), sought)
     conversation.last = None
-    conversation.listed_by = None
     conversation.told_bucket = ""
-    conversation.offers = ()
+    conversation.talk.clear()
 
 
 def _say_remarks(writer: AnswerWriter, searches: Sequence[ToolRun]) -> None:
