@@ -18,15 +18,15 @@ from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought, answer_wish
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.offline.turn import Turn
-from sentinel_rag.agent.planner import Decision, Kind, Planner, Reason, StoredQueries, View, offer
+from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall
-from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.things import ALERT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MOST_TEMPLATES
-from sentinel_rag.language.frames import Frame, Names, Reader
+from sentinel_rag.language.frames import Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 SEARCH_TOOL = "search_knowledge_base"
@@ -79,8 +79,9 @@ class QuestionTurn:
 
     async def decide(self, text: str) -> Decision:
         """What becomes of the sentence; what is not known of the workspace is asked for first."""
+        text = read_plainly(text)
         decision = self._decide(text)
-        if self.turn.conversation.names is None and _strange(decision.frame):
+        if self.turn.conversation.names is None and _strange(decision):
             await self._learn_names()
             decision = self._decide(text)
         if self.rows is None and decision.reason in _NEED_QUERIES:
@@ -115,7 +116,7 @@ async def answer_question(turn: Turn, text: str) -> Answer:
             if asked.failed is not None and decision.reason in _NEED_QUERIES:
                 # Without the stored queries the question could not be understood; the reason is the failure.
                 return turn.failed_answer([asked.failed])
-            return turn.decided_back(_with_other_questions(decision))
+            return turn.decided_back(_with_other_questions(asked, decision))
         case _:
             return _fixed(turn, decision)
 
@@ -144,7 +145,7 @@ async def answer_again(turn: Turn) -> Answer | None:
 def plan_of(decision: Decision, conversation: Conversation) -> Plan:
     """What is carried out for a decision that makes calls."""
     frame = decision.frame
-    opening: tuple[str, ...] = ()
+    opening = decision.opening
     if decision.kind is Kind.SAMPLE:
         opening += (SAMPLE_SENTENCE,)
     if frame.unread:
@@ -173,11 +174,16 @@ def plan_of(decision: Decision, conversation: Conversation) -> Plan:
     )
 
 
-def _with_other_questions(decision: Decision) -> Decision:
-    """The question back with what else can be asked, where it was not understood."""
-    if decision.options or decision.reason is not Reason.UNREAD:
+def _with_other_questions(asked: QuestionTurn, decision: Decision) -> Decision:
+    """The question back with what else can be asked, where it or its time was not understood."""
+    if decision.options:
         return decision
-    return replace(decision, options=_OTHERWISE)
+    if decision.reason is Reason.TIME:
+        texts = [decision.frame.said.replace(time, other) for time, other in decision.frame.time_instead]
+        frames = [(text, asked.reader.read(text)) for text in texts]
+        options = [Option(text, frame, number) for number, (text, frame) in enumerate(frames, start=1)]
+        return replace(decision, options=tuple(options))
+    return replace(decision, options=_OTHERWISE) if decision.reason is Reason.UNREAD else decision
 
 
 def _fixed(turn: Turn, decision: Decision) -> Answer:
@@ -206,9 +212,10 @@ def _wish(decision: Decision) -> KnowledgeWish:
     )
 
 
-def _strange(frame: Frame) -> bool:
+def _strange(decision: Decision) -> bool:
     """True if a word may be a name that only the workspace knows."""
-    return bool(frame.unread) or frame.has("guess")
+    asked = decision.kind in (Kind.CALL, Kind.ASK)
+    return asked and (bool(decision.frame.unread) or decision.frame.has("guess"))
 
 
 def _alert_on_screen(conversation: Conversation, reference: str) -> ListItem | None:

@@ -76,7 +76,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NUMBER_OF_WHAT: "What is the number {value}: an incident, or how many rows?",
     Reason.NO_TREND_OF_INCIDENTS: "A trend is counted over alerts, not over incidents. Do you want that of alerts?",
     Reason.WHICH_THING: "Which one do you mean? Name the account, host or address.",
-    Reason.COMPARED_WITH_WHAT: "Compared with what? Name two incidents or two periods.",
+    Reason.COMPARED_WITH_WHAT: "Compared with what? Name both incidents or both periods.",
     Reason.CANNOT_LEAVE_OUT: "The queries filter by what is there and cannot leave that out. What do you want to see?",
     Reason.TITLE_OR_LOGS: "Do you mean a word in titles, or rows of the logs?",
     Reason.MOST_OF_WHAT: "The most of what? Name accounts, hosts, addresses, or rules.",
@@ -128,6 +128,8 @@ class Decision:
     """What is asked of the thing, as `Plan.aspects`."""
     then: tuple[Mapping[str, Any], ...] = ()
     """Calculations over the rows of the calls: arguments of `compute`, where $1 stands for the rows of the first."""
+    opening: tuple[str, ...] = ()
+    """Fixed sentences that come first."""
     order: Order | None = None
     """What is to be changed, for CHANGE."""
     options: tuple[Option, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.rows import carries
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
@@ -32,6 +32,8 @@ NARROWING = (
     "severity", "min", "above", "status", "title", "owner", "name", "incident", "product", "tactic", "class",
     "without", "not", "both",
 )  # fmt: skip
+_NOT_SETTLED = ("New", "InProgress")
+_OPEN_ALERTS = "Alerts have no status Open. New and InProgress are not settled yet, so I asked for both."
 _STATUS_OF_INCIDENTS = {"InProgress": "Active", "Dismissed": "Closed"}
 _STATUS_OF_ALERTS = {"Closed": "Resolved", "Active": "InProgress", "Open": "New"}
 _INTERVALS = {"hour": "1h", "day": "1d", "week": "7d"}
@@ -70,6 +72,9 @@ def to_tool(frame: Frame, tool: str) -> Decision:
             told["interval"] = _INTERVALS[unit]
     if tool not in ("get_alert_trend", "get_threat_summary"):
         told |= _limit(frame, tool, told)
+    if tool == "query_alerts" and frame.one("status") == "Open":
+        both = tuple(Call(tool, {**told, "status": status}) for status in _NOT_SETTLED)
+        return Decision(Kind.CALL, frame, calls=both, opening=(_OPEN_ALERTS,))
     return call(frame, tool, told)
 
 

@@ -31,6 +31,8 @@ class Frame:
     duration: str = ""
     """The length of time that was said, as a time span ("2h", "3d")."""
     time_problem: str = ""
+    time_instead: tuple[tuple[str, str], ...] = ()
+    """What is said of a time that is not clear, and what could stand in its place."""
     unread: list[str] = field(default_factory=list)
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The kinds of thing that a name may be by its shape or by the workspace."""

@@ -98,6 +98,9 @@ class _Attempt:
             time_said=_said(self.text, self.rest, self.tokens),
             duration=_duration(_said(self.text, self.rest, self.tokens), self.book),
             time_problem=time.question.sentence if time.question else "",
+            time_instead=tuple((time.question.said, one) for one in time.question.replacements)
+            if time.question
+            else (),
             items=tuple(self.items),
         )
         for one in self.tokens:
@@ -110,6 +113,7 @@ class _Attempt:
             frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
         frame.polar = _polar(self.text, self.book)
         _mark_one(self.items, frame, self.book)
+        _mark_definite(self.items, frame)
         compose(_telling(self.items), frame)
         possessed = re.compile(r"'s?\s")
         for name in list(frame.all("name")):
@@ -416,6 +420,22 @@ def _mark_one(items: list[Item], frame: Frame, book: PhraseBook) -> None:
                 break
             if later.type not in ("status", "severity", "owner", "f", "class"):
                 break
+
+
+_BETWEEN = ("text", "threat", "severity", "status", "class", "topic", "pad", "name")
+"""Types of words that stand between an article and its noun."""
+
+
+def _mark_definite(items: list[Item], frame: Frame) -> None:
+    """Tell that one incident is meant, told by words: "the phishing incident", but not "the phishing incidents"."""
+    for place, item in enumerate(items):
+        if item.sense("kind", frozenset({"incident"})) is None or item.sense("plural") is not None:
+            continue
+        before = items[:place]
+        while before and before[-1].sense("definite") is None and before[-1].type in _BETWEEN:
+            before = before[:-1]
+        if before and before[-1].sense("definite") is not None:
+            frame.tell("definite", "incident")
 
 
 def _definite(item: Item, text: str, book: PhraseBook) -> bool:
