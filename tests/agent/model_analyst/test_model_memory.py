@@ -90,7 +90,7 @@ async def test_what_the_person_s_words_may_point_at_is_a_hint_and_never_asked_ba
         await at.ask(question)
         words, _, context = at.asked().partition("\n\n<context>\n")
         assert words == question
-        assert f"What the person's words may point at: References: {hint}" in context
+        assert f"What the person's words may point at: {hint}" in context
     at.script(text_reply("There are three; which one?"))
     for question in ("Show me [9]", "Is it closed?", "And the other two?"):
         answer = await at.ask(question)

@@ -27,15 +27,20 @@ from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimit
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.offline.workspace_words import read_workspace
-from sentinel_rag.agent.references import Resolution, remember, resolve, show_answer
+from sentinel_rag.agent.planner.binding import pointed_at
+from sentinel_rag.agent.planner.context import Pointed
+from sentinel_rag.agent.things import ALERT, INCIDENT, shown_words, words_for
 from sentinel_rag.agent.times import show_age, zone_named
 from sentinel_rag.agent.tokens import load_counter, ready_counter
+from sentinel_rag.agent.told_things import asked_about, numbered_lists, things_of, told_in
 from sentinel_rag.agent.tool_runs import RetryOnce, changed_something, footnote
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
+from sentinel_rag.language.frames import Reader
+from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 NO_TOOL = "no tool was asked for this answer"
 RECENT_RUNS = 8
@@ -93,15 +98,18 @@ class ModelAnalyst:
             memory.places.request_workspace(chosen.workspace)
         memory.begin_turn()
         now = self._clock()
-        resolution = resolve(question.text, memory.references, now=now.astimezone(zone))
-        remember(question.text, resolution, memory.references)
+        reader = Reader(lambda text: read_time_in_its_zone(text, Now(now, zone)))
+        hints = pointed_at(memory.talk, reader.read(question.text), now)
+        pointed = tuple(each for each in hints if _is_pointed_at(each.said))
+        memory.talk.begin_turn()
+        memory.talk.pointed = pointed
         named = read_workspace(question.text).name
         if named is not None:
             memory.places.go_to(named)
         memory.hear(question.text)
         turn = Turn(question, memory, self._limits, now, self._clock, started, deadline)
         try:
-            ended = await self._within_time(turn, resolution)
+            ended = await self._within_time(turn, pointed)
             found = await checked(turn, ended.text)
             composed = uncheckable() if found is None else compose(turn, ended, found)
         except BaseException:
@@ -128,14 +136,14 @@ class ModelAnalyst:
         """Take over the memory of a conversation that was stored."""
         self._memories.of(session_id, ready_counter()).recall(session_id, remembered)
 
-    async def _within_time(self, turn: Turn, resolution: Resolution) -> Ended:
+    async def _within_time(self, turn: Turn, pointed: Sequence[Pointed]) -> Ended:
         """How the loop ended, within the turn's deadline."""
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
                 offered = await offered_now(self._catalogue, turn.question.session_id)
                 turn.rules, own = fixed_part(turn.memory.history.budget.total)
                 turn.offer(offered, own)
-                turn.memory.history.begin(_question_text(turn, resolution))
+                turn.memory.history.begin(_question_text(turn, pointed))
                 # Results of before a restart are read for the first time here: off the event loop.
                 await anyio.to_thread.run_sync(lambda: turn.memory.evidence)
                 return await run_loop(self._gateway, self._models, turn)
@@ -159,11 +167,11 @@ class ModelAnalyst:
         if turn.tier is not None:
             memory.last_tier = turn.tier.tier
         memory.last_failed = composed.doubtful
-        show_answer(memory.references, composed.text, turn.runs, earlier=[*memory.runs][::-1][:RECENT_RUNS])
+        _listen(turn, composed.text)
 
     def _answer(self, turn: Turn, composed: Composed) -> Answer:
         calls = footnote(turn.runs, now=turn.now, zone=turn.memory.zone) or (NO_TOOL,)
-        lines = [*calls, turn.usage_line(self._host)]
+        lines = [turn.memory.talk.footnote, *calls, turn.usage_line(self._host)]
         return Answer(
             outcome=composed.outcome,
             text=composed.text,
@@ -180,7 +188,20 @@ class ModelAnalyst:
         )
 
 
-def _question_text(turn: Turn, resolution: Resolution) -> str:
+def _listen(turn: Turn, text: str) -> None:
+    """Register what a model's final answer lists and names; earlier calls of the conversation lend their ids too."""
+    talk, runs = turn.memory.talk, turn.runs
+    talk.learn(told_in(runs, text), asked_about(runs))
+    known = [each.item for each in (*talk.spoken, *talk.told)]
+    known += [item for shown in talk.lists for item in shown.items if item.value]
+    known += things_of((*runs, *[*turn.memory.runs][::-1][:RECENT_RUNS]))
+    for items in numbered_lists(text, tuple({item.key: item for item in known}.values())):
+        talk.show(items)
+        if len(items) == 1 and items[0].kind in (INCIDENT, ALERT):
+            talk.speak_of(items[0])
+
+
+def _question_text(turn: Turn, pointed: Sequence[Pointed]) -> str:
     """The person's question, and behind it the context that it is asked in."""
     zone, utc, place = turn.memory.zone_name, turn.now.astimezone(UTC), turn.memory.places.workspace
     now = f"It is {utc:%A %Y-%m-%d %H:%M} UTC."
@@ -192,9 +213,11 @@ def _question_text(turn: Turn, resolution: Resolution) -> str:
         lines.append('Questions go to every workspace: `workspace: "all"` where a tool takes it.')
     elif place:
         lines.append(f"Questions go to the workspace {_safe(place)}.")
-    if any(_is_pointed_at(each.said) for each in resolution.resolved) and not resolution.ask:
-        lines.append(f"What the person's words may point at: {_safe(resolution.named_footnote)}")
-        lines.append(f"By that number the person asks: {_safe(resolution.text)}" if resolution.asks_again else "")
+    # A name out of rows that is not plainly a name has no place beside the person's words.
+    named = [each for each in pointed if all(words_for(item) is not None for item in each.items)]
+    if named:
+        told = "; ".join(f"“{each.said}” = {', '.join(map(shown_words, each.items))}" for each in named)
+        lines.append(f"What the person's words may point at: {_safe(told)}")
     # What was computed or failed would push out the results that it rests on.
     at_hand = [each for each in turn.memory.results if not each.computed and not each.problem][-MOST_AT_HAND:]
     if at_hand:

@@ -21,7 +21,7 @@ from sentinel_rag.agent.answers.results_file import read_entry
 from sentinel_rag.agent.history import Budget, History
 from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.agent.offline.conversation import MAX_SESSIONS, Places
-from sentinel_rag.agent.references import References
+from sentinel_rag.agent.planner import Talk
 from sentinel_rag.agent.tokens import TokenCounter
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.conversations import CarriedFact, Remembered
@@ -46,7 +46,8 @@ class Memory:
     """The calls behind them, oldest first."""
     words: deque[str] = field(default_factory=lambda: deque(maxlen=MOST_WORDS))
     """What the person said and what a /clear carried on: an answer may repeat it."""
-    references: References = field(default_factory=References)
+    talk: Talk = field(default_factory=Talk)
+    """The numbered things that can be pointed at."""
     places: Places = field(default_factory=Places)
     awaited: OrderedDict[str, ToolCall] = field(default_factory=OrderedDict)
     """Calls that a person may approve, by approval id."""
@@ -91,7 +92,7 @@ class Memory:
         return Remembered(
             {
                 "version": VERSION,
-                "references": self.references.to_dict(),
+                "talk": self.talk.to_dict(),
                 "places": asdict(self.places),
                 "awaited": [
                     {"approval_id": approval_id, "tool": call.tool_name, "arguments": dict(call.arguments)}
@@ -114,7 +115,8 @@ class Memory:
         if state.get("version") != VERSION:
             return
         with suppress(*_UNREADABLE):
-            self.references = References.from_dict(state["references"])  # type: ignore[arg-type]
+            # Conversations that earlier versions stored have their numbered things under another name.
+            self.talk = Talk.from_dict(state.get("talk") or state["references"])  # type: ignore[arg-type]
         with suppress(*_UNREADABLE):
             self.places = msgspec.convert(state["places"], Places)
         with suppress(*_UNREADABLE):

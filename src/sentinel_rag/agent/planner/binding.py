@@ -70,6 +70,19 @@ def complete(talk: Context, frame: Frame, now: datetime) -> Done:
     return asked.settled()
 
 
+def pointed_at(talk: Context, frame: Frame, now: datetime) -> tuple[Pointed, ...]:
+    """What a sentence points at, as far as that is certain: a hint for who reads the sentence itself."""
+    asked = _Sentence(talk, frame.copy(), now)
+    talk.pointed, talk.pointing = (), 0
+    for step in (_Sentence.corrected, _Sentence.placed, _Sentence.described, _Sentence.pointed):
+        done = step(asked)
+        if isinstance(done, Decision):
+            talk.pointed = ()
+        if done is not None:
+            break
+    return talk.pointed
+
+
 def picked(talk: Context, frame: Frame, now: datetime) -> Option | None:
     """What was offered and is picked by the sentence alone."""
     done = _Sentence(talk, frame.copy(), now).picked()

@@ -149,6 +149,15 @@ class Context:
             others = tuple(each for each in self.spoken if each.item.key != item.key)
             self.spoken = (*others, Spoken(self._fullest(item), self.turn))[-_MOST_SPOKEN:]
 
+    def learn(self, told: Iterable[ListItem], about: Iterable[ListItem]) -> None:
+        """Keep what an answer that nobody decided here told of, and what it was about."""
+        for each in self.pointed:
+            for item in each.items:
+                self.speak_of(item)
+        self._tell(told)
+        for item in about:
+            self.speak_of(item)
+
     def focus(self, *kinds: str) -> Spoken | None:
         """The thing of one of `kinds`, any without, that was spoken of last."""
         return next((each for each in reversed(self.spoken) if not kinds or each.item.of_kind in kinds), None)
