@@ -26,7 +26,7 @@ ALSO_PASSED_OVER = {
 }
 """Words that stand as filler and as a type that restricts; the cover tells both, and a rule needs the type."""
 NO_PHRASES = {"instead", "kept", "joined", *SETTINGS}
-TOLD_BY_THE_READER = {"lit", "name", "num", "digits", "text", "singular"}
+TOLD_BY_THE_READER = {"lit", "name", "num", "digits", "text", "singular", "singled"}
 """Types that no file holds: shapes, numbers, and words that nothing knows."""
 TOLD_BY_RULES = {"maybe_title"} | {feature.partition("=")[0] for rule in rules() for feature in rule.then}
 

@@ -31,7 +31,6 @@ from sentinel_rag.agent.offline.reading import read_question
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.spoken_times import with_spoken_time
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
-from sentinel_rag.agent.offline.two_steps import FirstStep, first_step, of_its_incident, say_found
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.references import remember, resolve
@@ -193,9 +192,6 @@ class OfflineAnalyst:
         known = await answer_knowledge(turn, reading)
         if known is not None:
             return known
-        step = first_step(reading, turn.now)
-        if step is not None:
-            return await self._in_two_steps(turn, step)
         wish = elsewhere_plan(reading)
         if wish is None or wish.tool not in await self._gateway.offered_tools():
             return await self._from_the_workspace(turn, said.rest)
@@ -210,33 +206,13 @@ class OfflineAnalyst:
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
 
-    async def _in_two_steps(self, turn: Turn, step: FirstStep) -> Answer:
-        """The thing that the question is about, then the answer about it."""
-        (found,) = await turn.run(step.plan.calls)
-        if found.result is None:
-            return turn.failed_answer([found])
-        question = step.then(found)
-        if question is None:
-            turn.runs.clear()
-            return await carry_out(turn, step.plan)
-        writer = turn.writer()
-        say_found(writer, step, found)
-        answer = await self._from_the_workspace(turn, question)
-        opening = f"{writer.text}\n"
-        return replace(
-            answer,
-            text=opening + answer.text,
-            evidence=(*writer.evidence, *answer.evidence),
-            sentences=(*writer.sentences(), *(each.moved(len(opening)) for each in answer.sentences)),
-        )
-
     def _resolve(self, turn: Turn) -> WorkspaceWords:
         """The question with ids in the place of its references, for what reads sentences without frames."""
         references = turn.conversation.references
         said = read_workspace(turn.question)
         resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
         remember(turn.question, resolution, references)
-        said = replace(said, rest=of_its_incident(resolution.readable))
+        said = replace(said, rest=resolution.readable)
         turn.resolution = replace(resolution, text=said.rest)
         return said
 

@@ -13,6 +13,8 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from sentinel_rag.agent.offline import directory, outside
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.compositions.scope import event_time
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought, answer_wish
@@ -20,6 +22,7 @@ from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall
+from sentinel_rag.agent.planner.steps import Steps, two_steps
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.things import ALERT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -106,6 +109,9 @@ class QuestionTurn:
 async def answer_question(turn: Turn, text: str) -> Answer:
     """The answer to a sentence that orders no change and asks for nothing outside the workspace."""
     asked = QuestionTurn(turn)
+    steps = two_steps(asked.reader.read(read_plainly(text)))
+    if steps is not None:
+        return await _in_two_steps(asked, steps)
     decision = await asked.decide(text)
     match decision.kind:
         case Kind.CALL if decision.calls[0].tool == SEARCH_TOOL:
@@ -119,6 +125,52 @@ async def answer_question(turn: Turn, text: str) -> Answer:
             return turn.decided_back(_with_other_questions(asked, decision))
         case _:
             return _fixed(turn, decision)
+
+
+async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
+    """The row that the question is about, then the answer about it."""
+    turn, now = asked.turn, asked.turn.now.moment
+    first = asked.planner.decide(steps.first, now)
+    if first.kind is not Kind.CALL or len(first.calls) != 1:
+        return turn.decided_back(first) if first.kind is Kind.ASK else await _carried_out(turn, first)
+    (found,) = await turn.run(first.calls)
+    if found.result is None:
+        return turn.failed_answer([found])
+    row = found.rows[0] if found.rows else {}
+    about = steps.about(str(row.get("alert_id" if steps.finds_alert else "number") or ""))
+    then = None if about is None else asked.planner.decide(about, now)
+    if then is None or then.kind is not Kind.CALL:
+        turn.runs.clear()
+        return await _carried_out(turn, first)
+    writer = turn.writer()
+    _say_found(writer, found, alert=steps.finds_alert)
+    answer = await _carried_out(turn, then)
+    opening = f"{writer.text}\n"
+    return replace(
+        answer,
+        text=opening + answer.text,
+        evidence=(*writer.evidence, *answer.evidence),
+        sentences=(*writer.sentences(), *(each.moved(len(opening)) for each in answer.sentences)),
+    )
+
+
+def _say_found(writer: AnswerWriter, found: ToolRun, *, alert: bool) -> None:
+    """Which row was found, before the answer about it."""
+    if alert:
+        writer.say(
+            "The alert that is meant: {}, at {}, of incident {}, id {}.",
+            writer.name(found, "/rows/0/name"),
+            writer.time(found, event_time(found, "/rows/0")),
+            writer.number(found, "/rows/0/incident_number"),
+            writer.exact(found, "/rows/0/alert_id"),
+        )
+    else:
+        writer.say(
+            "The incident that is meant: {}, {}, created {}.",
+            writer.number(found, "/rows/0/number"),
+            writer.name(found, "/rows/0/title"),
+            writer.time(found, "/rows/0/created_time"),
+        )
 
 
 async def _carried_out(turn: Turn, decision: Decision) -> Answer:

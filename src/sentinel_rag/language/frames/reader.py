@@ -435,7 +435,7 @@ def _mark_definite(items: list[Item], frame: Frame) -> None:
         while before and before[-1].sense("definite") is None and before[-1].type in _BETWEEN:
             before = before[:-1]
         if before and before[-1].sense("definite") is not None:
-            frame.tell("definite", "incident")
+            frame.tell("singled", "incident")
 
 
 def _definite(item: Item, text: str, book: PhraseBook) -> bool:
@@ -449,8 +449,13 @@ def _definite(item: Item, text: str, book: PhraseBook) -> bool:
 
 def part_of(frame: Frame, start: int, end: int) -> Frame:
     """What a stretch of the text of `frame` says by itself; the time and the names are those of the whole."""
-    part = replace(frame.copy(), features=defaultdict(list), unread=[])
-    compose(_telling([item for item in frame.items if start <= item.start < end]), part)
+    return part_with(frame, [item for item in frame.items if start <= item.start < end])
+
+
+def part_with(frame: Frame, items: list[Item]) -> Frame:
+    """What some of the words of `frame` say by themselves; the time and the names are those of the whole."""
+    part = replace(frame.copy(), features=defaultdict(list), unread=[], items=tuple(items))
+    compose(_telling(items), part)
     return part
 
 
