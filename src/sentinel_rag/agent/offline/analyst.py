@@ -192,7 +192,7 @@ class OfflineAnalyst:
         known = await answer_knowledge(turn, reading)
         if known is not None:
             return known
-        wish = elsewhere_plan(reading)
+        wish = elsewhere_plan(said.rest, QuestionTurn(turn).reader.read)
         if wish is None or wish.tool not in await self._gateway.offered_tools():
             return await self._from_the_workspace(turn, said.rest)
         if wish.when is When.IF_ASKED:

@@ -9,15 +9,14 @@ is asked of a gateway that does not offer the tool.
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sentinel_rag.agent.offline import cues
 from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
-from sentinel_rag.agent.offline.reading import Reading
-from sentinel_rag.agent.offline.vocabulary import KIND_WORDS, is_known
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.contracts.web_tools import MAX_QUERY_CHARACTERS
+from sentinel_rag.language.frames import Frame
 
 _POLITE = (
     r"^\W*(?:(?:please|pls|hey|hi|ok|okay|so|and|now|can\s+you|could\s+you|would\s+you|i\s+want\s+you\s+to|"
@@ -52,16 +51,9 @@ _DEFINITIONS = tuple(
 _WORD = r"[^\W\d_](?:[^\W\d_]|[&'’-])*"
 _ONE_TERM = re.compile(rf"{_WORD}(?:\s+{_WORD}){{0,6}}")
 """Words of letters only: what holds a digit is an id, a host or an address."""
-_SPECIFIC = re.compile(
-    r"^(?:the|this|that|these|those|it|its|our|my|your|their|his|her|there|here|he|she|they|we|you|i|new|up|next)\b",
-    re.IGNORECASE,
-)
-_PHRASES = re.compile(r"\b(?:golden|silver)\s+tickets?\b|\bpass[\s-]+the[\s-]+(?:hash|ticket|key)\b", re.IGNORECASE)
-_OF_THE_WORKSPACE = re.compile(
-    rf"\b(?:{cues.INCIDENT}|{cues.ALERT}|{cues.TABLES}|{cues.TEMPLATES}|{'|'.join(KIND_WORDS)}|owners?|status|severit\w+|"
-    r"logs?|sign-?ins?|events?|data|workspaces?|evidence|timeline|comments?|classification|going|happening|happened)\b",
-    re.IGNORECASE,
-)
+_OF_THE_WORKSPACE = ("kind", "op", "status", "topic", "meta", "class", "owner", "severity", "ref", "name", "incident",
+                     "alert_id", "num", "lit", "order", "table", "template")  # fmt: skip
+"""Types of words that only the workspace can mean."""
 
 _PATH = r"(?:\"(?P<quoted>[^\"]+)\"|“(?P<curly>[^”]+)”|`(?P<code>[^`]+)`|(?P<bare>\S+?))"
 _READS = tuple(
@@ -104,76 +96,60 @@ class Elsewhere:
     question: str = ""
 
 
-def elsewhere_plan(reading: Reading) -> Elsewhere | None:
-    """The plan for a question that another tool than Sentinel's answers, or None."""
-    return _file_plan(reading) or _search_plan(reading) or _definition_plan(reading)
+def elsewhere_plan(text: str, read: Callable[[str], Frame]) -> Elsewhere | None:
+    """The plan for a question that another tool than Sentinel's answers, or None; `read` reads a sentence."""
+    return _file_plan(text) or _search_plan(text, read) or _definition_plan(text, read)
 
 
-def _search_plan(reading: Reading) -> Elsewhere | None:
+def _search_plan(text: str, read: Callable[[str], Frame]) -> Elsewhere | None:
     for pattern in _SEARCHES:
-        if match := pattern.match(reading.text):
-            return _web(reading, match["wanted"], When.ONLY)
+        if (match := pattern.match(text)) and not read(match["wanted"]).has("meta:oos"):
+            return _web(match["wanted"], When.ONLY)
     return None
 
 
-def _definition_plan(reading: Reading) -> Elsewhere | None:
+def _definition_plan(text: str, read: Callable[[str], Frame]) -> Elsewhere | None:
     for pattern in _DEFINITIONS:
-        match = pattern.match(reading.text)
-        when = None if match is None else _when(reading, match["wanted"])
+        match = pattern.match(text)
+        when = None if match is None else _when(read(match["wanted"]), match["wanted"])
         if match is not None and when is not None:
-            return _web(reading, f"what is {match['wanted']}", when, f"Search the web for {match['wanted']}")
+            return _web(f"what is {match['wanted']}", when, f"Search the web for {match['wanted']}")
     return None
 
 
-def _when(reading: Reading, wanted: str) -> When | None:
+def _when(frame: Frame, wanted: str) -> When | None:
     """When to ask the web for a definition; None for what only the workspace can mean."""
-    if not _ONE_TERM.fullmatch(wanted) or _SPECIFIC.match(wanted) or _names_something(reading):
+    about = frame.has(*_OF_THE_WORKSPACE) or frame.window or frame.around is not None
+    if not _ONE_TERM.fullmatch(wanted) or about:
         return None
-    if _OF_THE_WORKSPACE.search(_PHRASES.sub(" ", wanted)):
-        return None
-    words = wanted.lower().split()
+    words = wanted.split()
     # An article says that a kind of thing is meant and not one of that name.
-    if (len(words) > 1 and words[0] in ("a", "an")) or wanted.lower() in TECHNIQUES or reading.tactic is not None:
+    if (len(words) > 1 and words[0].lower() in ("a", "an")) or wanted.lower() in TECHNIQUES or frame.has("tactic"):
         return When.FIRST
     is_person = len(words) > 1 and wanted.istitle()
-    return None if is_person or all(map(is_known, words)) else When.IF_ASKED
+    told = frame.unread or frame.has("guess", "maybe_title", "title")
+    return When.IF_ASKED if told and not is_person else None
 
 
-def _names_something(reading: Reading) -> bool:
-    """True if the question points at a thing or a time of the workspace."""
-    return bool(
-        any(name.shaped or name.quoted or name.kind for name in reading.names)
-        or reading.incidents
-        or reading.guids
-        or reading.incident_urls
-        or reading.things
-        or reading.window
-        or reading.around
-        or reading.severity.arguments()
-        or reading.owner.name
-        or reading.numbers
-    )
-
-
-def _web(reading: Reading, wanted: str, when: When, question: str = "") -> Elsewhere:
+def _web(wanted: str, when: When, question: str = "") -> Elsewhere:
     query = " ".join(wanted.strip(" \"'“”`").split())[:MAX_QUERY_CHARACTERS]
     plan = Plan(view=View.WEB, calls=(PlannedCall("web_search", {"query": query}),))
     return Elsewhere("web_search", plan, when, question)
 
 
-def _file_plan(reading: Reading) -> Elsewhere | None:
+def _file_plan(text: str) -> Elsewhere | None:
     for pattern in _READS:
-        match = pattern.match(reading.text)
+        match = pattern.match(text)
         if match is not None and "/" in (path := _path_of(match)) and not path.lower().startswith(("http:", "https:")):
-            return _files(reading, View.FILE, PlannedCall("file_read", {"file_path": path}))
+            return _files(View.FILE, PlannedCall("file_read", {"file_path": path}))
     for pattern in _LISTS:
-        match = pattern.match(reading.text)
+        match = pattern.match(text)
         if match is not None and ("/" in (path := _path_of(match)) or match["folder"]) and "\\" not in path:
-            return _files(reading, View.FILES, PlannedCall("file_list", {"directory": path}))
+            return _files(View.FILES, PlannedCall("file_list", {"directory": path}))
     return None
 
 
-def _files(reading: Reading, view: View, call: PlannedCall) -> Elsewhere:
+def _files(view: View, call: PlannedCall) -> Elsewhere:
     return Elsewhere(call.tool, Plan(view=view, calls=(call,)))
 
 

@@ -18,6 +18,7 @@ from sentinel_rag.agent.offline.compositions.scope import event_time
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought, answer_wish
+from sentinel_rag.agent.offline.knowledge.asking import INSTEAD, NOT_OFFERED
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
@@ -115,7 +116,7 @@ async def answer_question(turn: Turn, text: str) -> Answer:
     decision = await asked.decide(text)
     match decision.kind:
         case Kind.CALL if decision.calls[0].tool == SEARCH_TOOL:
-            return await answer_wish(turn, _wish(decision), decision.frame)
+            return await _answer_from_knowledge(turn, decision)
         case Kind.CALL | Kind.SAMPLE:
             return await _carried_out(turn, decision)
         case Kind.ASK:
@@ -125,6 +126,19 @@ async def answer_question(turn: Turn, text: str) -> Answer:
             return turn.decided_back(_with_other_questions(asked, decision))
         case _:
             return _fixed(turn, decision)
+
+
+async def _answer_from_knowledge(turn: Turn, decision: Decision) -> Answer:
+    """The answer from playbooks and past incidents; a term, where nothing else tells of it, from titles and names."""
+    frame = decision.frame
+    if SEARCH_TOOL in await turn.gateway.offered_tools():
+        return await answer_wish(turn, _wish(decision), frame)
+    words = " ".join((*frame.all("title"), *frame.all("maybe_title"))) or frame.one("tactic")
+    if not words:
+        return turn.plain_answer(Outcome.OUT_OF_SCOPE, NOT_OFFERED, INSTEAD)
+    in_titles = PlannedCall("query_incidents", {"title_contains": words})
+    in_names = PlannedCall("query_alerts", {"name_contains": words})
+    return await carry_out(turn, Plan(view=View.KEYWORD, calls=(in_titles, in_names), frame=frame))
 
 
 async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:

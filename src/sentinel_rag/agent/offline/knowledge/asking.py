@@ -23,7 +23,7 @@ NOT_OFFERED = (
     "Playbooks and past incidents are searched with search_knowledge_base, which the gateway does not offer here. "
     "`sentinel tools` shows what it offers and what the policy says of it."
 )
-_INSTEAD = ("List the incidents still open, newest first", "Closed incidents, newest first")
+INSTEAD = ("List the incidents still open, newest first", "Closed incidents, newest first")
 
 
 async def answer_knowledge(turn: Turn, reading: Reading) -> Answer | None:
@@ -41,7 +41,7 @@ async def answer_knowledge(turn: Turn, reading: Reading) -> Answer | None:
         conversation.knowledge = None
         # Of an incident that is named, the workspace still tells what it knows.
         about_incident = wish is not None and wish.sought is Sought.STEPS
-        return None if about_incident else turn.plain_answer(Outcome.OUT_OF_SCOPE, NOT_OFFERED, _INSTEAD)
+        return None if about_incident else turn.plain_answer(Outcome.OUT_OF_SCOPE, NOT_OFFERED, INSTEAD)
     if reading.unclear:
         return turn.asked_back(reading.unclear)
     if reading.time_question is not None:
