@@ -6,10 +6,10 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-
-from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
 from sentinel_rag.agent.offline.alert_walk.fitting import Fit, clearly_best, fits, near_best
+
+from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.ports import Question

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.alert_walk import walk_plan
 from sentinel_rag.agent.offline.answer_writer import Echo
 from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
@@ -28,6 +27,7 @@ from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.question_turns import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.reading import read_question
+from sentinel_rag.agent.offline.relations import story_plan
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.spoken_times import with_spoken_time
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
@@ -158,7 +158,7 @@ class OfflineAnalyst:
         if picked is not None:
             return picked
         said = read_workspace(turn.question)
-        told = walk_plan(said.rest, turn.now)
+        told = story_plan(said.rest, QuestionTurn(turn).reader)
         if told is not None:  # "this device" and "the same account" are of its own story, not of the conversation
             turn.conversation.pending = ""
             if said.name is not None:

@@ -10,7 +10,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.answers.compute import NAME, computed_run
 from sentinel_rag.agent.answers.results import Results, numbered
-from sentinel_rag.agent.offline import alert_walk, directory, every_workspace, near_offers, second_look
+from sentinel_rag.agent.offline import directory, every_workspace, near_offers, relations, second_look
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
@@ -49,8 +49,8 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
 
 async def _walked(turn: Turn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
     """The runs with those that follow from them where one thing is looked for along the alerts, in bounded rounds."""
-    for _ in range(alert_walk.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
-        closer = alert_walk.next_calls(plan, runs)
+    for _ in range(relations.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
+        closer = relations.next_calls(plan, runs)
         if not closer:
             break
         runs = [*runs, *await turn.run(closer)]

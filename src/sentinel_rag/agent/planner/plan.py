@@ -99,6 +99,8 @@ class Plan:
     first: int = 0
     alert_id: str = ""
     told: tuple[str, ...] = ()
+    story: Frame = field(default_factory=lambda: Frame(""))
+    """The sentences before the question, as they were read together."""
     others: tuple[PlannedCall, ...] = ()
     section: bool = False
     unknown: tuple[str, ...] = ()

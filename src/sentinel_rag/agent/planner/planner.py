@@ -11,11 +11,13 @@ from datetime import datetime
 
 from sentinel_rag.agent.planner.computing import computed, periods
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
+from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import shown
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.language.frames import Frame, Names
 from sentinel_rag.language.frames.orders import read_order
 
@@ -33,6 +35,8 @@ _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
 _SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar", "compare")
 """Types of words that hold two incidents beside each other."""
+_OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
+"""Views that tell of the rows of a call what its arguments do not say."""
 _WINDOW = ("time_window", "start_time", "end_time")
 _RUN = frozenset({"run"})
 _UNITS = {"hour", "day", "week"}
@@ -75,7 +79,12 @@ class Planner:
     def _whole(self, decision: Decision, row: Row) -> Decision:
         """The decision, or a question back where its call would leave out some of what was said."""
         f = decision.frame
-        if decision.kind is not Kind.CALL or decision.then or decision.calls[0].tool == "run_kql_query":
+        if (
+            decision.kind is not Kind.CALL
+            or decision.then
+            or row.view in _OF_ROWS
+            or decision.calls[0].tool == "run_kql_query"
+        ):
             return decision
         more = {one for need in row.needs for one in need}
         if f.has("name"):
@@ -101,7 +110,7 @@ class Planner:
         if f.has("meta:small_talk") and not f.unread and not f.has(*_CONTENT):
             return Decision(Kind.SMALL_TALK, f)
         about_one = f.has("kind:alert") or (f.has("incident", "name") and not f.has("know:similar"))
-        if f.has("know") and not f.has("attr:remediation") and not about_one and len(f.all("incident")) < 2:
+        if f.has("know") and not f.has("attr:remediation", "relation") and not about_one and len(f.all("incident")) < 2:
             return call(f, "search_knowledge_base", _searched(f))
         if f.has("op:advise") and (f.has("guess") or not f.has(*_DATA_SUBJECTS)):
             return call(f, "search_knowledge_base", _searched(f))
@@ -161,6 +170,8 @@ class Planner:
             if row.reason is Reason.NOT_EXPRESSIBLE:
                 values = [item.text for item in f.items if item.sense("op", frozenset({"share"}))]
             return ask(f, row.reason, *values)
+        if row.view is View.NEIGHBOUR:
+            return call(f, row.tool, {"incident": f.one("incident"), "limit": MAX_LIMIT})
         if row.compute:
             return computed(row.compute, f, now)
         if row.knowledge:
@@ -290,6 +301,7 @@ def _features(f: Frame) -> frozenset[str]:
         "window": f.window,
         "unlike": f.has("attr:comments", "attr:timeline", "attr:bookmarks", "attr:events", "attr:columns"),
         "two_incidents": len(f.all("incident")) > 1,
+        "fields": f.has("attr") or any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),
         "things": any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),
         "two_periods": f.other_window or (f.has("op:compare") and f.window),
         "trend": (f.has("op:trend") or {*f.all("group")} & _UNITS) and not f.has("topic", "name"),

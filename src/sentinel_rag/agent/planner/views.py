@@ -9,7 +9,10 @@ from importlib.resources import files
 
 from sentinel_rag.agent.planner.plan import View, counted
 from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.frames.phrases import Item, Sense
 
+_TELLING = ("text", "threat", "topic", "tactic", "lit")
+"""Types of words that tell of an alert."""
 _SHARED = ("both", "compare:shared")
 _OF_ITSELF = {
     "account": ("account", "mailbox", "sender"),
@@ -57,6 +60,10 @@ def _aspects_of(view: View, frame: Frame) -> tuple[str, ...]:
             return belongs or tuple(f"attribute:{each}" for each in _properties(frame)[:1])
         case View.PROPERTY:
             return _properties(frame)
+        case View.NEIGHBOUR:
+            at = next(item for item in frame.items if item.sense("relation"))
+            behind = [item.text for item in frame.items if item.start >= at.end and item.type in _TELLING]
+            return str(frame.one("relation")), " ".join(behind)
         case View.ALERTS:
             fields = _told(frame, "alert")
             narrowed = frame.has("title", "name", "incident")
@@ -70,6 +77,10 @@ def _aspects_of(view: View, frame: Frame) -> tuple[str, ...]:
 def _fields(frame: Frame) -> tuple[str, ...]:
     """The fields of one incident; none where all of it is asked for. A state that is a filter is no field."""
     found = _told(frame, "incident")
+    if not frame.has("incident"):
+        # Of a list, a status or a severity says which rows are meant.
+        asked = {name for feature, name in _table("incident").items() if ":" in feature and frame.has(feature)}
+        found = tuple(each for each in found if each in asked)
     fields = [each for each in found if not each.startswith("entities:")]
     about = ("everything",) if frame.has("attr:detail") and len(found) > len(fields) else ()
     if frame.has("attr:reason") and not frame.has("status:Closed", "class"):
@@ -93,6 +104,53 @@ def _labels(frame: Frame) -> tuple[str, ...]:
     """Labels of the properties that are said with a word of their own."""
     table = _table("property")
     return tuple(table[f"prop:{value}"] for value in frame.all("prop") if f"prop:{value}" in table)
+
+
+def asked_properties(frame: Frame) -> tuple[str, ...]:
+    """Labels of what is asked for, in the order of the words behind the last one that asks; the first is meant."""
+    table = _table("property")
+    starts = [0, *(item.end for place, item in enumerate(frame.items) if _asks(frame, place))]
+    for start in reversed(starts):
+        behind = [item for item in frame.items if item.start >= start]
+        said = [(f"{sense[0]}:{sense[1]}", item) for item in behind for sense in _asked_senses(item)]
+        found = [(table[one], one, item) for one, item in said if one in table]
+        if len(found) > 1 and found[1][1].startswith("prop:") and found[1][2].start <= found[0][2].end + 3:
+            found = found[1:]  # of "account SID" the SID is meant
+        who = start and any(item.end == start and item.sense("ask", _WHO) for item in frame.items)
+        if found or who:
+            labels = [label for label, _, _ in found]
+            first = [label for label in labels if label in _OF_A_PERSON] or ["account"] if who else []
+            return tuple(dict.fromkeys((*first, *labels)))
+    return ()
+
+
+def _asked_senses(item: Item) -> list[Sense]:
+    """The senses of a word in which it may be asked for, a sort of file before a kind of thing."""
+    return sorted((s for s in item.senses if s[0] in _PROPERTIES), key=lambda sense: _PROPERTIES.index(sense[0]))
+
+
+def label_of(sense: Sense) -> str:
+    """The label of the property that a word means; empty for another word."""
+    return _table("property").get(f"{sense[0]}:{sense[1]}", "")
+
+
+_PROPERTIES = ("sort", "prop", "kind")
+_OF_A_PERSON = ("SID", "UPN", "email address", "Entra object id", "display name", "sender")
+_WHO, _WHICH, _DETAIL = frozenset({"who"}), frozenset({"who", "what"}), frozenset({"detail"})
+
+
+def _asks(frame: Frame, place: int) -> bool:
+    """True for a word that asks; "which" and "who" inside a clause, and verbs of showing, tell something there."""
+    item = frame.items[place]
+    if item.sense("attr") is not None and item.sense("op") is None:
+        return item.sense("attr", _DETAIL) is not None
+    if item.sense("op", frozenset({"list"})) is None and item.sense("ask", _WHICH) is None:
+        return False
+    opens = frame.text[: item.start].rstrip()[-1:] in ("", *",;:.?!")
+    before = next((one for one in reversed(frame.items[:place]) if not one.silent), None)
+    follows = before is not None and (before.sense("op", frozenset({"list"})) is not None or before.type == "modal")
+    asks_plainly = item.sense("ask") is not None and item.sense("relative") is None
+    return opens or asks_plainly or follows or before is None
 
 
 def _told(frame: Frame, table: str) -> tuple[str, ...]:

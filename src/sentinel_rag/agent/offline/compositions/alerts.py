@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
-from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
+from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, Attribute
+from sentinel_rag.agent.offline.attributes import values_of
 from sentinel_rag.agent.offline.compositions import alert_fields, custom_details, scope
-from sentinel_rag.agent.offline.compositions.alert_attributes import say_values
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
@@ -16,6 +16,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 
+MOST_VALUES = 10
 COLUMNS = ("", "Time", "Severity", "Status", "Incident", "Entity", "Product", "Alert")
 
 
@@ -152,7 +153,7 @@ def _say_alert(
         return composed
     if asked.startswith("attribute:"):
         attribute = next(known for known in ATTRIBUTES if known.label == asked.partition(":")[2])
-        if say_values(writer, run, at, attribute, ()):
+        if _say_property(writer, run, at, attribute):
             return composed
         writer.say_compared([(run, at)], "That alert names no {}. Here is what it does hold:", Fact(attribute.label))
     writer.say(
@@ -194,6 +195,21 @@ def _say_alert(
         writer.table("Entities of the alert", ("Kind", "Name"), rows)
     scope.say_partial(writer, run)
     return composed
+
+
+def _say_property(writer: AnswerWriter, run: ToolRun, at: str, attribute: Attribute) -> bool:
+    """The values of a property in one alert, each once; False if it tells none."""
+    entities = run.at(f"{at}/entities")
+    found = {
+        str(value): f"{at}/entities/{place}{pointer}"
+        for place, entity in enumerate(entities if isinstance(entities, list | tuple) else ())
+        if isinstance(entity, Mapping)
+        for pointer, value in values_of(attribute, entity)
+    }
+    if found:
+        facts = [writer.exact(run, pointer) for pointer in list(found.values())[:MOST_VALUES]]
+        writer.say("{}: {} (alert {}).", Fact(attribute.label), facts, writer.name(run, f"{at}/name"))
+    return bool(found)
 
 
 def _say_breakdown(writer: AnswerWriter, run: ToolRun) -> None:

@@ -7,7 +7,6 @@ from dataclasses import replace
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import (
-    alert_attributes,
     alert_events,
     alert_order,
     alerts,
@@ -21,6 +20,7 @@ from sentinel_rag.agent.offline.compositions import (
     incidents,
     keywords,
     rankings,
+    related,
     situation,
     table_columns,
     unsuccessful,
@@ -56,7 +56,7 @@ _COMPOSERS: dict[View, Callable[[AnswerWriter, Plan, ToolRun], Composed]] = {
 
 
 _TOGETHER: dict[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed]] = {
-    View.ATTRIBUTE: alert_attributes.compose,
+    View.ATTRIBUTE: related.compose,
     View.PROPERTY: entity_properties.compose,
     View.KEYWORD: keywords.compose,
     View.COMPARISON: incident_comparison.compose,
