@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from datetime import UTC
 
 import pytest
 
-from sentinel_rag.agent.offline.parts import parts_of
+from sentinel_rag.agent.planner.steps import parts_of
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.language.frames import Reader
+from sentinel_rag.language.times import Now, read_time_in_its_zone
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag.testing.small_estate import NOW
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]
@@ -41,17 +45,20 @@ async def test_high_and_medium_is_one_threshold(ask: Ask, gateway: ScriptedGatew
     assert calls(gateway) == [("query_alerts", {"min_severity": "Medium"})]
 
 
+READER = Reader(lambda text: read_time_in_its_zone(text, Now(NOW, UTC)))
+
+
 @pytest.mark.parametrize(
     "question",
     ["which accounts and hosts are in incident 12?", "how many alerts has it and which hosts?", "high and low", ""],
 )
 def test_other_conjunctions_are_one_question(question: str) -> None:
-    assert parts_of(question) == (question,)
+    assert parts_of(READER.read(question)) == (question,)
 
 
 def test_many_counts_are_bounded() -> None:
     question = " and ".join(["how many alerts"] * 40)
-    assert len(parts_of(question)) <= 4
+    assert len(parts_of(READER.read(question))) <= 4
 
 
 @pytest.mark.parametrize(

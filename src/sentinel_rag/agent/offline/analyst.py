@@ -24,7 +24,6 @@ from sentinel_rag.agent.offline.knowledge import (
 )
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
-from sentinel_rag.agent.offline.parts import joined, parts_of
 from sentinel_rag.agent.offline.question_turns import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.reading import read_question
 from sentinel_rag.agent.offline.relations import story_plan
@@ -33,6 +32,7 @@ from sentinel_rag.agent.offline.spoken_times import with_spoken_time
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.steps import parts_of
 from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.times import zone_named
@@ -82,9 +82,10 @@ class OfflineAnalyst:
         kql = None if changes else kql_in(question.text)
         if kql is not None:
             return await self._answer_kql(self._turn(question), kql)
-        parts = (question.text,) if changes else parts_of(question.text)
+        frame = QuestionTurn(self._turn(question)).reader.read(read_plainly(question.text))
+        parts = (question.text,) if changes else parts_of(frame)
         answers = [await self._answer_part(self._turn(replace(question, text=part))) for part in parts]
-        return answers[0] if len(answers) == 1 else joined(answers)
+        return answers[0] if len(answers) == 1 else _joined(answers)
 
     def could_mean(self, question: str, answer: Answer) -> bool:
         """True if `answer` asks back about a question that a reading call could answer: it orders no change, holds no
@@ -246,3 +247,26 @@ class OfflineAnalyst:
             return turn.misshapen_answer(runs)
         turn.conversation.talk.offers = ()
         return turn.answer(writer, composed)
+
+
+def _joined(answers: Sequence[Answer]) -> Answer:
+    """One answer from those to the parts. It is answered if a part is; else it ends as its first part did."""
+    outcomes = [answer.outcome for answer in answers]
+    text, sentences = "", []
+    for answer in answers:
+        text = f"{text}\n\n" if text else ""
+        sentences += [sentence.moved(len(text)) for sentence in answer.sentences]
+        text += answer.text
+    return Answer(
+        outcome=Outcome.ANSWERED if Outcome.ANSWERED in outcomes else outcomes[0],
+        text=text,
+        session_id=answers[0].session_id,
+        tables=tuple(table for answer in answers for table in answer.tables),
+        footnote=tuple(line for answer in answers for line in answer.footnote),
+        suggestions=answers[-1].suggestions,
+        tools=tuple(tool for answer in answers for tool in answer.tools),
+        evidence=tuple(piece for answer in answers for piece in answer.evidence),
+        results=tuple(result for answer in answers for result in answer.results),
+        sentences=tuple(sentences),
+        duration_ms=sum(answer.duration_ms for answer in answers),
+    )

@@ -1,6 +1,7 @@
-"""A question about a thing that has to be found first: "what triggered the newest alert of incident 55".
+"""Questions of several parts: two counts in one sentence, and one about a thing that has to be found first.
 
-The words that tell the thing are a question for one row; what is left is asked of the id of that row. Pure.
+"What triggered the newest alert of incident 55": the words that tell the thing are a question for one row; what is left
+is asked of the id of that row. Pure.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item
-from sentinel_rag.language.frames.reader import part_with
+from sentinel_rag.language.frames.reader import part_of, part_with
 
 _LISTED = frozenset({"incident", "alert"})
 _RANKED = frozenset({"newest", "oldest", "severity"})
@@ -22,6 +23,20 @@ _THINGS = ("lit", "name", "digits", "num")
 _NUMBER = re.compile(r"\d{1,9}")
 _ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
 """Only an id of such a shape is asked about: nothing else that a row says becomes a part of a question."""
+
+
+MOST_PARTS = 4
+
+
+def parts_of(frame: Frame) -> tuple[str, ...]:
+    """The questions that a sentence holds, in order: each that counts something of its own; itself alone if it is
+    one."""
+    starts = [item.start for item in frame.items if item.sense("op", frozenset({"count"})) is not None]
+    ends = [*starts[1:MOST_PARTS], len(frame.text)]
+    begins = [0, *starts[1:MOST_PARTS]]
+    parts = [frame.text[begin:end].rstrip(" ,;") for begin, end in zip(begins, ends, strict=False)]
+    whole = [part_of(frame, begin, end).has("kind") for begin, end in zip(begins, ends, strict=False)]
+    return tuple(parts) if len(parts) > 1 and all(whole) else (frame.said,)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace
 from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
@@ -57,6 +58,8 @@ def to_tool(frame: Frame, tool: str) -> Decision:
     if tool in ("list_tables", "list_workspaces"):
         return call(frame, tool, {})
     severity = _severity(frame)
+    if severity is None and tool.startswith("query_") and frame.has("op:count") and not frame.has("min"):
+        return _each_severity(frame, tool)
     if severity is None:
         return ask(frame, Reason.ONE_SEVERITY)
     told: dict[str, Any] = dict(frame.window)
@@ -90,6 +93,19 @@ def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
         if not any(type_ in SILENT for type_, _ in item.senses)
         and all(type_ not in carried and f"{type_}:{value}" not in carried for type_, value in item.senses)
     ]
+
+
+def _each_severity(frame: Frame, tool: str) -> Decision:
+    """One call for each of several severities that are no threshold."""
+    decision = Decision(Kind.CALL, frame)
+    for severity in dict.fromkeys(frame.all("severity")):
+        one = frame.copy()
+        one.features["severity"] = [severity]
+        planned = to_tool(one, tool)
+        if not planned.calls:
+            return planned
+        decision = replace(decision, calls=(*decision.calls, *planned.calls), opening=planned.opening)
+    return decision
 
 
 def _severity(frame: Frame) -> dict[str, str] | None:
