@@ -49,9 +49,8 @@ async def test_the_day_goes_on_being_meant(ask: Ask, gateway: ScriptedGateway) -
 async def test_the_busiest_day_behind_a_window_is_of_that_window(ask: Ask, gateway: ScriptedGateway) -> None:
     """Finding R5: the window was dropped, and the peak was that of all retained alerts."""
     await ask("alerts per day last week")
-    answer = await ask("what was the busiest day?")
+    await ask("what was the busiest day?")
     assert last_call(gateway) == ("get_alert_trend", {**LAST_WEEK, "interval": "1d"})
-    assert "same alerts as the answer before" in answer.text
     await ask("show the alerts of that day")
     assert last_call(gateway) == ("query_alerts", BUSIEST)
 

@@ -78,7 +78,7 @@ def _ranked(run: ToolRun) -> Iterator[ListItem]:
 def told_in(runs: Iterable[ToolRun], text: str) -> list[ListItem]:
     """The things of these results that a text names."""
     folded = text.casefold()
-    return [item for item in things_of(runs) if any(occurrences(item.value.casefold(), folded))]
+    return [item for item in things_of(runs) if next(occurrences(item.value.casefold(), folded), None) is not None]
 
 
 def asked_about(runs: Sequence[ToolRun]) -> Iterator[ListItem]:

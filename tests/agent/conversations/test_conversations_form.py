@@ -85,7 +85,6 @@ def _full() -> Conversation:
         references=references,
         last=CALL,
         knowledge=CALL,
-        told_bucket="2024-07-17T00:00:00Z/2024-07-18T00:00:00Z",
         talk=_talk(),
         turns=4,
         calls=5,

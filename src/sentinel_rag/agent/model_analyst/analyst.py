@@ -27,7 +27,7 @@ from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimit
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.offline.workspace_words import read_workspace
-from sentinel_rag.agent.planner.binding import pointed_at
+from sentinel_rag.agent.planner.binding import pointed_at, read
 from sentinel_rag.agent.planner.context import Pointed
 from sentinel_rag.agent.things import ALERT, INCIDENT, shown_words, words_for
 from sentinel_rag.agent.times import show_age, zone_named
@@ -99,7 +99,7 @@ class ModelAnalyst:
         memory.begin_turn()
         now = self._clock()
         reader = Reader(lambda text: read_time_in_its_zone(text, Now(now, zone)))
-        hints = pointed_at(memory.talk, reader.read(question.text), now)
+        hints = pointed_at(memory.talk, read(memory.talk, reader, question.text), now)
         pointed = tuple(each for each in hints if _is_pointed_at(each.said))
         memory.talk.begin_turn()
         memory.talk.pointed = pointed

@@ -28,7 +28,6 @@ from sentinel_rag.agent.offline.question_turns import QuestionTurn, answer_again
 from sentinel_rag.agent.offline.reading import read_question
 from sentinel_rag.agent.offline.relations import story_plan
 from sentinel_rag.agent.offline.remarks import say_instructions
-from sentinel_rag.agent.offline.spoken_times import with_spoken_time
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
@@ -171,11 +170,6 @@ class OfflineAnalyst:
         if named.zone is not None:
             turn.question, turn.zone = named.rest, named.zone
             turn.now = replace(turn.now, zone=named.zone)
-        spoken = with_spoken_time(turn.question, turn.conversation, turn.now)
-        if spoken.ask is not None:
-            turn.conversation.references.begin_turn()
-            return turn.asked_back(spoken.ask.sentence, spoken.ask.options)
-        turn.question = spoken.text
         return await self._answer_words(turn, read_workspace(turn.question))
 
     async def _answer_words(self, turn: Turn, said: WorkspaceWords) -> Answer:

@@ -82,8 +82,6 @@ class Conversation(Places):
     knowledge: AskedCall | None = None
     """The search of playbooks and past incidents that the last answer was made of; None for any other answer. Its view
     says what was looked for."""
-    told_bucket: str = ""
-    """The bucket of time that the last answer told of, as an ISO 8601 interval; empty if it told of none."""
     talk: Talk = field(default_factory=Talk)
     """What the next sentence may lean on."""
     turns: int = 0
@@ -159,7 +157,6 @@ class Conversations:
                 before,
                 last=None,
                 knowledge=None,
-                told_bucket="",
                 change=None,
                 offered_changes=(),
                 waiting_change=None,

@@ -18,7 +18,7 @@ from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
 
-_RETIRED = frozenset({"listed_by", "listed_as", "offers", "numbered", "shown"})
+_RETIRED = frozenset({"listed_by", "listed_as", "offers", "numbered", "shown", "told_bucket"})
 """Fields that earlier versions kept, and that are read into `talk`."""
 
 

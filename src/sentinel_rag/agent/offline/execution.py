@@ -16,13 +16,13 @@ from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbe
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.remarks import say_remarks
-from sentinel_rag.agent.offline.spoken_times import told_bucket
+from sentinel_rag.agent.offline.told_moment import told_moment
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
-from sentinel_rag.agent.references import ListItem, learn, shown_text, things_of
-from sentinel_rag.agent.references.occurrences import occurrences
 from sentinel_rag.agent.row_text import plain
+from sentinel_rag.agent.things import ListItem
+from sentinel_rag.agent.told_things import shown_text, told_in
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.tool_calls import ToolCall
@@ -164,19 +164,6 @@ async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequen
     return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
 
 
-def _without_a_name_that_is_nowhere(asked: AskedCall, composed: Composed) -> AskedCall | None:
-    """The query to refine; a name that nothing carries, at any time, is not carried on."""
-    empty = composed.outcome in (Outcome.NO_DATA, Outcome.CLARIFICATION)
-    named = set(asked.arguments) & _NAMES
-    if not empty or not named or set(asked.arguments) - _NAMES - {"entity_kind", "limit", "order"}:
-        return asked
-    kept = {name: value for name, value in asked.arguments.items() if name not in {*_NAMES, "entity_kind"}}
-    return AskedCall(asked.tool, kept, asked.view, asked.aspects)
-
-
-_NAMES = frozenset({"entity", "name_contains", "title_contains"})
-
-
 def _unknown_words(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
     """A question back where nothing carries a word that nobody knew: its absence is no answer."""
     if not plan.unknown or any(run.result is None for run in runs):
@@ -190,35 +177,9 @@ def _unknown_words(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) ->
 
 
 def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> None:
-    """What the next question may refer to, refine or accept. Lines without a number are told of, not listed."""
+    """What the next question may lean on: what was listed under which numbers, what was told of, what was proposed."""
     conversation = turn.conversation
-    references = conversation.references
-    shown = shown_text(answer)
-    numbered = bool(composed.items) and f"[{composed.first + 1}]" in shown
-    if numbered:
-        result = turn.runs[-1].result
-        total = None if result is None else result.coverage.rows_total
-        references.show_list(composed.items, first=composed.first, total=total)
-    elif composed.items:
-        references.mention(composed.items)
-    learn(references, turn.runs, shown=shown)
-    pointed = () if turn.resolution is None else turn.resolution.items
-    of_alert = plan.view in (View.ALERT, View.EVENTS) or any(item.kind == "alert" for item in pointed)
-    incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
-    for item in (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident))):
-        if item is not None:
-            references.focus_on(item)
-    call = plan.calls[0]
-    # What was calculated is no query that could be refined or paged.
-    asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
-    conversation.last = None if plan.then else _without_a_name_that_is_nowhere(asked, composed)
-    conversation.told_bucket = told_bucket(plan, turn.runs[-1:])
-    _tell_talk(turn, plan, composed, answer)
-
-
-def _tell_talk(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> None:
-    """Tell the conversation what was listed under which numbers, what was told of, and what was proposed."""
-    talk, told = turn.conversation.talk, shown_text(answer)
+    talk, told = conversation.talk, shown_text(answer)
     numbered = bool(composed.items) and f"[{composed.first + 1}]" in told
     in_the_text = not composed.items and "[1] " in answer.text
     offers = [
@@ -228,22 +189,19 @@ def _tell_talk(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> No
     incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
     about = (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident)))
     result = turn.runs[-1].result if turn.runs else None
-    folded = told.casefold()
     kind = Kind.ASK if composed.outcome is Outcome.CLARIFICATION else Kind.CALL
     talk.remember(
-        Decision(kind, plan.frame, plan.calls, view=plan.view, aspects=plan.aspects),
+        Decision(kind, plan.frame, plan.calls, view=plan.view, aspects=plan.aspects, then=plan.then),
         composed.items if numbered else (),
         first=composed.first,
         total=None if result is None else result.coverage.rows_total,
-        told=[item for item in things_of(turn.runs) if any(occurrences(item.value.casefold(), folded))],
+        told=(*told_in(turn.runs, told), *(() if numbered else composed.items)),
         about=[item for item in about if item is not None],
         offers=offers,
         found=composed.outcome is Outcome.ANSWERED,
     )
-    talk.moment = told_moment(turn.conversation.told_bucket)
-
-
-def told_moment(bucket: str) -> dict[str, str]:
-    """A bucket of time as a window."""
-    begin, _, end = bucket.partition("/")
-    return {"start_time": begin, "end_time": end} if end else {}
+    talk.moment = told_moment(plan, turn.runs[-1:])
+    call = plan.calls[0]
+    # What was calculated is no query that could be refined or paged.
+    asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
+    conversation.last = None if plan.then else asked

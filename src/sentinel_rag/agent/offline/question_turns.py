@@ -81,6 +81,11 @@ class QuestionTurn:
     def _names(self) -> Names:
         return _names_of(json.dumps(self.turn.conversation.names or {}))
 
+    @property
+    def now(self) -> datetime:
+        """The moment of the turn in the zone of its days."""
+        return self.turn.now.moment.astimezone(self.turn.now.zone)
+
     async def decide(self, text: str) -> Decision:
         """What becomes of the sentence; what is not known of the workspace is asked for first."""
         text = read_plainly(text)
@@ -94,7 +99,7 @@ class QuestionTurn:
         return decision
 
     def _decide(self, text: str) -> Decision:
-        return self.turn.conversation.talk.decide(self.planner, self.reader, text, self.turn.now.moment)
+        return self.turn.conversation.talk.decide(self.planner, self.reader, text, self.now)
 
     async def _learn_names(self) -> None:
         fetched = await self.turn.run(directory.CALLS)
@@ -196,7 +201,7 @@ async def answer_pick(turn: Turn) -> Answer | None:
     again: what is proposed carries its frame or its call."""
     asked = QuestionTurn(turn)
     talk = turn.conversation.talk
-    decision = talk.pick(asked.planner, asked.reader.read(turn.question), turn.now.moment) if talk.offers else None
+    decision = talk.pick(asked.planner, asked.reader.read(turn.question), asked.now) if talk.offers else None
     if decision is None:
         return None
     return turn.decided_back(decision) if decision.kind is Kind.ASK else await _carried_out(turn, decision)

@@ -32,14 +32,21 @@ from sentinel_rag.language.lexicon import fold
 
 MOST_AT_ONCE = 10
 """Things that one sentence may ask about together."""
+_CORRECTS = "instead"
 _AROUND = "+- "
 """Before a length of time alone, where how long before and after was asked."""
 _SAYS_WHICH = (
     "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
 )  # fmt: skip
 _SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "know:similar", "compare")
-_MARKS = ("ref", "that", "talk", "shift", "drop", "list_of", "item", "relative")
+_MARKS = ("moment", "ref", "that", "talk", "shift", "drop", "list_of", "item", "relative")
 """Types of words that lean on what came before, and mean nothing more once they are bound."""
+_FILTERED = ("status", "severity", "owner", "classification")
+"""Fields by which a list is narrowed, too."""
+_PEAK = "peak_"
+_LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+_SUMMER_TIME = timedelta(hours=1)
+"""A day of the clock is an hour longer or shorter twice a year."""
 _LINKS = frozenset({"yes", "no", "instead", "again", "back"})
 _OF_INCIDENTS = (
     "attr:owner", "attr:status", "attr:classification", "attr:comments", "attr:reason", "attr:duration",
@@ -52,12 +59,30 @@ Done = Frame | Decision | Option
 
 
 def read(talk: Context, reader: Reader, text: str) -> Frame:
-    """The frame of a sentence; a length of time alone answers how long before and after."""
+    """The frame of a sentence. What stands behind "no," is read alone: it denies nothing, it says what is meant. A
+    length of time alone answers how long before and after."""
     frame = reader.read(text)
+    meant = _behind_a_correction(frame)
+    if meant:
+        frame = reader.read(meant)
+        frame.tell("talk", _CORRECTS)
     if talk.waiting is not None and talk.waiting.reason is Reason.HOW_LONG and frame.around is None:
         around = reader.read(_AROUND + text)
         return around if around.around is not None else frame
     return frame
+
+
+def _behind_a_correction(frame: Frame) -> str:
+    """The rest of the sentence behind words that take back what was said; empty if there are none, or no rest."""
+    end = 0
+    items = [item for item in frame.items if not item.silent]
+    for item in items:
+        said_no = item.sense("talk", frozenset({"no"})) is not None and _breaks_after(frame.text, item)
+        between = any(other.start < item.start and other.start >= end for other in frame.items if not other.silent)
+        if between or (not said_no and item.sense("talk", frozenset({_CORRECTS})) is None):
+            break
+        end = item.end
+    return frame.text[end:].strip(" ,.;:!-") if end else ""
 
 
 def complete(talk: Context, frame: Frame, now: datetime) -> Done:
@@ -272,26 +297,47 @@ class _Sentence:
     # --- Corrections
 
     def corrected(self) -> Done | None:
-        """Take note of "no, ..." in front of what is meant instead."""
-        while (items := self.items) and len(items) + bool(self.frame.window) > 1:
-            first = items[0]
-            said_no = first.sense("talk", frozenset({"no"})) is not None and _breaks_after(self.frame.text, first)
-            if not said_no and first.sense("talk", frozenset({"instead"})) is None:
-                break
-            self.correcting = True
-            for type_, value in first.senses:
-                values = self.frame.all(type_)
-                if value in values and not any((type_, value) in other.senses for other in items[1:]):
-                    self.frame.features[type_] = [each for each in values if each != value]
-            self.frame.items = tuple(item for item in self.frame.items if item is not first)
-        if self.correcting:
-            before = self.talk.before
-            if before is not None and len(before.frame.window) == 1 and len(self.frame.window) == 2:
-                # "Since 5 July", "no, 1 July": the open end stays open.
-                kept = [name for name in before.frame.window if name != "time_window"]
-                start = self.frame.window["start_time"]
-                self.frame.window = dict.fromkeys(kept, start) or self.frame.window
+        """Take note that this is meant instead of what was said."""
+        self.correcting = self.frame.has(f"talk:{_CORRECTS}")
+        before = self.talk.before
+        if self.correcting and before is not None and len(before.frame.window) == 1 and len(self.frame.window) == 2:
+            # "Since 5 July", "no, 1 July": the open end stays open.
+            kept = [name for name in before.frame.window if name != "time_window"]
+            self.frame.window = dict.fromkeys(kept, self.frame.window["start_time"]) or self.frame.window
         return None
+
+    def timed(self) -> Done | None:
+        """Bind "that day" and "on the busiest day" to the time that the last answer told of."""
+        frame = self.frame
+        told = frame.one("moment")
+        if told is None or frame.window:
+            return None
+        ranked, unit = told.startswith(_PEAK), told.removeprefix(_PEAK)
+        window = self._told_time(unit, ranked=ranked)
+        if window:
+            frame.window = window
+            self.frame = _unmarked(frame)
+            return None
+        back = ask(_unmarked(frame), Reason.WHICH_MOMENT)
+        focus = self.talk.focus(INCIDENT, ALERT)
+        if unit != "day" or ranked or focus is None or not focus.item.time:
+            return back
+        day = datetime.fromisoformat(focus.item.time).astimezone(self.now.tzinfo).replace(hour=0, minute=0, second=0)
+        dated = back.frame.copy()
+        dated.window = {"start_time": format_time(day), "end_time": format_time(day + _LENGTHS["day"])}
+        return replace(back, options=(Option(f"{day:%Y-%m-%d}", dated, 1),))
+
+    def _told_time(self, unit: str, *, ranked: bool) -> dict[str, str]:
+        """The window of that unit that the last answer told of, else the one that it was about."""
+        before = self.talk.before
+        windows = [dict(self.talk.moment)]
+        windows += [before.frame.window] if before is not None and not ranked and not self.talk.moment else []
+        for window in windows:
+            if len(window) == 2 and unit in _LENGTHS:
+                length = datetime.fromisoformat(window["end_time"]) - datetime.fromisoformat(window["start_time"])
+                if abs(length - _LENGTHS[unit]) <= (_SUMMER_TIME if unit != "hour" else timedelta(0)):
+                    return window
+        return {}
 
     # --- Pointing
 
@@ -299,6 +345,8 @@ class _Sentence:
         """Bind places of a list: "[2]", "the second host", "2"."""
         frame = self.frame
         places = self._places()
+        if not places and frame.has("ref:next", "ref:previous"):
+            return self._beside_the_last()
         if not places:
             return self._bare_number()
         noun = self._noun_of_a_place()
@@ -322,6 +370,19 @@ class _Sentence:
         own = [place for place, each in enumerate(self.talk.lists, start=1) if each is shown]
         self.talk.pointing = self.talk.dropped + own[0] if own else 0
         return self._bound(found)
+
+    def _beside_the_last(self) -> Done:
+        """The line behind or before the one that is spoken of."""
+        spoken = self.talk.spoken[-1].item.key if self.talk.spoken else None
+        step = 1 if self.frame.has("ref:next") else -1
+        for shown in reversed(self.talk.lists):
+            keys = [line.key for line in shown.items]
+            if spoken in keys:
+                place = keys.index(spoken) + step
+                if 0 <= place < len(keys) and shown.items[place].value:
+                    return self._bound([shown.items[place]], leans=True) or self.frame
+                break
+        return ask(self.frame, Reason.NO_SUCH_ROW if self.talk.lists else Reason.WHICH_THING)
 
     def _places(self) -> list[tuple[int, int]]:
         found: list[tuple[int, int]] = []
@@ -560,6 +621,9 @@ class _Sentence:
         talk, frame = self.talk, self.frame
         lines = talk.lists[-1] if talk.lists else None
         pair = talk.together if lines is None or talk.together_turn >= lines.turn else ()
+        if frame.has("status", "severity", "min", "owner", "class"):
+            # "Which ones are still open" asks for those, and not for the state of each.
+            frame.features["attr"] = [each for each in frame.all("attr") if each not in _FILTERED]
         asks = asks_of_a_thing(frame) or frame.has("both", "op:compare", "kind:alert", "compare")
         if not asks or (frame.has("both") and not pair and (lines is None or len(lines.items) != 2)):
             if frame.has("both") and not pair:
@@ -567,6 +631,13 @@ class _Sentence:
             return None
         found = pair or (() if lines is None else tuple(line for line in lines.items if line.value))
         noun = frame.one("that") or ""
+        many = next((int(number) for number in frame.all("num") if int(number) > 1), 0)
+        if many and many != len(found):
+            spoken = [each.item for each in talk.spoken if each.item.kind == INCIDENT]
+            found = tuple(spoken[-many:]) if len(spoken) >= many else ()
+        if many:
+            for type_ in ("num", "digits", "limit", "counted"):
+                frame.features.pop(type_, None)
         if not found or (noun and noun != found[0].of_kind):
             return ask(frame, Reason.WHICH_THING)
         if len({item.kind for item in found}) > 1 or len(found) > MOST_AT_ONCE:
@@ -678,6 +749,7 @@ _WAIT = frozenset(
 _STEPS: tuple[Callable[[_Sentence], Done | None], ...] = (
     _Sentence.picked,
     _Sentence.corrected,
+    _Sentence.timed,
     _Sentence.acted,
     _Sentence.placed,
     _Sentence.described,

@@ -106,8 +106,9 @@ class Context:
         """What was decided and came back: `items` under their numbers, `first` of them stood there already; what was
         `told` without a number; what the answer is `about`. A name that nothing carries leaves no name behind."""
         self.turn += 1
-        self.offers = tuple(offers) or decision.options
-        self.waiting = decision if decision.kind is Kind.ASK else None
+        self.offers = tuple(replace(each, frame=_plain(each.frame)) for each in (tuple(offers) or decision.options))
+        asked = replace(decision, frame=_plain(decision.frame), options=self.offers)
+        self.waiting = asked if decision.kind is Kind.ASK else None
         if decision.kind is Kind.ASK:
             self._list_choices(decision)
             return
@@ -116,11 +117,11 @@ class Context:
         self.pointed_into = (self.pointing or self.list_number) if self.pointed else 0
         kept = replace(decision, frame=_plain(decision.frame) if found else _without_names(decision.frame))
         self.decisions = (*self.decisions, kept)[-_MOST_DECISIONS:]
-        self._speak_of(decision, about, found=found)
         self._tell(told)
+        self._speak_of(decision, about, found=found)
         if items:
             self.show(items, first=first, total=total, by=kept)
-        if len(items) == 1 and total in (None, 1) and not self.lists[-1].beside:
+        if len(items) == 1 and total in (None, 1) and (items[0].kind == INCIDENT or not self.lists[-1].beside):
             self.speak_of(items[0])
 
     def begin_turn(self) -> None:
@@ -231,8 +232,14 @@ def _plain(frame: Frame) -> Frame:
     return replace(frame.copy(), items=())
 
 
+_NARROWS = ("severity", "min", "status", "owner", "tactic", "product", "class")
+
+
 def _without_names(frame: Frame) -> Frame:
+    """A frame whose name nothing carries; where something else narrowed it too, that may be why nothing was found."""
     kept = _plain(frame)
+    if frame.window or frame.has(*_NARROWS):
+        return kept
     for type_ in ("name", "of_kind", "title"):
         kept.features.pop(type_, None)
     return kept

@@ -60,6 +60,7 @@ class Reason(StrEnum):
     WHICH_OF_THESE = "which_of_these"
     NOTHING_SHOWN = "nothing_shown"
     NO_MORE = "no_more"
+    WHICH_MOMENT = "which_moment"
     NOTHING_BEFORE = "nothing_before"
 
 
@@ -91,6 +92,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.INCIDENTS_OR_ALERTS: "Do you mean incidents or alerts?",
     Reason.WHICH_OF_THESE: "Which one do you mean?",
     Reason.NOTHING_SHOWN: "There is no list to go on with yet. What do you want to see?",
+    Reason.WHICH_MOMENT: "Which time do you mean? Give its date in the question.",
     Reason.NO_MORE: "That answer was whole: there is no next page of it. What do you want to see?",
     Reason.NOTHING_BEFORE: "There is no earlier answer to go back to. What do you want to see?",
 }

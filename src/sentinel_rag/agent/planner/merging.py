@@ -27,7 +27,7 @@ _DROPPED = {
     "name": ("name", "of_kind"), "window": (),
 }  # fmt: skip
 _ANEW = (
-    "kind:alert", "kind:incident", "kind:template", "kind:table", "kind:data", "op:summary", "op:priority", "op:trend",
+    "kind:alert", "kind:incident", "kind:template", "kind:table", "kind:data", "op:summary", "op:priority",
     "op:compare", "topic", "know", "meta", "table", "template", "title", "tactic",
 )  # fmt: skip
 """What makes a sentence a question of its own."""
@@ -94,7 +94,7 @@ def merged(before: Frame, said: Frame) -> Frame:
 
 def _listed_again(frame: Frame, before: Frame, said: Frame) -> None:
     """Rows that were counted are listed where they are asked for; those of a report are incidents."""
-    if said.has("op:list", "op:exists"):
+    if said.has("op:list", "op:exists") or (said.has("ask:what") and not said.has("op:count")):
         frame.features["op"] = [op for op in frame.all("op") if op != "count"]
     if before.has("op:summary") and said.has("owner", "status", "severity", "class", "order"):
         frame.features["op"] = [op for op in frame.all("op") if op != "summary"]
@@ -120,8 +120,8 @@ def moved(window: Mapping[str, str], now: datetime, *, back: bool, unit: str = "
     if "time_window" in window:
         end, start = now, now - _length(window["time_window"])
     else:
-        start = datetime.fromisoformat(window["start_time"]) if "start_time" in window else now
-        end = datetime.fromisoformat(window["end_time"]) if "end_time" in window else now
+        start = datetime.fromisoformat(window["start_time"]).astimezone(now.tzinfo) if "start_time" in window else now
+        end = datetime.fromisoformat(window["end_time"]).astimezone(now.tzinfo) if "end_time" in window else now
     if start.day == end.day == 1 and start.time() == end.time() and (end - start).days >= 28:
         months = (end.year - start.year) * 12 + end.month - start.month
         step = -months if back else months

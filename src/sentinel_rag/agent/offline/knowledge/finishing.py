@@ -65,7 +65,6 @@ def _remember(turn: Turn, search: ToolRun, sought: str) -> None:
     conversation = turn.conversation
     conversation.knowledge = AskedCall(SEARCH_TOOL, dict(search.call.arguments), sought)
     conversation.last = None
-    conversation.told_bucket = ""
     conversation.talk.clear()
 
 
