@@ -71,10 +71,10 @@ async def test_a_day_in_words_is_a_day_there(ask: Ask, gateway: ScriptedGateway)
      "sign-ins in Berlin", "alerts of host berlin-01", "how much time did it take", "files in Documents/Reports"],
 )  # fmt: skip
 def test_other_words_name_no_zone(question: str) -> None:
-    assert read_named_zone(question) == NamedZone(question)
+    assert read_named_zone(question, trend=True) == NamedZone(question)
 
 
 @settings(max_examples=60)
 @given(st.text(max_size=60))
 def test_reading_is_total_and_keeps_the_length(text: str) -> None:
-    assert len(read_named_zone(f"{text} in Berlin time").rest) == len(f"{text} in Berlin time")
+    assert len(read_named_zone(f"{text} in Berlin time", trend=True).rest) == len(f"{text} in Berlin time")

@@ -54,6 +54,7 @@ ANSWERED_CALLS = {
 }
 """The tools of which one call alone is an answer, and how it is told."""
 
+_BUCKETS = ("group:hour", "group:day", "group:week", "group:month")
 _NOT_FOUND = frozenset({Outcome.NO_DATA, Outcome.CLARIFICATION})
 
 
@@ -164,7 +165,8 @@ class OfflineAnalyst:
             if said.name is not None:
                 turn.conversation.go_to(said.name)
             return await carry_out(turn, told)
-        named = read_named_zone(turn.question)
+        read = QuestionTurn(turn).reader.read(turn.question)
+        named = read_named_zone(turn.question, trend=read.has("op:trend", "unit", *_BUCKETS))
         if named.sentence:
             return turn.asked_back(named.sentence)
         if named.zone is not None:

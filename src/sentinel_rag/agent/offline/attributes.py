@@ -1,111 +1,172 @@
-"""Which property a question asks for, and its values in an entity of a result.
+"""Properties of entities that a question may ask for, and their values in an entity of a result.
 
-Reads `attribute_catalogue`; nothing here knows how values are told.
+Which of them a question asks for is decided from its frame; nothing here knows how values are told.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.attribute_catalogue import ADDRESSES, ATTRIBUTES, HASH_LENGTHS, Attribute
-from sentinel_rag.agent.offline.reading import Reading
-from sentinel_rag.agent.offline.vocabulary import KIND_WORDS
 from sentinel_rag.contracts.json_values import JsonValue
 
 
-def attribute_of(reading: Reading) -> Attribute | None:
-    """The property that the question asks for, or None."""
-    asked = attributes_asked(reading)
-    return asked[0] if asked else None
+@dataclass(frozen=True, slots=True)
+class Attribute:
+    """`label` is how an answer calls it; `deep` ones are properties, the others are things of their own; `unnamed`
+    kinds hold the attribute as a property only, their name never stands for it; properties `beside` the name are given
+    too."""
+
+    label: str
+    kinds: tuple[str, ...]
+    keys: tuple[str, ...] = ()
+    named: bool = False
+    deep: bool = True
+    unnamed: tuple[str, ...] = ()
+    beside: tuple[str, ...] = ()
 
 
-def attributes_asked(reading: Reading) -> list[Attribute]:
-    """Properties in the order in which the question's words ask for them; the first is the one meant.
-
-    They are looked for behind the last "what", "which", "identify", ... A word right before a value ("of file X") names
-    that value and asks for nothing; "file hash" and "process id" begin with a word that alone asks for less.
-    """
-    text = _without_named(reading)
-    for wanted in reversed([match.start() for match in _WANTED.finditer(text)] or [0]):
-        found = _attributes_in(text[wanted:])
-        if found:
-            return found
-    return _attributes_in(text)
-
-
-def _without_named(reading: Reading) -> str:
-    """The cue text without the named values and without the word of their kind: "host dc-01" asks for no host."""
-    text = _NAMED.sub("", reading.core) if reading.names else reading.core
-    if any(name.shaped for name in reading.names):
-        text = _KIND_OF_SHAPED.sub(" ", text)
-    for name in reading.names:
-        if not name.shaped and not name.quoted:
-            value = re.escape(name.value)
-            text = re.sub(rf"\b(?:(?:{_KIND})s?\s+)?{value}(?![\w.-]*\w)", " ", text, flags=re.IGNORECASE)
-    return text
-
-
-def _attributes_in(text: str) -> list[Attribute]:
-    found: list[tuple[int, int, Attribute]] = []
-    for order, attribute in enumerate(ATTRIBUTES):
-        match = _word(attribute).search(text)
-        if match is not None:
-            found.append((match.start(), order, attribute))
-    ranked = sorted(found, key=lambda item: item[:2])
-    if ranked:
-        first = ranked[0][0]
-        # A more specific property that begins with or right behind the first word takes its place.
-        ranked.sort(key=lambda item: (item[0] > first + 9, item[1] if item[0] <= first + 9 else item[0]))
-    return [attribute for _, _, attribute in ranked]
-
-
-def is_search(reading: Reading) -> bool:
-    """True if the question describes an alert in words and asks for one property of what it names.
-
-    "What is the SID of the account that added an uncommon file to a Run key?" lists nothing and counts nothing.
-    """
-    if len(reading.words) < 7 or attribute_of(reading) is None or reading.has(_RANKED):
-        return False
-    core = reading.core
-    wanted = [match.start() for match in _WANTED.finditer(core) if _attributes_in(core[match.start() :])]
-    if not wanted:
-        return False
-    behind = reading.core[wanted[-1] :]
-    first = min(
-        (match.start() for each in ATTRIBUTES if (match := _word(each).search(behind)) is not None), default=None
-    )
-    noun = re.search(r"\b(?:incidents?|alerts|tables?|templates?|quer(?:y|ies))\b", behind, re.IGNORECASE)
-    if first is None or (noun is not None and noun.start() < first):
-        return False
-    return not re.search(
-        r"\b(?:top|most|rank\w*|busiest|how\s+many|number\s+of|per\s+day|trend|over\s+time|all)\b",
-        behind[: first + 20],
-        re.I,
-    )
-
-
-_RANKED = r"the\s+most(?!\s+(?:recent|likely))|most\s+(?:alerts|often|frequently|common(?:ly)?)|top\s+\d+|rank\w*"
-_WANTED = re.compile(
-    # "from which" and "the user who" begin a relative clause and ask for nothing.
-    r"(?:^|[.?!:;,]\s*|\b(?:me|us|out|determine|identify|know|and)\s+)(?:which|who(?:se|m)?)\b|"
-    r"\b(?:what|identify|provide|determine|find(?:\s+out)?|get|specify|tell\s+(?:me|us)|give\s+(?:me|us)|reveal|confirm)\b",
-    re.IGNORECASE,
+ATTRIBUTES: tuple[Attribute, ...] = (
+    Attribute("SHA-256", ("file", "filehash"), ("sha256", "filehashsha256", "hashes")),
+    Attribute("SHA-1", ("file", "filehash"), ("sha1", "filehashsha1", "hashes")),
+    Attribute("MD5", ("file", "filehash"), ("md5", "filehashmd5", "hashes")),
+    Attribute(
+        "hash",
+        ("filehash", "file"),
+        ("sha256", "sha1", "md5", "hashes", "value"),
+        named=True,
+        unnamed=("file",),
+    ),
+    Attribute(
+        "Entra device id",
+        ("host",),
+        ("aaddeviceid",),
+    ),
+    Attribute(
+        "application object id",
+        ("oauth-application",),
+        ("objectid", "oauthobjectid"),
+    ),
+    Attribute(
+        "Entra object id",
+        ("account", "mailbox"),
+        ("aaduserid", "objectid"),
+    ),
+    Attribute("device id", ("host", "iotdevice"), ("deviceid",)),
+    Attribute("display name", ("account", "mailbox"), ("displayname",)),
+    Attribute(
+        "sender IP",
+        ("mailmessage",),
+        ("senderip",),
+    ),
+    Attribute("network message id", ("mailmessage",), ("networkmessageid",)),
+    Attribute(
+        "internet message id",
+        ("mailmessage",),
+        ("internetmessageid", "networkmessageid"),
+    ),
+    Attribute("parent process id", ("process",), ("parentprocessid",)),
+    Attribute("app id", ("cloud-application", "oauth-application"), ("appid",)),
+    Attribute(
+        "parent command line",
+        ("process",),
+        ("parentcommandline",),
+    ),
+    Attribute("parent process", ("process",), ("parentimage", "parentprocess", "parent")),
+    Attribute(
+        "operating system",
+        ("host",),
+        ("osfamily", "os", "osversion", "osplatform"),
+    ),
+    Attribute("directory", ("file",), ("directory",)),
+    Attribute("SID", ("account",), ("sid",)),
+    Attribute("process id", ("process",), ("processid", "pid")),
+    Attribute("command line", ("process",), ("commandline",), named=True),
+    Attribute("UPN", ("account",), ("upn", "userprincipalname"), named=True),
+    Attribute(
+        "sender",
+        ("mailmessage",),
+        ("sender", "p1sender", "p2sender"),
+    ),
+    Attribute(
+        "email address",
+        ("mailbox", "account"),
+        ("mailboxprimaryaddress", "upn", "userprincipalname"),
+        named=True,
+    ),
+    Attribute(
+        "recipient",
+        ("mailmessage", "mailbox"),
+        ("recipient", "mailboxprimaryaddress", "upn"),
+    ),
+    Attribute("subject", ("mailmessage",), ("subject",)),
+    Attribute(
+        "resource id",
+        ("azure-resource",),
+        ("resourceid",),
+        named=True,
+    ),
+    Attribute(
+        "application",
+        ("cloud-application", "oauth-application"),
+        named=True,
+        deep=False,
+    ),
+    Attribute("malware", ("malware",), named=True, deep=False),
+    Attribute("registry key", ("registry-key", "registry-value"), named=True),
+    Attribute("mailbox", ("mailbox",), named=True, deep=False),
+    Attribute("URL", ("url", "dns"), named=True, deep=False),
+    Attribute(
+        "domain",
+        ("account", "host", "dns", "url"),
+        ("ntdomain", "upnsuffix", "dnsdomain", "domain"),
+        named=True,
+        unnamed=("account", "host"),
+    ),
+    Attribute("IP address", ("ip",), named=True, deep=False),
+    Attribute(
+        "file",
+        ("file",),
+        named=True,
+        deep=False,
+    ),
+    Attribute("process", ("process",), ("imagefile", "filename"), named=True, deep=False),
+    Attribute(
+        "host",
+        ("host",),
+        named=True,
+        deep=False,
+    ),
+    Attribute(
+        "account",
+        ("account",),
+        named=True,
+        deep=False,
+        beside=("displayname",),
+    ),
 )
+"""Most specific first: a question for "the SHA256 of the file" asks for the hash."""
 
-
-def _word(attribute: Attribute) -> re.Pattern[str]:
-    return re.compile(rf"\b(?:{attribute.cue})\b", re.IGNORECASE)
-
-
-_KIND = "|".join(sorted((re.escape(word) for word in KIND_WORDS), key=len, reverse=True))
-_KIND_OF_SHAPED = re.compile(rf"\b(?:{_KIND})\s{{3,}}", re.IGNORECASE)
-"""The word of a kind right before a value that was blanked out: "hash 7fe7..." asks for no hash."""
-_NAMED = re.compile(
-    r"\b(?:of|for|by|from|did|does|has|have|was|is)\s+(?:the\s+)?(?:host|user|account|file|"
-    r"machine|device|process|ip)\s{2,}",
-    re.I,
+HASH_LENGTHS = {"SHA-256": 64, "SHA-1": 40, "MD5": 32}
+ADDRESSES = frozenset({"UPN", "email address"})
+IDENTITIES = frozenset(
+    {
+        "SID",
+        "UPN",
+        "email address",
+        "Entra object id",
+        "Entra device id",
+        "device id",
+        "display name",
+        "domain",
+        "operating system",
+        "app id",
+    }
 )
+"""Labels of attributes that belong to one account, host or application and to no other."""
+HASHES = frozenset({*HASH_LENGTHS, "hash"})
+"""Labels of attributes that are hashes of files."""
 
 
 def values_of(attribute: Attribute, entity: Mapping[str, JsonValue]) -> Iterator[tuple[str, JsonValue]]:

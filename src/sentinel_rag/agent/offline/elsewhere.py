@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
 
-from sentinel_rag.agent.offline.qualifiers import TECHNIQUES
+from sentinel_rag.agent.offline.second_look import TECHNIQUES
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.contracts.web_tools import MAX_QUERY_CHARACTERS
 from sentinel_rag.language.frames import Frame

@@ -14,8 +14,7 @@ from datetime import UTC, datetime, tzinfo
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
-from sentinel_rag.agent.offline import cues
-from sentinel_rag.agent.offline.vocabulary import is_known
+from sentinel_rag.language.frames.phrases import phrase_book
 from sentinel_rag.language.text import blank
 from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, zone_of
 
@@ -33,7 +32,6 @@ _SHORT = re.compile(
     re.IGNORECASE,
 )
 _MANY = re.compile(rf"(?<![\w/@.-])({'|'.join(name.upper() for name in MANY_ZONES)})(?![\w@/.-])")
-_TREND = re.compile(rf"\b(?:{cues.TREND})\b", re.IGNORECASE)
 _OFFSET = "Write its offset instead, such as UTC+05:30, or an IANA name such as Europe/Berlin."
 
 
@@ -46,8 +44,8 @@ class NamedZone:
     sentence: str = ""
 
 
-def read_named_zone(question: str) -> NamedZone:
-    """The zone that `question` names for its answer. Total."""
+def read_named_zone(question: str, *, trend: bool) -> NamedZone:
+    """The zone that `question` names for its answer, a `trend` by its days too. Total."""
     for match in _IANA.finditer(question):
         if match[1] in available_timezones():
             return NamedZone(blank(question, match.start(), match.end()), ZoneInfo(match[1]))
@@ -60,9 +58,9 @@ def read_named_zone(question: str) -> NamedZone:
                 begin = match.start(1) + match[1].rindex(words[first]) if first else match.start()
                 return NamedZone(blank(question, begin, match.end()), ZoneInfo(name))
     unknown = _UNKNOWN.search(question)
-    if unknown is not None and not is_known(unknown[1]) and unknown[1].lower() not in ZONES:
+    if unknown is not None and not phrase_book("en").knows(unknown[1].lower()) and unknown[1].lower() not in ZONES:
         return NamedZone(question, sentence=f"I know no time zone of the name {unknown[1]}. {_OFFSET}")
-    return _of_trend(question) if _TREND.search(question) else NamedZone(question)
+    return _of_trend(question) if trend else NamedZone(question)
 
 
 def _of_trend(question: str) -> NamedZone:

@@ -10,10 +10,34 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.qualifiers import TECHNIQUES, older_product_name
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.tool_runs import ToolRun
 
+TECHNIQUES = {
+    "phishing": "T1566",
+    "phish": "T1566",
+    "spearphishing": "T1566",
+    "ransomware": "T1486",
+    "brute force": "T1110",
+    "password spray": "T1110",
+    "password spraying": "T1110",
+    "credential dumping": "T1003",
+    "kerberoasting": "T1558",
+    "dcsync": "T1003",
+    "powershell": "T1059",
+    "scheduled task": "T1053",
+    "pass the hash": "T1550",
+}
+"""Words for which MITRE ATT&CK has a technique of that name (sub-techniques under their parent)."""
+_OLDER_NAMES = {
+    "Defender for Endpoint": "Defender Advanced Threat Protection",
+    "Defender for Identity": "Azure Advanced Threat Protection",
+    "Defender for Office": "Office 365 Advanced Threat Protection",
+    "Defender for Cloud Apps": "Cloud App Security",
+    "Defender for Cloud": "Azure Security Center",
+    "365 Defender": "Defender XDR",
+}
+"""Products as they are called today, and the older names that rows may still carry."""
 OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."
 
 
@@ -36,8 +60,8 @@ def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     call = plan.calls[0]
     arguments = dict(call.arguments)
     product = arguments.get("product")
-    if isinstance(product, str) and older_product_name(product):
-        arguments["product"] = older_product_name(product)
+    if isinstance(product, str) and product in _OLDER_NAMES:
+        arguments["product"] = _OLDER_NAMES[product]
         sentence = "No alert carries the product's present name, so I looked for its older name."
         return replace(plan, calls=(PlannedCall(call.tool, arguments),), opening=(*plan.opening, sentence))
     return None

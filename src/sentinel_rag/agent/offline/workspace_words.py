@@ -11,11 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.conversation import Places
-from sentinel_rag.agent.offline.vocabulary import is_known
 from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, ALL_WORKSPACES_TOOLS, TOOLS_BY_NAME
+from sentinel_rag.language.frames.phrases import phrase_book
 from sentinel_rag.language.text import blank
 
 _WHERE = r"(?:in|on|of|from|for|at|across|over|within|inside|against|to)"
@@ -76,7 +76,7 @@ def read_workspace(question: str) -> WorkspaceWords:
     for found in _AFTER.finditer(question):
         # "the workspace holds ..." goes on with a verb: behind an article a name needs a preposition before it, and a
         # word that the grammar knows is none.
-        verb = found[2] and (not found[1] or is_known(found[3].lower()))
+        verb = found[2] and (not found[1] or phrase_book("en").knows(found[3].lower()))
         if _is_name(found[3]) and not verb:
             return WorkspaceWords(found[3].lower(), blank(question, found.start(), found.end()))
     for found in _BEFORE.finditer(question):

@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
-from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, Attribute
-from sentinel_rag.agent.offline.attributes import values_of
+from sentinel_rag.agent.offline.attributes import ATTRIBUTES, Attribute, values_of
 from sentinel_rag.agent.offline.compositions import alert_fields, custom_details, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incidents import count_facts

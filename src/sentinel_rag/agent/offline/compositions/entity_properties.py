@@ -10,8 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact, phrase
-from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES, HASHES, IDENTITIES, Attribute
-from sentinel_rag.agent.offline.attributes import values_of
+from sentinel_rag.agent.offline.attributes import ATTRIBUTES, HASHES, IDENTITIES, Attribute, values_of
 from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item

@@ -13,9 +13,15 @@ from sentinel_rag.agent.offline.compositions import scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.incident_detail import compose
 from sentinel_rag.agent.offline.compositions.incident_fields import say_identity
-from sentinel_rag.agent.offline.qualifiers import TACTICS
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
+
+TACTICS = (
+    "Reconnaissance", "ResourceDevelopment", "InitialAccess", "Execution", "Persistence", "PrivilegeEscalation",
+    "DefenseEvasion", "CredentialAccess", "Discovery", "LateralMovement", "Collection", "CommandAndControl",
+    "Exfiltration", "Impact",
+)  # fmt: skip
+"""MITRE ATT&CK enterprise tactics in the order of the matrix, as Sentinel spells them."""
 
 ANALYSIS_NOTICE = "This is an analysis by rules and not a finding: a human must verify it before acting on it."
 

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Fact, phrase
-from sentinel_rag.agent.offline.attribute_catalogue import ATTRIBUTES
-from sentinel_rag.agent.offline.attributes import escape, values_of
+from sentinel_rag.agent.offline.attributes import ATTRIBUTES, escape, values_of
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 

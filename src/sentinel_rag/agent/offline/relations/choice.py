@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from sentinel_rag.agent.offline.attribute_catalogue import Attribute
+from sentinel_rag.agent.offline.attributes import Attribute
 from sentinel_rag.agent.offline.relations.alerts import Alert, base_name, names_of, relation_data, says
 from sentinel_rag.agent.offline.relations.focus import all_listed, focus_of
 from sentinel_rag.agent.offline.relations.values import Value, is_person, property_of, told_elsewhere, values_in

@@ -9,8 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.attribute_catalogue import ADDRESSES, ATTRIBUTES, Attribute
-from sentinel_rag.agent.offline.attributes import values_of
+from sentinel_rag.agent.offline.attributes import ADDRESSES, ATTRIBUTES, Attribute, values_of
 from sentinel_rag.agent.offline.relations.alerts import Alert, base_name
 from sentinel_rag.contracts.json_values import JsonValue
 
