@@ -25,7 +25,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
-from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS, SEVERITIES
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SENTINEL_TOOLS, SEVERITIES
 from sentinel_rag.sentinel.template_registry import load_templates
 from sentinel_rag.testing.scripted_gateway import rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
@@ -46,8 +46,13 @@ _FIXED = {"guard": "I can only read", "help": "I read Microsoft Sentinel", "samp
 
 
 def normal(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments without defaults; names without case; the top severity as a threshold is that severity."""
+    """Arguments without defaults; names without case; the top severity as a threshold is that severity.
+
+    The most rows are the same list as by default: strangers who asked for "all" expected the one or the other.
+    """
     kept = {name: value for name, value in arguments.items() if _DEFAULTS[tool].get(name) != value}
+    if kept.get("limit") == MAX_LIMIT:
+        del kept["limit"]
     if kept.get("min_severity") == SEVERITIES[-1]:
         kept["severity"] = kept.pop("min_severity")
     if tool == "run_kql_query" and not kept.get("parameters"):

@@ -141,7 +141,8 @@ class Planner:
                 return ask(f, Reason.NEAR_NAME, name, *near[:4])
             if self.names.whole and name not in f.kinds and name.lower() not in f.kinds:
                 return ask(f, Reason.UNKNOWN_NAME, name)
-        pointing = f.has("ref") and f.all("ref") != ["definite"]
+        # "Show me the incident" tells of one that is not named, "show the incidents" of all.
+        pointing = f.has("ref") and (f.all("ref") != ["definite"] or (not f.has("plural") and f.all("op") == ["list"]))
         if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not f.has(*_SAYS_WHICH)):
             return ask(f, Reason.WHICH_THING)
         logs = f.has("topic", "kind:ip", "kind:account")
