@@ -86,7 +86,7 @@ class PhraseBook:
     inside: str
     """What joins two numbers within one word."""
     joined: frozenset[tuple[str, ...]]
-    """Phrases whose last word a time would take ("sign in yesterday")."""
+    """Phrases of which a time would take a word ("sign in yesterday", French "est")."""
     words: frozenset[str]
     kept: frozenset[str]
     longest: int
@@ -221,6 +221,12 @@ def phrase_book(language: str) -> PhraseBook:
                 if word not in own:
                     numbers.setdefault(word, int(value))
         own |= {word for phrase in (*phrases, *instead) for word in phrase}
+    single = {phrase[0]: words_of(said) for phrase, said in instead.items() if len(phrase) == 1}
+    for phrase, senses in list(phrases.items()):
+        # A sentence is looked up when its words of time are English already ("mis à day").
+        changed = tuple(word for one in phrase for word in single.get(one, (one,)))
+        if changed != phrase:
+            phrases[changed] += [sense for sense in senses if sense not in phrases[changed]]
     # A word that repeats ("twice") counts nothing, and a number that is also a word of the language is that word.
     numbers = {word: value for word, value in numbers.items() if (word,) not in phrases}
     return PhraseBook(

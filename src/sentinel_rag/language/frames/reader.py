@@ -179,9 +179,10 @@ class _Attempt:
     def _joined_spans(self) -> Iterator[tuple[int, int]]:
         found = list(WORD.finditer(self.text))
         words = [fold(match[0]) for match in found]
-        for place in range(len(found) - 1):
-            if tuple(words[place : place + 2]) in self.book.joined:
-                yield found[place].start(), found[place + 1].end()
+        for place in range(len(found)):
+            for last in (place + 1, place + 2):
+                if tuple(words[place:last]) in self.book.joined and last <= len(found):
+                    yield found[place].start(), found[last - 1].end()
 
     def _mended(self, text: str) -> str:
         """Slips of spelling put right, spoken numbers as digits, phrases of time as the reader of times knows them."""
