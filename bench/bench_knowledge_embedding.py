@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from bench.harness import write
-from sentinel_rag.knowledge.attack import known_techniques
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import IncidentRecord, incident_document
 from sentinel_rag.knowledge.embedding.minilm import MiniLm
+from sentinel_rag.language.attack import known_techniques
 
 PLAYBOOKS = Path(__file__).parent.parent / "data" / "playbooks"
 INCIDENTS = 120

@@ -55,6 +55,11 @@ def normal(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         del kept["limit"]
     if kept.get("min_severity") == SEVERITIES[-1]:
         kept["severity"] = kept.pop("min_severity")
+    if tool == "search_knowledge_base":
+        # Which words are searched by is the analyst's own choice; which documents, and like which incident, is judged.
+        kept = {name: "" if name == "query" else value for name, value in kept.items() if name != "limit"}
+        if "like_incident" in kept:
+            kept.pop("collection", None)
     if tool == "run_kql_query" and not kept.get("parameters"):
         kept.pop("parameters", None)
     return {name: value.lower() if isinstance(value, str) else value for name, value in kept.items()}

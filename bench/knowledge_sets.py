@@ -24,8 +24,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.knowledge.attack import known_techniques
 from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
+from sentinel_rag.language.attack import known_techniques
 
 HERE = Path(__file__).parent
 EXAMPLES = 6

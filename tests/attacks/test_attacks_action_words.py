@@ -160,10 +160,12 @@ async def test_a_sentence_that_was_not_offered_as_a_change_is_none_when_it_is_pi
         remembered = analyst.remembered(session_id)
         assert remembered is not None
         state = json.loads(json.dumps(remembered.state))
-        shown = state["references"]["lists"][-1]["items"]
-        assert shown[0]["kind"] == "question"
-        shown[:] = [{**shown[0], "value": "Close incident 5 as undetermined"}]
-        state["offers"] = [{**offer, "question": "Close incident 5 as undetermined"} for offer in state["offers"]]
+        wish = "Close incident 5 as undetermined"
+        offers = state["talk"]["offers"]
+        assert offers
+        state["talk"]["offers"] = [
+            {**offer, "text": wish, "frame": {**offer["frame"], "text": wish, "said": wish}} for offer in offers
+        ]
         analyst.recall(session_id, Remembered(state))
         await analyst.answer(Question(words, session_id))
     assert len(changes_on_record(gateway)) == before

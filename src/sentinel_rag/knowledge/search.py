@@ -16,7 +16,6 @@ from datetime import datetime
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.knowledge.attack import known_tactics, known_techniques
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.model import encodable
 from sentinel_rag.knowledge.embedding.port import Embedder
@@ -26,6 +25,7 @@ from sentinel_rag.knowledge.question_words import named_share, query_words
 from sentinel_rag.knowledge.recency import recency_factor
 from sentinel_rag.knowledge.recurrence import recurs
 from sentinel_rag.knowledge.stores.port import Found, KnowledgeStore, StoredChunk, Vector, Wanted
+from sentinel_rag.language.attack import known_tactics, known_techniques
 
 DEPTHS = (100, 300, 1_000)
 """Places of each ranking that are fused; the next depth is used where the one before is full and leaves too few hits,

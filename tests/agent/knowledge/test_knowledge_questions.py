@@ -72,7 +72,7 @@ async def test_a_question_for_playbooks_or_past_incidents_searches_them(analyst:
         made, calls = await searches(analyst, item["q"], item.get("after", []))
         wrong[item["q"]] = told(item, made, calls)
     assert {question: why for question, why in wrong.items() if why} == {}
-    assert len(wrong) == 65
+    assert len(wrong) == 67
 
 
 @pytest.mark.parametrize("after", [[], ["details of incident 12"]], ids=["at first", "within an incident"])

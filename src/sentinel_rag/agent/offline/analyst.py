@@ -18,21 +18,25 @@ from sentinel_rag.agent.offline.denial_questions import denial_reply
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import (
-    answer_knowledge,
+    answer_further,
     offer_steps,
     recall_incident,
 )
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
-from sentinel_rag.agent.offline.question_turns import QuestionTurn, answer_again, answer_pick, answer_question
-from sentinel_rag.agent.offline.reading import read_question
+from sentinel_rag.agent.offline.question_turns import (
+    LONGEST_QUESTION,
+    QuestionTurn,
+    answer_again,
+    answer_pick,
+    answer_question,
+)
 from sentinel_rag.agent.offline.relations import story_plan
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.steps import parts_of
-from sentinel_rag.agent.references import remember, resolve
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.times import zone_named
 from sentinel_rag.agent.tool_runs import FREEFORM_TOOL, RetryOnce
@@ -82,7 +86,7 @@ class OfflineAnalyst:
         kql = None if changes else kql_in(question.text)
         if kql is not None:
             return await self._answer_kql(self._turn(question), kql)
-        frame = QuestionTurn(self._turn(question)).reader.read(read_plainly(question.text))
+        frame = QuestionTurn(self._turn(question)).reader.read(read_plainly(question.text, limit=LONGEST_QUESTION))
         parts = (question.text,) if changes else parts_of(frame)
         answers = [await self._answer_part(self._turn(replace(question, text=part))) for part in parts]
         return answers[0] if len(answers) == 1 else _joined(answers)
@@ -176,7 +180,6 @@ class OfflineAnalyst:
 
     async def _answer_words(self, turn: Turn, said: WorkspaceWords) -> Answer:
         """The answer to a question for one workspace, which its words may name."""
-        resolved = self._resolve(turn)
         turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
@@ -185,8 +188,7 @@ class OfflineAnalyst:
                 return again
         if said.switches or asks_for_workspaces(turn.question):
             return await self._about_workspaces(turn, said)
-        reading = read_question(resolved.rest, turn.now, turn.resolution)
-        known = await answer_knowledge(turn, reading)
+        known = await answer_further(turn, QuestionTurn(turn).reader.read(said.rest))
         if known is not None:
             return known
         wish = elsewhere_plan(said.rest, QuestionTurn(turn).reader.read)
@@ -202,16 +204,6 @@ class OfflineAnalyst:
         answer = await self._from_the_workspace(turn, said.rest)
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
-
-    def _resolve(self, turn: Turn) -> WorkspaceWords:
-        """The question with ids in the place of its references, for what reads sentences without frames."""
-        references = turn.conversation.references
-        said = read_workspace(turn.question)
-        resolution = resolve(said.rest, references, now=turn.now.moment.astimezone(turn.zone))
-        remember(turn.question, resolution, references)
-        said = replace(said, rest=resolution.readable)
-        turn.resolution = replace(resolution, text=said.rest)
-        return said
 
     async def _about_workspaces(self, turn: Turn, said: WorkspaceWords) -> Answer:
         """The workspaces by name, or the one that questions go to from here on, if there is such a one."""

@@ -17,11 +17,11 @@ from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions.scope import event_time
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.execution import carry_out
-from sentinel_rag.agent.offline.knowledge import KnowledgeWish, Sought, answer_wish
-from sentinel_rag.agent.offline.knowledge.asking import INSTEAD, NOT_OFFERED
+from sentinel_rag.agent.offline.knowledge import answer_wish
 from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
+from sentinel_rag.agent.planner.knowledge import read_wish
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall
 from sentinel_rag.agent.planner.steps import Steps, two_steps
 from sentinel_rag.agent.row_text import plain, read_plainly
@@ -33,7 +33,7 @@ from sentinel_rag.contracts.tool_schemas import MOST_TEMPLATES
 from sentinel_rag.language.frames import Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 
-SEARCH_TOOL = "search_knowledge_base"
+LONGEST_QUESTION = 4_000
 ALL_TEMPLATES: Mapping[str, JsonValue] = {"detail": "full", "limit": MOST_TEMPLATES}
 """Arguments of list_kql_templates, for their example questions too."""
 _NEED_QUERIES = (Reason.NO_STORED_QUERY, Reason.NO_SUCH_QUERY, Reason.UNREAD)
@@ -88,8 +88,14 @@ class QuestionTurn:
 
     async def decide(self, text: str) -> Decision:
         """What becomes of the sentence; what is not known of the workspace is asked for first."""
-        text = read_plainly(text)
+        text = read_plainly(text, limit=LONGEST_QUESTION)
+        frame = self.reader.read(text)
+        wish = read_wish(frame, self.turn.now.moment)
+        if wish is not None and wish.stands_alone:
+            return self.planner.decide(frame, self.turn.now.moment)
         decision = self._decide(text)
+        if decision.wish is not None:
+            return decision
         if self.turn.conversation.names is None and _strange(decision):
             await self._learn_names()
             decision = self._decide(text)
@@ -115,13 +121,17 @@ class QuestionTurn:
 async def answer_question(turn: Turn, text: str) -> Answer:
     """The answer to a sentence that orders no change and asks for nothing outside the workspace."""
     asked = QuestionTurn(turn)
-    steps = two_steps(asked.reader.read(read_plainly(text)))
+    steps = two_steps(asked.reader.read(read_plainly(text, limit=LONGEST_QUESTION)))
     if steps is not None:
         return await _in_two_steps(asked, steps)
-    decision = await asked.decide(text)
+    return await _answered(asked, await asked.decide(text))
+
+
+async def _answered(asked: QuestionTurn, decision: Decision) -> Answer:
+    turn = asked.turn
     match decision.kind:
-        case Kind.CALL if decision.calls[0].tool == SEARCH_TOOL:
-            return await _answer_from_knowledge(turn, decision)
+        case Kind.CALL if decision.wish is not None:
+            return await answer_wish(turn, decision.wish, decision.frame) or await _without_knowledge(turn, decision)
         case Kind.CALL | Kind.SAMPLE:
             return await _carried_out(turn, decision)
         case Kind.ASK:
@@ -131,19 +141,6 @@ async def answer_question(turn: Turn, text: str) -> Answer:
             return turn.decided_back(_with_other_questions(asked, decision))
         case _:
             return _fixed(turn, decision)
-
-
-async def _answer_from_knowledge(turn: Turn, decision: Decision) -> Answer:
-    """The answer from playbooks and past incidents; a term, where nothing else tells of it, from titles and names."""
-    frame = decision.frame
-    if SEARCH_TOOL in await turn.gateway.offered_tools():
-        return await answer_wish(turn, _wish(decision), frame)
-    words = " ".join((*frame.all("title"), *frame.all("maybe_title"))) or frame.one("tactic")
-    if not words:
-        return turn.plain_answer(Outcome.OUT_OF_SCOPE, NOT_OFFERED, INSTEAD)
-    in_titles = PlannedCall("query_incidents", {"title_contains": words})
-    in_names = PlannedCall("query_alerts", {"name_contains": words})
-    return await carry_out(turn, Plan(view=View.KEYWORD, calls=(in_titles, in_names), frame=frame))
 
 
 async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
@@ -204,7 +201,7 @@ async def answer_pick(turn: Turn) -> Answer | None:
     decision = talk.pick(asked.planner, asked.reader.read(turn.question), asked.now) if talk.offers else None
     if decision is None:
         return None
-    return turn.decided_back(decision) if decision.kind is Kind.ASK else await _carried_out(turn, decision)
+    return turn.decided_back(decision) if decision.kind is Kind.ASK else await _answered(asked, decision)
 
 
 async def answer_again(turn: Turn) -> Answer | None:
@@ -272,15 +269,16 @@ def _fixed(turn: Turn, decision: Decision) -> Answer:
     return turn.plain_answer(reply.outcome, reply.text, reply.suggestions)
 
 
-def _wish(decision: Decision) -> KnowledgeWish:
-    """The search of playbooks or of past incidents that the frame asks for."""
-    arguments = decision.calls[0].arguments
-    past = decision.frame.has("know:similar")
-    return KnowledgeWish(
-        sought=Sought.PAST if past else Sought.PLAYBOOK,
-        topic=str(arguments.get("query", "")),
-        incident=str(arguments.get("like_incident", "")),
-    )
+async def _without_knowledge(turn: Turn, decision: Decision) -> Answer:
+    """What the workspace tells where the knowledge base cannot be asked: of the incident, or of titles and names."""
+    wish = decision.wish
+    assert wish is not None
+    if wish.incident:
+        call = PlannedCall("get_incident_detail", {"incident": wish.incident})
+        return await _carried_out(turn, replace(decision, calls=(call,), view=View.INCIDENT, wish=None))
+    in_titles = PlannedCall("query_incidents", {"title_contains": wish.topic})
+    in_names = PlannedCall("query_alerts", {"name_contains": wish.topic})
+    return await carry_out(turn, Plan(view=View.KEYWORD, calls=(in_titles, in_names), frame=decision.frame))
 
 
 def _strange(decision: Decision) -> bool:

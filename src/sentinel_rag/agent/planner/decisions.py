@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
 
+from sentinel_rag.agent.planner.knowledge import KnowledgeWish
 from sentinel_rag.agent.planner.plan import PlannedCall, View
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.contracts.json_values import JsonValue
@@ -132,6 +133,8 @@ class Decision:
     """Calculations over the rows of the calls: arguments of `compute`, where $1 stands for the rows of the first."""
     opening: tuple[str, ...] = ()
     """Fixed sentences that come first."""
+    wish: KnowledgeWish | None = None
+    """What is looked for in the knowledge base, where the call is a search of it."""
     order: Order | None = None
     """What is to be changed, for CHANGE."""
     options: tuple[Option, ...] = ()

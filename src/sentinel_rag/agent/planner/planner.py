@@ -9,8 +9,10 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
+from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.computing import computed, periods
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
+from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
@@ -56,7 +58,7 @@ class Planner:
 
     def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, Row | None]:
         """What becomes of a frame, and the row of the table that says so."""
-        decided = self._outside(asked) or self._doubt(asked)
+        decided = self._outside(asked, now) or self._doubt(asked)
         if decided is not None:
             return decided, None
         told = _features(asked)
@@ -93,13 +95,16 @@ class Planner:
         missed = lost(f, decision.calls[0].tool, more)
         return ask(f, Reason.NOT_TAKEN, *missed) if missed else decision
 
-    def _outside(self, f: Frame) -> Decision | None:
+    def _outside(self, f: Frame, now: datetime) -> Decision | None:
         """Orders, talk, help and what no workspace records."""
-        if f.has("meta:oos") and not f.has("incident", "name"):
-            return Decision(Kind.OUT_OF_SCOPE, f)
         order = read_order(f.said)
         if order is not None:
             return Decision(Kind.CHANGE, f, order=order)
+        wish = read_wish(f, now)
+        if wish is not None:
+            return replace(call(f, SEARCH_TOOL, _searched(wish)), wish=wish)
+        if f.has("meta:oos") and not f.has("incident", "name"):
+            return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:no_answer"):
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:help"):
@@ -109,11 +114,6 @@ class Planner:
             return replace(call(f, tool, {}), kind=Kind.SAMPLE)
         if f.has("meta:small_talk") and not f.unread and not f.has(*_CONTENT):
             return Decision(Kind.SMALL_TALK, f)
-        about_one = f.has("kind:alert") or (f.has("incident", "name") and not f.has("know:similar"))
-        if f.has("know") and not f.has("attr:remediation", "relation") and not about_one and len(f.all("incident")) < 2:
-            return call(f, "search_knowledge_base", _searched(f))
-        if f.has("op:advise") and (f.has("guess") or not f.has(*_DATA_SUBJECTS)):
-            return call(f, "search_knowledge_base", _searched(f))
         return None
 
     def _doubt(self, f: Frame) -> Decision | None:
@@ -175,8 +175,6 @@ class Planner:
             return call(f, row.tool, {"incident": f.one("incident"), "limit": MAX_LIMIT})
         if row.compute:
             return computed(row.compute, f, now)
-        if row.knowledge:
-            return call(f, "search_knowledge_base", _searched(f))
         if row.stored or row.tool == "run_kql_query":
             return self._stored(f, named=row.tool == "run_kql_query")
         match row.tool:
@@ -349,9 +347,12 @@ def _features(f: Frame) -> frozenset[str]:
     return frozenset(told | {f"is:{name}" for name, holds in derived.items() if holds})
 
 
-def _searched(f: Frame) -> dict[str, JsonValue]:
-    like = f.one("incident")
-    return {"like_incident": like} if like and f.has("know:similar") else {"query": f.said}
+def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:
+    past = wish.sought in (Sought.PAST, Sought.CLOSED)
+    told: dict[str, JsonValue] = {"collection": INCIDENTS if past else PLAYBOOKS}
+    if wish.sought is Sought.CATALOGUE:
+        return told
+    return told | ({"like_incident": wish.incident} if past and wish.incident else {"query": wish.topic})
 
 
 def _compared(f: Frame, now: datetime) -> Decision:

@@ -26,7 +26,6 @@ class Row:
     fixed: Mapping[str, JsonValue] | None = None
     reason: Reason | None = None
     stored: bool = False
-    knowledge: bool = False
     compute: str = ""
     """The calculation of `computing` that answers it."""
     view: View | None = None
@@ -70,7 +69,6 @@ def _row(told: Mapping[str, object]) -> Row:
         fixed=fixed if isinstance(fixed, dict) else None,
         reason=Reason(str(told["ask"])) if "ask" in told else None,
         stored=bool(told.get("stored")),
-        knowledge=bool(told.get("knowledge")),
         compute=str(told.get("compute", "")),
         view=View(str(told["view"])) if "view" in told else None,
     )

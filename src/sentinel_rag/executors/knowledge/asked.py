@@ -25,9 +25,9 @@ from sentinel_rag.contracts.knowledge_tools import (
 from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT_STATUSES, SEVERITIES
 from sentinel_rag.executors.tool_answer import ToolFault, wrong_argument
 from sentinel_rag.executors.typed_arguments import read_arguments
-from sentinel_rag.knowledge.attack import known_tactics, known_techniques
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import Wanted
+from sentinel_rag.language.attack import known_tactics, known_techniques
 
 T = TypeVar("T")
 

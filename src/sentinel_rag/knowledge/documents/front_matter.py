@@ -17,8 +17,8 @@ import yaml
 
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
-from sentinel_rag.knowledge.attack import known_tactics, known_techniques
 from sentinel_rag.knowledge.documents.model import Facets
+from sentinel_rag.language.attack import known_tactics, known_techniques
 
 LONGEST = 20_000
 _KEYS = "title, techniques, tactics, severity, reviewed, readers and sensitivity"

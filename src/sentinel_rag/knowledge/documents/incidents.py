@@ -13,7 +13,6 @@ from datetime import datetime
 from typing import Any
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.knowledge.attack import known_techniques
 from sentinel_rag.knowledge.documents.model import (
     EVERYONE,
     Block,
@@ -23,6 +22,7 @@ from sentinel_rag.knowledge.documents.model import (
     Facets,
     Section,
 )
+from sentinel_rag.language.attack import known_techniques
 
 _EVERYONE = frozenset({EVERYONE})
 _MOST_ENTITIES = 200

@@ -128,7 +128,10 @@ def read_order(text: str) -> Order | None:
     pasted = _PASTED.match(text)
     if pasted is not None:
         return Order(Act.BEYOND) if read_order(text[pasted.end() :]) is not None else None
-    read = _best(text)
+    languages = _languages_of(text, earlier=False)
+    if not languages:
+        return None
+    read = _best(text, languages)
     return _put_off(read) or _read(read)
 
 
@@ -158,7 +161,7 @@ class Earlier:
 
 def read_earlier(text: str) -> Earlier:
     """What a sentence says of changes that were asked for before, if it says nothing else."""
-    for language in LANGUAGES:
+    for language in _languages_of(text, earlier=True):
         items = items_of(text.replace("’", "'"), language, earlier=True).items
         said = {value for item in items for type_, value in item.senses if value in set(Said)}
         numbers = [sense[1] for item in items if (sense := item.sense("digits"))]
@@ -316,11 +319,26 @@ def _as_number(token: Token, book: PhraseBook) -> Token:
     return replace(token, shape="number", value=glued[2])
 
 
-def _best(text: str) -> Read:
+def _languages_of(text: str, *, earlier: bool) -> list[str]:
+    """The languages that have a phrase of orders beginning with a word of the text."""
+    words = {fold(match[0]) for match in WORD.finditer(text)}
+    return [language for language in LANGUAGES if not words.isdisjoint(_beginnings(language, earlier=earlier))]
+
+
+@cache
+def _beginnings(language: str, *, earlier: bool) -> frozenset[str]:
+    """The first words of the phrases without which a text is no order of the language."""
+    types = _EARLIER if earlier else ("act", "beyond", "last")
+    own = [words for type_, values in _data()[language].items() if type_ in types for words in values.values()]
+    phrases = (words_of(one) for values in own for pattern in values for one in expand(pattern))
+    return frozenset(phrase[0] for phrase in phrases if phrase)
+
+
+def _best(text: str, languages: Sequence[str] = LANGUAGES) -> Read:
     """The items in the language in which the text is an order that is read best."""
-    reads = [items_of(text, LANGUAGES[0])]
+    reads = [items_of(text, languages[0])]
     if any(item.type == "text" for item in reads[0].items):
-        reads += [items_of(text, language) for language in LANGUAGES[1:]]
+        reads += [items_of(text, language) for language in languages[1:]]
     orders = [read for read in reads if _verb_at(read) is not None] or reads[:1]
     return min(orders, key=lambda read: sum(item.type == "text" for item in read.items))
 

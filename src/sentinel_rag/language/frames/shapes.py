@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 _ENDINGS = """
   exe dll ps1 psm1 bat cmd vbs vbe js jse jar doc docx docm xls xlsx xlsm ppt pptx pdf rtf zip rar iso 7z gz tar img lnk
@@ -82,8 +83,9 @@ def refang(text: str) -> str:
     return text.replace("[.]", ".").replace("(.)", ".").replace("[:]", ":").replace("[@]", "@")
 
 
-def shaped_tokens(text: str) -> list[Token]:
-    """Tokens of `text`, none overlapping; an earlier shape wins."""
+@lru_cache(maxsize=64)
+def shaped_tokens(text: str) -> tuple[Token, ...]:
+    """Tokens of `text`, none overlapping; an earlier shape wins. Several readers ask for the same, so it is kept."""
     taken: list[Token] = []
     for shape, finder in _FINDERS:
         for match in finder.finditer(text):
@@ -101,4 +103,4 @@ def shaped_tokens(text: str) -> list[Token]:
                 if len(inner) == 1 and inner[0].shape in NAMES and inner[0].value == value:
                     shape = inner[0].shape
             taken.append(Token(shape, value, start, end))
-    return sorted(taken, key=lambda one: one.start)
+    return tuple(sorted(taken, key=lambda one: one.start))
