@@ -20,6 +20,7 @@ from sentinel_rag.agent.offline.told_moment import told_moment
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
+from sentinel_rag.agent.planner.questions_back import things
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.told_things import shown_text, told_in
@@ -185,6 +186,12 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     offers = [
         replace(option, number=place if in_the_text else 0) for place, option in enumerate(composed.offers, start=1)
     ]
+    if composed.outcome is Outcome.CLARIFICATION and numbered:
+        # One of the listed things is meant; what was asked is then asked of it alone.
+        frame = plan.frame.copy()
+        for told_by_words in ("title", "guess", "singled"):
+            frame.features.pop(told_by_words, None)
+        offers = list(things(frame, composed.items))
     of_alert = plan.view in (View.ALERT, View.EVENTS)
     incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
     about = (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident)))

@@ -165,7 +165,7 @@ class _Sentence:
                 return talk.waiting
             return talk.offers[0]
         if talk.waiting is None:
-            return None
+            return self._by_number() if any(option.number for option in talk.offers) else None
         return self._by_number() or self._by_words() or self._fills(talk.waiting)
 
     def _by_number(self) -> Option | None:

@@ -31,12 +31,18 @@ MOST_PARTS = 4
 def parts_of(frame: Frame) -> tuple[str, ...]:
     """The questions that a sentence holds, in order: each that counts something of its own; itself alone if it is
     one."""
-    starts = [item.start for item in frame.items if item.sense("op", frozenset({"count"})) is not None]
-    ends = [*starts[1:MOST_PARTS], len(frame.text)]
-    begins = [0, *starts[1:MOST_PARTS]]
-    parts = [frame.text[begin:end].rstrip(" ,;") for begin, end in zip(begins, ends, strict=False)]
-    whole = [part_of(frame, begin, end).has("kind") for begin, end in zip(begins, ends, strict=False)]
-    return tuple(parts) if len(parts) > 1 and all(whole) else (frame.said,)
+    counts = [item.start for item in frame.items if item.sense("op", frozenset({"count"})) is not None]
+    begins = [0, *(start for start in counts if _asks(part_of(frame, 0, start)))][:MOST_PARTS]
+    spans = list(zip(begins, [*begins[1:], len(frame.text)], strict=True))
+    parts = [part_of(frame, begin, end) for begin, end in spans]
+    if len(parts) < 2 or not all(part.has("kind") for part in parts):
+        return (frame.said,)
+    return tuple(frame.text[begin:end].rstrip(" ,;") for begin, end in spans)
+
+
+def _asks(frame: Frame) -> bool:
+    """True for words that ask for something of their own."""
+    return frame.has("kind") and frame.has("op:count", "attr")
 
 
 @dataclass(frozen=True, slots=True)

@@ -86,6 +86,8 @@ def _fields(frame: Frame) -> tuple[str, ...]:
     if frame.has("attr:reason") and not frame.has("status:Closed", "class"):
         # Why it is closed stands in its row; why it has its severity does not.
         found = tuple("why" if each == "severity" else each for each in found if each != "reason" or len(found) == 1)
+    if frame.has("ask:when") and frame.has("status:Closed"):
+        found = tuple("closed" if each == "status" else each for each in found)
     gone = {one for each in found for one in _tells().get(each, ())}
     return (*about, *(each for each in found if each not in gone), *(f"values:{each}" for each in _labels(frame)))
 
