@@ -7,18 +7,21 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from sentinel_rag.agent.offline.reading import read_question
-from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.frames import Frame, Reader
+from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 NOW = datetime(2024, 7, 23, 12, tzinfo=UTC)
 
 
+def read(question: str, zone: str = "UTC") -> Frame:
+    return Reader(lambda text: read_time_in_its_zone(text, Now(NOW, ZoneInfo(zone)))).read(question)
+
+
 def window(question: str, zone: str = "UTC") -> tuple[str | None, str | None]:
-    reading = read_question(question, Now(NOW, ZoneInfo(zone)))
-    assert reading.window is not None
-    assert not reading.unknown_words
-    arguments = reading.window.arguments()
-    return arguments.get("start_time"), arguments.get("end_time")
+    frame = read(question, zone)
+    assert frame.window
+    assert not frame.unread
+    return frame.window.get("start_time"), frame.window.get("end_time")
 
 
 @pytest.mark.parametrize(
@@ -48,13 +51,11 @@ def test_local_time_is_the_sessions_time() -> None:
 
 @pytest.mark.parametrize("zone", ["IST", "CST", "BST"])
 def test_an_abbreviation_of_several_zones_is_asked_back(zone: str) -> None:
-    reading = read_question(f"alerts since 2024-07-02 09:00 {zone}", Now(NOW, UTC))
-    assert reading.time_question is not None
-    assert zone in reading.time_question.sentence
-    assert "UTC+05:30" in reading.time_question.sentence
+    problem = read(f"alerts since 2024-07-02 09:00 {zone}").time_problem
+    assert zone in problem
+    assert "UTC+05:30" in problem
 
 
 def test_an_offset_that_is_none_is_asked_back() -> None:
-    reading = read_question("alerts on 2024-07-02 (UTC+37)", Now(NOW, UTC))
-    assert reading.time_question is not None
-    assert "no offset" in reading.time_question.sentence
+    problem = read("alerts on 2024-07-02 (UTC+37)").time_problem
+    assert "no offset" in problem

@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from sentinel_rag.agent.offline.vocabulary import distance
 from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.tool_runs import ToolRun
+from sentinel_rag.language.frames.phrases import distance
 
 KINDS = ("account", "host")
 CALLS = tuple(PlannedCall("get_top_entities", {"kind": kind, "limit": 100}) for kind in KINDS)

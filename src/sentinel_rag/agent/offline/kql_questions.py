@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from sentinel_rag.agent.offline.word_lists import word_list
+from sentinel_rag.language.text import word_list
 
 SWITCHED_OFF = (
     "This is a KQL query, and running queries that are no named template is switched off here, so nothing was run. "

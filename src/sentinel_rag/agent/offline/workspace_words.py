@@ -11,12 +11,11 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.conversation import Places
-from sentinel_rag.agent.offline.word_lists import word_list
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES, ALL_WORKSPACES_TOOLS, TOOLS_BY_NAME
 from sentinel_rag.language.frames.phrases import phrase_book
-from sentinel_rag.language.text import blank
+from sentinel_rag.language.text import blank, word_list
 
 _WHERE = r"(?:in|on|of|from|for|at|across|over|within|inside|against|to)"
 _NAME = r"['\"“”`]?([A-Za-z0-9][A-Za-z0-9_-]{0,39})['\"“”`]?"
