@@ -31,7 +31,7 @@ def last_call(gateway: ScriptedGateway) -> tuple[str, dict[str, Any]]:
         (["list open incidents"], "tell me more about the second one", "get_incident_detail", {"incident": "31"}),
         (["list open incidents"], "the last one", "get_incident_detail", {"incident": "12"}),
         (["list open incidents"], "alerts of [4]", "query_alerts", {"incident": "12"}),
-        (["list open incidents"], "what is the last incident", "query_incidents", {"order": "newest", "limit": 1}),
+        (["list open incidents"], "what is the last incident", "get_incident_detail", {"incident": "40"}),
         (["what is incident 12 about"], "its alerts", "query_alerts", {"incident": "12"}),
         (["what is incident 12 about"], "who owns that incident?", "get_incident_detail", {"incident": "12"}),
         (["what is incident 12 about"], "which hosts are involved", "get_incident_detail", {"incident": "12"}),
@@ -145,6 +145,6 @@ async def test_a_clear_drops_the_last_query_and_what_was_offered(ask: Ask, analy
 def test_there_are_never_more_open_conversations_than_the_limit() -> None:
     conversations = Conversations(limit=3)
     for number in range(10):
-        conversations.of(f"s{number}").pending = str(number)
-    assert conversations.of("s9").pending == "9"
-    assert conversations.of("s0").pending == ""
+        conversations.of(f"s{number}").person = str(number)
+    assert conversations.of("s9").person == "9"
+    assert conversations.of("s0").person == ""

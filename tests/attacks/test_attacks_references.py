@@ -6,14 +6,19 @@ whatever the model copied from them. They want "[1]" to mean something else, or 
 
 from __future__ import annotations
 
+from datetime import UTC
 from typing import Any
 
 import pytest
 
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.references import References, entity_item, numbered_lists, remember, resolve
+from sentinel_rag.agent.planner import Talk
+from sentinel_rag.agent.planner.binding import pointed_at
+from sentinel_rag.agent.things import entity_item, words_for
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
+from sentinel_rag.language.frames import Reader
+from sentinel_rag.language.times import Now, read_time_in_its_zone
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
 
@@ -62,18 +67,15 @@ async def test_a_number_means_its_thing_whatever_that_is_called(name: str) -> No
 
 
 @pytest.mark.parametrize("name", [name for name in _NAMES if name not in ("[2]", "⟦r1#/rows/0/name⟧")])
-def test_what_is_no_plain_name_gets_no_place_in_the_persons_sentence(name: str) -> None:
-    references = References()
-    remember("top processes", resolve("top processes", references, now=NOW), references)
-    references.show_list([entity_item("process", name)])
-    resolution = resolve("alerts for [1]", references, now=NOW)
-    assert [item.value for item in resolution.items] == [name]
-    quoted = resolution.text == f'alerts for process "{name}"'
-    assert quoted or resolution.text == "alerts for [1]"
+def test_what_is_no_plain_name_gets_no_place_beside_the_persons_words(name: str) -> None:
+    talk = Talk()
+    talk.show([entity_item("process", name)])
+    reader = Reader(lambda text: read_time_in_its_zone(text, Now(NOW, UTC)))
+    (pointed,) = pointed_at(talk, reader.read("alerts for [1]"), NOW)
+    assert (pointed.said, [item.value for item in pointed.items]) == ("[1]", [name])
+    assert talk.footnote, "the person is told"
     if any(sign in name for sign in '"\n`;|?\ufeff') or len(name.split()) > 3:
-        assert not quoted
-        assert resolution.footnote
-        assert resolution.named_footnote == "", "a model is not told the name in the person's message"
+        assert words_for(pointed.items[0]) is None, "a model is not told the name in the person's message"
 
 
 @pytest.mark.anyio
@@ -113,9 +115,3 @@ async def test_a_title_that_claims_a_description_is_at_most_asked_back() -> None
     assert not gateway.calls
     assert "incident 12" in answer.text
     assert "incident 31" in answer.text
-
-
-def test_a_line_of_a_model_with_an_id_of_nowhere_is_tied_to_nothing() -> None:
-    known = (entity_item("host", "web-03"),)
-    (items,) = numbered_lists("[1] Incident 4711 of host web-99\n[2] web-03\n[3] see web-03 or 4711", known)
-    assert [item.value for item in items] == ["", "web-03", "web-03"]

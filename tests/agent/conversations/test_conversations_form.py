@@ -12,7 +12,6 @@ from sentinel_rag.agent.offline.conversation_form import conversation_from_dict,
 from sentinel_rag.agent.planner import Decision, Kind, Reason, Talk, View, frame_of, offer
 from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.planner.decisions import Call
-from sentinel_rag.agent.references import References
 from sentinel_rag.agent.things import ListItem
 
 CALL_OF = ("query_incidents", {"status": "Open"}, View.INCIDENTS)
@@ -79,16 +78,12 @@ def test_a_conversation_of_before_frames_opens_with_all_that_it_leaned_on() -> N
 
 
 def _full() -> Conversation:
-    references = References()
-    references.show_list((ListItem("incident", "38"), ListItem("entity", "ws-01", entity_kind="host")))
     return Conversation(
-        references=references,
         last=CALL,
         knowledge=CALL,
         talk=_talk(),
         turns=4,
         calls=5,
-        pending="which host?",
         change=AskedChange("update_incident", {"incident": "38", "labels": ["a"]}, 2, "id-1", done=True),
         changes=(AskedChange("add_incident_comment", {"incident": "39"}, 1, "id-2", unknown=True),),
         offered_changes=(Change("38", {"status": "Closed"}),),

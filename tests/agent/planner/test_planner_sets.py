@@ -28,3 +28,11 @@ def test_a_set_that_was_seen_stays_right(name: str, floor: float) -> None:
     figures = measure(SETS / f"{name}.yaml", analyst=False, verbose=False)
     assert figures["right"] >= floor
     assert figures["confidently_wrong"] <= 0.02
+
+
+@pytest.mark.requirement("CHAT-6")
+@pytest.mark.parametrize("name", ["dialogues_1", "dialogues_2"])
+def test_a_conversation_that_was_seen_is_bound_right(name: str) -> None:
+    figures = measure(SETS / "strangers" / f"{name}.yaml", analyst=False, verbose=False)
+    assert figures["wrong"] == 0
+    assert figures["right"] >= 0.98

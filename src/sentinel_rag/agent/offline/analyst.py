@@ -1,7 +1,7 @@
 """The analyst without a model: read the question, decide, call, write, check.
 
 Implements `contracts.ports.Analyst`. Deterministic: the same question in the same conversation plans the same calls,
-whatever the rows say. It holds a gateway and references, no facts and no credential.
+whatever the rows say. It holds a gateway and what sentences lean on, no facts and no credential.
 """
 
 from __future__ import annotations
@@ -101,7 +101,6 @@ class OfflineAnalyst:
     async def answer_call(self, question: Question, call: PlannedCall) -> Answer:
         """The answer to `question` from one call of ANSWERED_CALLS, chosen elsewhere. Never raises for a tool."""
         turn = self._turn(question)
-        turn.conversation.pending = ""
         frame = QuestionTurn(turn).reader.read(question.text)
         return await carry_out(turn, Plan(view=ANSWERED_CALLS[call.tool], calls=(call,), frame=frame))
 
@@ -115,12 +114,12 @@ class OfflineAnalyst:
         self._conversations.clear(session_id)
 
     def remembered(self, session_id: str) -> Remembered | None:
-        """The references of the conversation. No turns: each question is read with the references alone."""
+        """What the conversation leans on. No turns: each question is read with that alone."""
         conversation = self._conversations.find(session_id)
         return None if conversation is None else Remembered(conversation_to_dict(conversation))
 
     def recall(self, session_id: str, remembered: Remembered) -> None:
-        """Take over stored references; nothing, if they cannot be read."""
+        """Take over a stored conversation; nothing, if it cannot be read."""
         conversation = conversation_from_dict(remembered.state)
         if conversation is not None:
             self._conversations.take(session_id, conversation)
@@ -136,7 +135,6 @@ class OfflineAnalyst:
 
     async def _answer_kql(self, turn: Turn, kql: str) -> Answer:
         """The rows of a query that the person wrote, where that is switched on."""
-        turn.conversation.pending = ""
         if FREEFORM_TOOL not in await self._gateway.offered_tools():
             return turn.plain_answer(Outcome.OUT_OF_SCOPE, SWITCHED_OFF, ("What queries can you run?",))
         runs = await turn.run((PlannedCall(FREEFORM_TOOL, {"kql": kql}),))
@@ -165,7 +163,6 @@ class OfflineAnalyst:
         said = read_workspace(turn.question)
         told = story_plan(said.rest, QuestionTurn(turn).reader)
         if told is not None:  # "this device" and "the same account" are of its own story, not of the conversation
-            turn.conversation.pending = ""
             if said.name is not None:
                 turn.conversation.go_to(said.name)
             return await carry_out(turn, told)
@@ -180,7 +177,6 @@ class OfflineAnalyst:
 
     async def _answer_words(self, turn: Turn, said: WorkspaceWords) -> Answer:
         """The answer to a question for one workspace, which its words may name."""
-        turn.conversation.pending = ""
         if said.name is not None:
             turn.conversation.go_to(said.name)
             again = await answer_again(turn) if said.repeats else None

@@ -203,7 +203,6 @@ def _told(turn: Turn, about: Said, earlier: Earlier) -> Answer | None:
             return None
         incidents = (current.value,)
     talk.begin_turn()
-    turn.conversation.pending = ""
     for incident in incidents[:1]:
         talk.speak_of(ListItem("incident", incident, incident=incident))
     known = [
@@ -284,7 +283,6 @@ def _opposite(change: AskedChange, incident: str) -> str:
 def _begin(turn: Turn) -> None:
     """A change is a turn of its own. No correction and no "and [3]?" asks for it again with another incident."""
     turn.conversation.talk.begin_turn()
-    turn.conversation.pending = ""
 
 
 def _asked_back(turn: Turn, missing: Missing) -> Answer:

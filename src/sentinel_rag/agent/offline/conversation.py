@@ -12,7 +12,6 @@ from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.planner import Talk
 from sentinel_rag.agent.planner.changes import Change
-from sentinel_rag.agent.references import References
 from sentinel_rag.agent.things import ListItem as ListItem
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -75,9 +74,8 @@ class Places:
 
 @dataclass(slots=True)
 class Conversation(Places):
-    """One session: `references` are the things that its questions can point at."""
+    """One session."""
 
-    references: References = field(default_factory=References)
     last: AskedCall | None = None
     knowledge: AskedCall | None = None
     """The search of playbooks and past incidents that the last answer was made of; None for any other answer. Its view
@@ -85,8 +83,6 @@ class Conversation(Places):
     talk: Talk = field(default_factory=Talk)
     """What the next sentence may lean on."""
     turns: int = 0
-    pending: str = ""
-    """A question that waits for one missing value, so that the value alone completes it."""
     change: AskedChange | None = None
     """The change that was asked for last."""
     changes: tuple[AskedChange, ...] = ()
@@ -151,7 +147,6 @@ class Conversations:
         they went, and call ids go on counting, so that old footnotes stay unique."""
         before = self._open.get(session_id)
         if before is not None:
-            before.references.leave_open_questions()
             before.talk.clear()
             self._open[session_id] = replace(
                 before,
@@ -160,5 +155,4 @@ class Conversations:
                 change=None,
                 offered_changes=(),
                 waiting_change=None,
-                pending="",
             )

@@ -15,18 +15,17 @@ import msgspec
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation
 from sentinel_rag.agent.planner import Call, Decision, Kind, Talk, View, frame_of, offer
 from sentinel_rag.agent.planner.changes import Change
-from sentinel_rag.agent.references import References
 from sentinel_rag.contracts.json_values import JsonObject
 
-_RETIRED = frozenset({"listed_by", "listed_as", "offers", "numbered", "shown", "told_bucket"})
+_RETIRED = frozenset({"references", "listed_by", "listed_as", "offers", "numbered", "shown", "told_bucket", "pending"})
 """Fields that earlier versions kept, and that are read into `talk`."""
 
 
 def conversation_to_dict(conversation: Conversation) -> JsonObject:
     """All but the directory of names, which is fetched again when it is needed."""
-    whole = replace(conversation, references=References(), talk=Talk(), names=None)
+    whole = replace(conversation, talk=Talk(), names=None)
     form: dict[str, Any] = msgspec.to_builtins(whole)
-    return {**form, "references": conversation.references.to_dict(), "talk": conversation.talk.to_dict()}
+    return {**form, "talk": conversation.talk.to_dict()}
 
 
 def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
@@ -35,7 +34,6 @@ def conversation_from_dict(stored: Mapping[str, Any]) -> Conversation | None:
         return Conversation(
             **{
                 **{name: value for name, value in stored.items() if name not in _RETIRED},
-                "references": References.from_dict(stored["references"]),
                 "last": None if stored["last"] is None else _asked(stored["last"]),
                 "knowledge": None if stored.get("knowledge") is None else _asked(stored["knowledge"]),
                 "change": _change(stored.get("change")),

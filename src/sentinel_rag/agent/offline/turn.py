@@ -13,11 +13,10 @@ from zoneinfo import ZoneInfo
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import Composed, say_failures
-from sentinel_rag.agent.offline.conversation import Conversation, ListItem
+from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
-from sentinel_rag.agent.planner import Decision
+from sentinel_rag.agent.planner import Decision, Option
 from sentinel_rag.agent.planner.plan import PlannedCall
-from sentinel_rag.agent.references import Resolution
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun, footnote, run_calls
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -25,7 +24,8 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import ProgressListener, ToolGateway
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Failed, ToolCall
-from sentinel_rag.language.times.kinds import Now
+from sentinel_rag.language.frames import Reader
+from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 MISSHAPEN = (TypeError, ValueError, KeyError, IndexError, AttributeError)
 """What reading a result raises that does not have the agreed shape."""
@@ -44,8 +44,6 @@ class Turn:
     progress: ProgressListener | None = None
     started: float = field(default_factory=time.monotonic)
     runs: list[ToolRun] = field(default_factory=list)
-    resolution: Resolution | None = None
-    """What the question's references stand for, once they are resolved."""
 
     def writer(self) -> AnswerWriter:
         """An empty answer in the session's time zone."""
@@ -122,13 +120,12 @@ class Turn:
             writer.offer(f"[{place}] {plain(option)}")
         return self.answer(writer, Composed(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
 
-    def asked_back(self, sentence: str, options: Sequence[str] = (), pending: str = "") -> Answer:
-        """A question back. `options` are whole questions that can be picked by their numbers; a value alone completes
-        `pending`."""
-        if options:
-            self.conversation.references.show_list(ListItem("question", option) for option in options)
-        self.conversation.talk.offers = ()
-        self.conversation.pending = pending
+    def asked_back(self, sentence: str, options: Sequence[str] = ()) -> Answer:
+        """A question back. `options` are whole questions that can be picked by their numbers."""
+        reader = Reader(lambda text: read_time_in_its_zone(text, self.now))
+        self.conversation.talk.propose(
+            Option(option, reader.read(option), place) for place, option in enumerate(options, start=1)
+        )
         return self.plain_answer(Outcome.CLARIFICATION, sentence, options, numbered=True)
 
     def decided_back(self, decision: Decision) -> Answer:

@@ -23,7 +23,7 @@ from sentinel_rag.agent.planner.merging import (
     without,
 )
 from sentinel_rag.agent.planner.questions_back import about, things
-from sentinel_rag.agent.things import ALERT, INCIDENT, ListItem
+from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, SEVERITIES, TOOLS_BY_NAME
 from sentinel_rag.language.frames import Frame, Reader
@@ -183,7 +183,7 @@ class _Sentence:
     def _by_words(self) -> Option | None:
         """The one option whose thing is what the words tell."""
         asks = asks_of_a_thing(self.frame) and self.frame.all("attr") != ["detail"]
-        if not self.talk.offers or asks or self.frame.has("kind:alert"):
+        if not self.talk.offers or asks or self.frame.has("kind:alert", "op:count", "ref:them"):
             return None
         named = {*self.frame.all("incident"), *self.frame.all("name"), *self.frame.all("num")}
         fitting = [
@@ -420,8 +420,10 @@ class _Sentence:
             if told is not None and (not rows or rows[-1].turn < told.turn):
                 return told
             return rows[-1] if rows else None
-        if self.correcting and talk.pointed_into > talk.dropped and lists and lists[-1].beside:
-            return talk.lists[talk.pointed_into - talk.dropped - 1]
+        if self.correcting and lists and lists[-1].beside:
+            # The list beside an answer came with what is taken back now.
+            own = next((shown for shown in reversed(lists) if not shown.beside), lists[-1])
+            return talk.lists[talk.pointed_into - talk.dropped - 1] if talk.pointed_into > talk.dropped else own
         return lists[-1] if lists else None
 
     def _told_row(self, kind: str) -> ShownList | None:
@@ -435,10 +437,13 @@ class _Sentence:
         frame, talk = self.frame, self.talk
         numbers = [item for item in self.items if item.sense("digits") is not None]
         about_incident = frame.has("incident")
+        screen = self._list()
+        of_a_ranking = screen is not None and screen.items[0].kind == ENTITY and frame.has(*LISTED_KINDS)
+        about_incident |= of_a_ranking
         if len(numbers) != 1 or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit")):
             return None
         value = str(numbers[0].sense("digits")[1])  # type: ignore[index]
-        if about_incident and (frame.all("incident") != [value] or self._called_incident(numbers[0])):
+        if frame.has("incident") and (frame.all("incident") != [value] or self._called_incident(numbers[0])):
             return None
         place, shown = int(value), self._list()
         known = value in talk.known_incidents()
@@ -469,7 +474,8 @@ class _Sentence:
         kind, forced = found
         lines: list[ListItem] = []
         fitting: list[ListItem] = []
-        for shown in (each for each in reversed(self.talk.lists) if not kind or each.items[0].of_kind == kind):
+        like = kind or (self.talk.lists[-1].items[0].of_kind if self.talk.lists[-1].items else "")
+        for shown in (each for each in reversed(self.talk.lists) if each.items and each.items[0].of_kind == like):
             lines = [line for line in shown.items if line.value]
             fitting = [line for line in lines if self._fits(line)]
             if fitting:
@@ -662,6 +668,8 @@ class _Sentence:
         told = _unmarked(frame)
         if items[0].kind == INCIDENT and beside:
             told.features["incident"] = []
+        if len(items) > 1 and not frame.has("op:compare", "attr:worse", "compare"):
+            told.features.pop("both", None)
         for item in items:
             told = about(told, item)
         for number in beside:

@@ -124,6 +124,11 @@ class Context:
         if len(items) == 1 and total in (None, 1) and (items[0].kind == INCIDENT or not self.lists[-1].beside):
             self.speak_of(items[0])
 
+    def propose(self, options: Iterable[Option]) -> None:
+        """Ways to go on that a question back proposes, which no frame of its own waits for."""
+        self.begin_turn()
+        self.offers = tuple(replace(each, frame=_plain(each.frame)) for each in options)
+
     def begin_turn(self) -> None:
         """Another sentence came that is no question: nothing waits for a choice any more."""
         self.turn += 1
@@ -134,7 +139,7 @@ class Context:
     ) -> None:
         """Remember a numbered list; `first` rows stood above it already and keep their numbers."""
         above = self.lists[-1].items[:first] if first and self.lists else ()
-        kept = tuple(item if len(item.value) <= LONGEST_ID else ListItem(item.kind) for item in items)
+        kept = tuple(self._fullest(item) if len(item.value) <= LONGEST_ID else ListItem(item.kind) for item in items)
         beside = by is not None and by.frame.has("incident", "name")
         shown = ShownList((above + kept)[:MOST_LINES], self.turn, total, by, beside)
         self.lists = (*(self.lists[:-1] if above else self.lists), shown)

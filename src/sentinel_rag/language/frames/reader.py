@@ -401,7 +401,10 @@ def _relative(items: list[Item], place: int) -> bool:
         items[place],
         any(one.type in _LISTED and not one.sense("ref") for one in items[:place]),
     )
-    if item.sense("ref", frozenset({"they", "its", "them"})) is not None:
+    if item.sense("ref", frozenset({"them"})) is not None:
+        # "Find open incidents and list them", but "alerts of them".
+        return listed and not (items[place - 1].silent or items[place - 1].sense("of"))
+    if item.sense("ref", frozenset({"they", "its"})) is not None:
         return listed
     return item.sense("relative") is not None and listed and any(not one.silent for one in items[place + 1 :])
 
