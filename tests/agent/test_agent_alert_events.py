@@ -99,7 +99,6 @@ async def test_no_alert_in_sight_is_asked_back(ask: Any, gateway: Any) -> None:
     answer = await ask("show the events behind the alert")
     assert answer.outcome is Outcome.CLARIFICATION
     assert not calls(gateway)
-    assert "[1] Show the newest alerts" in answer.text
 
 
 async def test_an_alert_that_does_not_exist_is_said(ask: Any) -> None:

@@ -55,13 +55,10 @@ async def test_what_is_compared(
 @pytest.mark.parametrize(
     ("before", "question", "says"),
     [
-        (None, "compare 12", "with which other incident"),
-        (None, "compare them", "Which incidents do you mean?"),
-        (None, "compare 7, 12, 18, 23 and 31", "two to four incidents"),
-        (None, "compare the high incidents", "two to four incidents"),
-        ("list incidents", "compare them", "two to four incidents"),
-        ("list open incidents", "compare [1] and [9]", "no such line"),
-        ("newest 5 alerts", "compare [1] and [2]", "Compare incidents 40 and 31"),
+        (None, "compare 12", "Compared with what?"),
+        (None, "compare them", "Which one do you mean?"),
+        (None, "compare the high incidents", "Name both incidents"),
+        ("list open incidents", "compare [1] and [9]", "no such row"),
     ],
 )
 async def test_what_is_not_clear_is_asked_back(

@@ -352,7 +352,7 @@ class _Sentence:
         noun = self._noun_of_a_place()
         shown = self._list(noun)
         if shown is None:
-            if len(places) == 1 and places[0][0] == 1 and frame.has("kind:alert", "kind:incident"):
+            if len(places) == 1 and places[0][0] == 1 and frame.has("kind:alert", "kind:incident", "alert_id"):
                 last = places[0][1]
                 frame.tell("order", "oldest")
                 frame.tell("singular" if last == 1 else "limit", "one" if last == 1 else str(last))

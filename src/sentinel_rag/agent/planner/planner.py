@@ -17,7 +17,7 @@ from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
-from sentinel_rag.agent.planner.views import shown
+from sentinel_rag.agent.planner.views import SIDE_BY_SIDE, shown
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.language.frames import Frame, Names
@@ -35,8 +35,6 @@ _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
-_SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar", "compare")
-"""Types of words that hold two incidents beside each other."""
 _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
 """Views that tell of the rows of a call what its arguments do not say."""
 _WINDOW = ("time_window", "start_time", "end_time")
@@ -160,7 +158,8 @@ class Planner:
             )
         if "0" in (*f.all("num"), *f.all("limit")):
             return ask(f, Reason.NUMBER_OF_WHAT, "0")
-        if any(word not in self.queries.words for word in unread_words(f)):
+        described = f.has("relation") and f.has("incident")  # words of an alert among those of the incident
+        if not described and any(word not in self.queries.words for word in unread_words(f)):
             return ask(f, Reason.UNREAD, *f.unread)
         return None
 
@@ -172,6 +171,7 @@ class Planner:
                 values = [item.text for item in f.items if item.sense("op", frozenset({"share"}))]
             return ask(f, row.reason, *values)
         if row.view is View.NEIGHBOUR:
+            f.unread = []
             return call(f, row.tool, {"incident": f.one("incident"), "limit": MAX_LIMIT})
         if row.compute:
             return computed(row.compute, f, now)
@@ -181,7 +181,8 @@ class Planner:
             case "describe_table":
                 return call(f, row.tool, {"table": f.one("table")})
             case "get_alert_events":
-                return call(f, row.tool, {"alert_id": f.one("alert_id")})
+                limit = {"limit": int(str(f.one("limit")))} if f.has("limit") else {}
+                return call(f, row.tool, {"alert_id": f.one("alert_id"), **limit})
             case "list_kql_templates":
                 words = [
                     item.text
@@ -199,7 +200,10 @@ class Planner:
             window = _WINDOW if "status" in row.fixed else ()
             kept = {name: value for name, value in planned.calls[0].arguments.items() if name not in window}
             return call(f, row.tool, {**kept, **row.fixed})
-        if "is:two_incidents" in told and row.tool == "get_incident_detail" and f.has(*_SIDE_BY_SIDE):
+        if row.view is View.KEYWORD:
+            found, named = to_tool(f, "query_incidents"), to_tool(f, "query_alerts")
+            return found if not found.calls else replace(found, calls=(*found.calls, *named.calls))
+        if "is:two_incidents" in told and row.tool == "get_incident_detail":
             return Decision(Kind.CALL, f, tuple(Call(row.tool, {"incident": each}) for each in f.all("incident")))
         if row.tool in ("query_incidents", "query_alerts") and len(f.all("name")) > 1 and not f.has("both", "not"):
             return _for_each_name(f, row.tool)
@@ -250,9 +254,10 @@ def _for_each_name(f: Frame, tool: str) -> Decision:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
-    compared = f.has("incident") and f.has(*_SIDE_BY_SIDE)
+    compared = f.has("incident") and (f.has(*SIDE_BY_SIDE) or len(f.all("incident")) > 1)
     compared |= f.has("op:compare", "compare", "both") and len(f.all("digits")) > 1 and not f.has("limit", "cmp")
     pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
+    compared |= f.has("compare:beside") and not f.has("limit", "cmp", "kind:alert")
     if f.has("digits") and (compared or pointed):
         for number in f.features.pop("digits"):
             f.tell("incident", number)

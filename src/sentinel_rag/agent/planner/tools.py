@@ -87,10 +87,12 @@ def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
         return []
     carried = {*carries()["every"], *carries()[tool], *TAKES[tool], *more}
     carried |= {f"kind:{kind}" for kind in frame.all("of_kind")}
+    titles = " ".join(frame.all("title"))
     return [
         item.text
         for item in frame.items
         if not any(type_ in SILENT for type_, _ in item.senses)
+        and item.text not in titles
         and all(type_ not in carried and f"{type_}:{value}" not in carried for type_, value in item.senses)
     ]
 

@@ -11,8 +11,8 @@ from sentinel_rag.agent.planner.plan import View, counted
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item, Sense
 
-_TELLING = ("text", "threat", "topic", "tactic", "lit")
-"""Types of words that tell of an alert."""
+SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "not", "know:similar", "compare")
+"""What holds two incidents beside each other."""
 _SHARED = ("both", "compare:shared")
 _OF_ITSELF = {
     "account": ("account", "mailbox", "sender"),
@@ -37,7 +37,7 @@ def shown(frame: Frame, tools: Sequence[str], view: View | None) -> tuple[View |
     match view:
         case View.INCIDENT if frame.has("alert"):
             view = View.ALERT
-        case View.INCIDENT if len(tools) > 1:
+        case View.INCIDENT if len(tools) > 1 and (frame.has(*SIDE_BY_SIDE) or not frame.has("attr", "kind")):
             view = View.COMPARISON
         case View.INCIDENT if frame.has("attr:analysis"):
             view = View.ANALYSIS
@@ -62,7 +62,7 @@ def _aspects_of(view: View, frame: Frame) -> tuple[str, ...]:
             return _properties(frame)
         case View.NEIGHBOUR:
             at = next(item for item in frame.items if item.sense("relation"))
-            behind = [item.text for item in frame.items if item.start >= at.end and item.type in _TELLING]
+            behind = [item.text for item in frame.items if item.start >= at.end and not _of_the_place(item)]
             return str(frame.one("relation")), " ".join(behind)
         case View.ALERTS:
             fields = _told(frame, "alert")
@@ -108,6 +108,14 @@ def _labels(frame: Frame) -> tuple[str, ...]:
     return tuple(table[f"prop:{value}"] for value in frame.all("prop") if f"prop:{value}" in table)
 
 
+def _of_the_place(item: Item) -> bool:
+    """True for words that say in which incident, and for those that mean nothing by themselves."""
+    return item.silent or item.text.lstrip("#").isdecimal() or item.sense("kind", _INCIDENT) is not None
+
+
+_INCIDENT, _ROWS = frozenset({"incident"}), frozenset({"incident", "alert"})
+
+
 def asked_properties(frame: Frame) -> tuple[str, ...]:
     """Labels of what is asked for, in the order of the words behind the last one that asks; the first is meant."""
     table = _table("property")
@@ -116,6 +124,9 @@ def asked_properties(frame: Frame) -> tuple[str, ...]:
         behind = [item for item in frame.items if item.start >= start]
         said = [(f"{sense[0]}:{sense[1]}", item) for item in behind for sense in _asked_senses(item)]
         found = [(table[one], one, item) for one, item in said if one in table]
+        noun = next((item for item in behind if item.sense("kind") or item.sense("prop") or item.sense("that")), None)
+        if start and noun is not None and noun.sense("kind", _ROWS) is not None:
+            return ()  # an alert is asked for, not a thing of one
         if len(found) > 1 and found[1][1].startswith("prop:") and found[1][2].start <= found[0][2].end + 3:
             found = found[1:]  # of "account SID" the SID is meant
         who = start and any(item.end == start and item.sense("ask", _WHO) for item in frame.items)
@@ -128,7 +139,9 @@ def asked_properties(frame: Frame) -> tuple[str, ...]:
 
 def _asked_senses(item: Item) -> list[Sense]:
     """The senses of a word in which it may be asked for, a sort of file before a kind of thing."""
-    return sorted((s for s in item.senses if s[0] in _PROPERTIES), key=lambda sense: _PROPERTIES.index(sense[0]))
+    # "The address" may point at one that was spoken of; here it is a kind of thing as any other.
+    senses = [("kind", value) if type_ == "that" else (type_, value) for type_, value in item.senses]
+    return sorted((s for s in senses if s[0] in _PROPERTIES), key=lambda sense: _PROPERTIES.index(sense[0]))
 
 
 def label_of(sense: Sense) -> str:

@@ -16,6 +16,7 @@ from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue
 
 MOST_VALUES = 10
+ONE_AT_A_TIME = "Events stand behind a single alert. Ask for the events behind one of these by its number, as in [1]."
 COLUMNS = ("", "Time", "Severity", "Status", "Incident", "Entity", "Product", "Alert")
 
 
@@ -32,6 +33,8 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
             writer.time(run, scope.event_time(run, "/rows/0")),
             writer.number(run, "/rows/0/incident_number"),
         )
+    if plan.frame.has("attr:events"):
+        writer.fixed(ONE_AT_A_TIME)
     if "fields" in plan.aspects:
         alert_fields.say_fields(writer, run, plan.aspects[1:])
     total = scope.total_of(writer, run)

@@ -110,7 +110,7 @@ def _say_missing(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> C
     meant = focus_of(plan, runs).meant
     label = Fact(plan.aspects[0])
     if not meant:
-        writer.say_none(runs, "No alert fits these words, so there is no {} to tell.", label)
+        writer.say_compared([(run, "") for run in runs], "No alert fits these words, so there is no {} to tell.", label)
         return Composed(outcome=Outcome.NO_DATA)
     alert = meant[0]
     line = "The results hold no {} for that. The alert that fits best is {} at {}, incident {}."
