@@ -182,7 +182,7 @@ def periods(f: Frame, now: datetime) -> tuple[dict[str, str], dict[str, str]]:
     if not start or not end:
         return {}, {}
     first, last = datetime.fromisoformat(start), datetime.fromisoformat(end)
-    if last < now:
+    if last < now and not f.has("previous"):
         return {"start_time": end, "end_time": format_time(last + (last - first))}, f.window
     return f.window, {"start_time": format_time(first - (last - first)), "end_time": start}
 

@@ -127,10 +127,7 @@ class StoredQueries:
         values, left = filled(entry, frame)
         if said in entry.sentences and not left and entry.required <= set(values):
             return _WORD_BY_WORD
-        other = frozenset(_NEAR_TOPICS.get(one, one) for one in asked)
-        return max(
-            self._said(entry, frame, asked), _NEARLY * self._said(entry, frame, other) if other != asked else 0.0
-        )
+        return max(self._said(entry, frame, one) * less for one, less in _readings(frame, asked))
 
     def _said(self, entry: StoredQuery, frame: Frame, asked: frozenset[str]) -> float:
         # A query that never speaks of what was said ("failed", "by day") would leave it out.
@@ -157,6 +154,17 @@ class StoredQueries:
                 for name, value in values.items()
             )
         return float(best)
+
+
+def _readings(frame: Frame, asked: frozenset[str]) -> list[tuple[frozenset[str], float]]:
+    """What was said by each sense of words that name several topics, and with the topic that people say for another."""
+    readings = [asked]
+    for item in frame.items:
+        topics = {f"topic:{value}" for type_, value in item.senses if type_ == "topic"} & asked
+        if len(topics) > 1:
+            readings = [one - topics | {topic} for one in readings for topic in sorted(topics)]
+    near = [frozenset(_NEAR_TOPICS.get(feature, feature) for feature in one) for one in readings]
+    return [(one, 1.0) for one in readings] + [(one, _NEARLY) for one in near if one not in readings]
 
 
 def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]:

@@ -50,6 +50,11 @@ def to_tool(frame: Frame, tool: str) -> Decision:
             if feature == "not":
                 return ask(frame, Reason.CANNOT_LEAVE_OUT)
             return ask(frame, Reason.NOT_TAKEN, ", ".join(frame.all(feature)))
+    for feature in ("tactic", "product"):
+        if len(frame.all(feature)) > 1:
+            return ask(frame, Reason.NOT_TAKEN, *frame.all(feature)[1:])
+    if tool == "get_threat_summary" and frame.has("status") and not frame.has("status:Open"):
+        return ask(frame, Reason.NOT_TAKEN, *frame.all("status"))
     for feature in ("problem", "symbol"):
         if frame.has(feature):
             return ask(frame, Reason.NOT_EXPRESSIBLE, str(frame.one(feature)))
@@ -158,7 +163,8 @@ def _filters(frame: Frame, tool: str) -> dict[str, Any]:
 
 
 def _status(frame: Frame, tool: str) -> str | None:
-    status = frame.one("status")
+    named = frame.all("status")
+    status = "Open" if {"New", "Active"} <= set(named) and tool == "query_incidents" else frame.one("status")
     table = _STATUS_OF_INCIDENTS if tool == "query_incidents" else _STATUS_OF_ALERTS
     return table.get(status, status) if status else None
 

@@ -234,10 +234,15 @@ def day_of_month(match: re.Match[str], now: Now) -> Moment | None:
 
 
 def week_of_month(match: re.Match[str], now: Now) -> Moment:
-    """`first week of July`: its first seven days."""
+    """`first week of July`: its first seven days; `first half of July`: to the fifteenth."""
     number = MONTHS[match[2].lower()]
     year = int(match[3]) if match[3] else now.today.year - (number > now.today.month)
     whole = spans.month(year, number, now.zone)
+    if "half" in match[0].lower():
+        middle = date(year, number, 15)
+        if match[1].lower() == "first":
+            return Day(spans.days(date(year, number, 1), middle, now.zone))
+        return Day(Span(spans.midnight(date(year, number, 16), now.zone), whole.end, whole_days=True))
     if match[1].lower() == "last":
         last = (whole.end.astimezone(now.zone) - timedelta(days=1)).date()
         return Day(spans.days(last - timedelta(days=6), last, now.zone))

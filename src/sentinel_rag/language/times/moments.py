@@ -162,7 +162,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
             day_of_month,
         ),
         (
-            rf"(?:the\s+)?(first|second|third|fourth|last)\s+week\s+(?:of|in)\s+({MONTH})\b(?:\s+{YEAR})?",
+            rf"(?:the\s+)?(first|second|third|fourth|last)\s+(?:week|half)\s+(?:of|in)\s+({MONTH})\b(?:\s+{YEAR})?",
             week_of_month,
         ),
     )
