@@ -544,9 +544,11 @@ class _Sentence:
         refs = [value for value in frame.all("ref") if not value[-1:].isdecimal()]
         if "other" in refs:
             return self._other()
-        if frame.has("ref:them", "both") or "ones" in refs:
+        if (frame.has("ref:them", "both") or "ones" in refs) and not frame.has("know:similar"):
             named = frame.has("name", "incident") or len(frame.all("digits")) > 1
             return None if named else self._several()
+        if frame.has("know:similar") and not frame.has("name", "incident") and refs:
+            kinds = [INCIDENT]
         if not kinds and not {"it", "its"} & set(refs):
             return None
         beside = frame.has(*_SIDE_BY_SIDE)
@@ -716,11 +718,15 @@ class _Sentence:
             lost = frame.has("ref") and not frame.window and not frame.has(*_SAYS_WHICH)
             return ask(frame, Reason.WHICH_THING) if lost else None
         of_the_list = frame.has("ref:them", "ref:ones") and not frame.has("name", "incident")
-        whole = not is_fragment(frame) and not frame.has("follow") and not of_the_list
+        whole = not is_fragment(frame) and not frame.has("follow") and not of_the_list and not self._switches()
         if whole and not (frame.has("ref:its", "ref:it", "ref:definite") and not frame.has("name", "incident", "know")):
             return None
         if not is_fragment(frame) and frame.has("name", "incident") and not self.correcting:
             return None
+        if frame.has("attr:events") and not frame.has("name", "incident", "alert_id", "kind:alert"):
+            alert, _ = self._it(ALERT)
+            if alert is not None:
+                return self._bound([alert])
         implied = frame.has("attr") and not frame.has("name", "incident", "by", "group", "kind:alert", "kind:incident")
         base = self._base(lists=of_the_list or _narrows_a_list(frame))
         if implied and not of_the_list and (base is None or not base.frame.has("incident", "name")):
@@ -730,6 +736,15 @@ class _Sentence:
             if candidates and frame.has(*_OF_INCIDENTS):
                 return ask_which(frame, candidates, self.talk)
         return self._merged_with(base)
+
+    def _switches(self) -> bool:
+        """True for a noun alone, which asks for other rows of the same: "only incidents", "alerts?"."""
+        before = self.talk.before
+        return (
+            before is not None
+            and self.only("kind:incident", "kind:alert", "plural", "cmp:only")
+            and not before.frame.has(*(f"kind:{kind}" for kind in self.frame.all("kind")))
+        )
 
     def _merged_with(self, base: Decision | None) -> Done:
         return ask(self.frame, Reason.NOTHING_SHOWN) if base is None else _unmarked(merged(base.frame, self.frame))

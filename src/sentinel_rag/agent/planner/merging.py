@@ -81,6 +81,9 @@ def merged(before: Frame, said: Frame) -> Frame:
         _listed_again(frame, before, said)
     else:
         _carry_how(frame, before, said)
+    if asks_else and said.has("kind:alert", "kind:incident") and before.has("op:summary", "op:top", "op:trend"):
+        # "Only incidents" behind a report asks for the rows.
+        frame.features["op"] = list(said.all("op"))
     fresh = asks_else and before.has("incident") and not other_subject and not said.has("unit", "group")
     for group in _FILTERS:
         if not said.has(*group) and not fresh:
