@@ -17,6 +17,7 @@ from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind, frame_of
 from sentinel_rag.agent.planner.changes import (
+    FORMS,
     MOST_OFFERED,
     Change,
     Line,
@@ -83,6 +84,8 @@ async def answer_change(turn: Turn) -> Answer | None:
         return turn.plain_answer(Outcome.CLARIFICATION, _LATER.format(said if fits else _EXAMPLE))
     if not await turn.gateway.offered_tools() >= WRITING_TOOLS:
         return _only_reads(turn, order)
+    if order.act is Act.HOW:
+        return turn.plain_answer(Outcome.ANSWERED, FORMS)
     decision = None if order.act is Act.BEYOND else plan_change(order, _shown(conversation), conversation.person)
     if decision is None:
         _begin(turn)
@@ -289,7 +292,10 @@ def _asked_back(turn: Turn, missing: Missing) -> Answer:
     conversation = turn.conversation
     conversation.offered_changes, conversation.offered_turn = missing.offers, conversation.turns
     conversation.waiting_change, conversation.waiting_slot = missing.waits, missing.slot
-    return turn.asked_back(missing.sentence, tuple(offer.sentence for offer in missing.offers))
+    # What is offered here is picked here: the sentences are no questions that the conversation could ask again.
+    conversation.talk.begin_turn()
+    sentences = tuple(offer.sentence for offer in missing.offers)
+    return turn.plain_answer(Outcome.CLARIFICATION, missing.sentence, sentences, numbered=True)
 
 
 def _workspaces_to_choose(run: ToolRun) -> tuple[str, ...]:

@@ -128,7 +128,7 @@ _WHICH = (
     "Which incident do you mean? I change one at a time, by its number or as a line of a list: ask for the list first, "
     "then say it of [n]."
 )
-_FORMS = (
+FORMS = (
     "I change one incident by one sentence, such as: close incident N as benign positive; set the severity of "
     "incident N to low; assign incident N to somebody@example.com; reopen incident N; comment on incident N: and "
     "the text."
@@ -176,7 +176,7 @@ def plan_change(order: Order, shown: Shown, person: str = "") -> Change | Missin
         return Missing(f"Is “{plain(order.tail)}” to be the comment? If so:", offers)
     if order.unread:
         words = plain(" ".join(order.unread))
-        return Missing(f"I did not understand {words} in this order, so I change nothing. {_FORMS}")
+        return Missing(f"I did not understand {words} in this order, so I change nothing. {FORMS}")
     line = _line_of_that_number(order, shown)
     if line is not None:
         return line
@@ -305,7 +305,7 @@ def _one_of_several(order: Order, shown: Shown) -> Missing:
         if part.problem is not None:
             return Missing(_PROBLEMS[part.problem])
         if part.unread or not named or (part.act is Act.COMMENT and not part.message):
-            return Missing(f"I change one incident by one order. Say each by itself. {_FORMS}")
+            return Missing(f"I change one incident by one order. Say each by itself. {FORMS}")
         comments = part.act is Act.COMMENT
         changes += [
             Change(

@@ -22,6 +22,7 @@ from sentinel_rag.contracts.knowledge_tools import MAX_QUESTION_CHARACTERS
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES, TIME_WINDOWS
 from sentinel_rag.language import frames
+from sentinel_rag.language.attack import meant_by
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, PhraseBook, expand, phrase_book, words_of
 from sentinel_rag.language.frames.shapes import shaped_tokens
@@ -41,7 +42,10 @@ _NO_TOPIC = (
     ("kind", "incident"), ("kind", "alert"), ("kind", "thing"), ("kind", "template"), ("op", "list"), ("op", "count"),
     ("op", "exists"), ("op", "top"), ("op", "summary"), ("op", "compare"), ("op", "advise"), ("op", "priority"),
 )  # fmt: skip
-_OF_A_TERM = ("title", "maybe_title", "tactic", "guess", "ask", "op", "attr", "technique", "threat", "polar", "topic")
+_OF_A_TERM = (
+    "title", "maybe_title", "tactic", "table", "of", "relative", "guess", "ask", "op", "attr", "technique", "threat",
+    "polar", "topic",
+)  # fmt: skip
 """Types of features that a question for the meaning of a term may have."""
 
 
@@ -236,7 +240,12 @@ def _past(words: _Words, incident: str, now: datetime) -> KnowledgeWish | None:
         return _about_past(Sought.PAST, words, incident, now, closed=True)
     if frame.has("op:count"):
         return None
-    if words.has("like") or (words.has("before") and words.has("lasttime", "before") and _happened(words, incident)):
+    again = words.has("happened") and frame.polar
+    if (
+        words.has("like")
+        or again
+        or (words.has("before") and words.has("lasttime", "before") and _happened(words, incident))
+    ):
         return _about_past(Sought.PAST, words, incident, now)
     return None
 
@@ -304,14 +313,19 @@ def _term(words: _Words) -> KnowledgeWish | None:
     frame = words.frame
     if not words.has("means") or words.has("playbook", "playbooks", "steps", "how", "who") or frame.window:
         return None
-    known = next((frame.one(type_) for type_ in ("tactic", "title", "maybe_title") if frame.has(type_)), None)
+    known = next((frame.one(type_) for type_ in ("tactic", "title", "maybe_title", "table") if frame.has(type_)), None)
+    known = None if frame.has("table") and not meant_by(known or "") else known
     features = {type_ for type_, values in frame.features.items() if values}
     alone = features <= set(_OF_A_TERM) and not frame.has("guess", "kind") and not frame.unread
-    return KnowledgeWish(sought=Sought.TERM, topic=known, filters=_technique(frame)) if known and alone else None
+    if not known or not alone:
+        return None
+    book = knowledge_book(frame.language)
+    told = [word for word in known.split() if not any(value == "means" for _, value in book.senses(fold(word)))]
+    return KnowledgeWish(sought=Sought.TERM, topic=" ".join(told), filters=_technique(frame))
 
 
 def _playbook(words: _Words, incident: str) -> KnowledgeWish | None:
-    frame, topic = words.frame, words.topic
+    frame, topic, phase = words.frame, words.topic, words.phase
     names_playbook = words.has("playbook", "playbooks")
     if words.has("playbooks") and not topic and not incident:
         return KnowledgeWish(sought=Sought.CATALOGUE)
@@ -323,7 +337,8 @@ def _playbook(words: _Words, incident: str) -> KnowledgeWish | None:
         )
     if words.has("done") and (incident or not topic):
         return _about_playbooks(words, incident, done=True)
-    how = words.has("steps") or (words.has("how") and words.has("act", "deed"))
+    threat = frame.has("title", "maybe_title") and not frame.has(*_OF_ROWS, "op:count", "op:list", "name", "incident")
+    how = words.has("steps") or (bool(phase) and threat) or (words.has("how") and words.has("act", "deed"))
     asked = words.has("decide") or (words.has("polar") and frame.polar)
     decides = asked and not words.has("leave") and bool(topic) and not incident and not named
     if decides and not how and not names_playbook and frame.has(*_OF_ROWS):

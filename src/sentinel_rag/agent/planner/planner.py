@@ -39,6 +39,8 @@ _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
 """Views that tell of the rows of a call what its arguments do not say."""
 _WINDOW = ("time_window", "start_time", "end_time")
 _RUN = frozenset({"run"})
+_OF_A_SAMPLE = ("kind", "severity", "min", "status", "limit")
+"""What narrows a wish for invented rows."""
 _UNITS = {"hour", "day", "week"}
 
 
@@ -98,6 +100,10 @@ class Planner:
         order = read_order(f.said)
         if order is not None:
             return Decision(Kind.CHANGE, f, order=order)
+        if f.has("meta:sample"):
+            return _sample(f)
+        if f.has("meta:steering"):
+            return Decision(Kind.OUT_OF_SCOPE, f)
         wish = read_wish(f, now)
         if wish is not None:
             return replace(call(f, SEARCH_TOOL, _searched(wish)), wish=wish)
@@ -107,9 +113,6 @@ class Planner:
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:help"):
             return Decision(Kind.HELP, f)
-        if f.has("meta:sample"):
-            tool = "query_alerts" if f.has("kind:alert") else "query_incidents"
-            return replace(call(f, tool, {}), kind=Kind.SAMPLE)
         if f.has("meta:small_talk") and not f.unread and not f.has(*_CONTENT):
             return Decision(Kind.SMALL_TALK, f)
         return None
@@ -350,6 +353,15 @@ def _features(f: Frame) -> frozenset[str]:
         and (incidents or f.has("status")),
     }
     return frozenset(told | {f"is:{name}" for name, holds in derived.items() if holds})
+
+
+def _sample(f: Frame) -> Decision:
+    """Real rows in the place of invented ones, narrowed as those were to be."""
+    tool = "query_alerts" if f.has("kind:alert") else "query_incidents"
+    rows = f.copy()
+    rows.features = {type_: values for type_, values in f.features.items() if type_ in _OF_A_SAMPLE}
+    narrowed = to_tool(rows, tool)
+    return replace(narrowed if narrowed.calls else call(f, tool, {}), kind=Kind.SAMPLE, frame=f)
 
 
 def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:

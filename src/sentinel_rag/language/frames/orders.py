@@ -61,6 +61,8 @@ class Act(StrEnum):
     COMMENT = "comment"
     BEYOND = "beyond"
     """What no tool does."""
+    HOW = "how"
+    """A question how to order something."""
     REFUSED = "refused"
     """A negated order."""
     LATER = "later"
@@ -132,7 +134,7 @@ def read_order(text: str) -> Order | None:
     if not languages:
         return None
     read = _best(text, languages)
-    return _put_off(read) or _read(read)
+    return _put_off(read) or _read(read) or _asks_how(read) or _behind_a_question(read)
 
 
 class Said(StrEnum):
@@ -381,6 +383,31 @@ def _put_off(read: Read) -> Order | None:
         inside = _read(_best(said))
         if inside is not None and inside.act is not Act.REFUSED and (inside.aims or inside.act is Act.BEYOND):
             return Order(Act.LATER, wish=said)
+    return None
+
+
+def _asks_how(read: Read) -> Order | None:
+    """A question how something is changed here, about no incident that is named: "how do I close a case?"."""
+    begin = read.first(0, "opening")
+    asked = begin < len(read.items) and read.items[begin].sense("question", frozenset({"how"}))
+    acts = [place for place, item in enumerate(read.items) if item.sense("act")]
+    named = any(item.sense("digits") or item.sense("lit") or item.sense("ref") for item in read.items)
+    if not asked or named or not acts or not any(item.sense("thing") for item in read.items[acts[0] :]):
+        return None
+    between = read.items[begin + 1 : acts[0]]
+    return Order(Act.HOW) if all(item.sense("opening") or item.sense("how") for item in between) else None
+
+
+def _behind_a_question(read: Read) -> Order | None:
+    """An order behind something else that is asked ("show 12 and close it"): it is said apart, or not at all."""
+    for place in range(1, len(read.items) - 1):
+        item, before, behind = read.items[place], read.items[place - 1], read.items[place + 1]
+        if item.sense("question") or before.sense("question") or read.items[0].sense("question"):
+            return None
+        joined = before.sense("joint") or _CLAUSE.search(read.gap(place))
+        aimed = behind.sense("ref") or behind.sense("digits") or behind.sense("thing") or behind.sense("lit")
+        if joined and aimed and (item.sense("act") or item.sense("beyond")) and not item.sense("reads"):
+            return Order(Act.BEYOND, device=item.sense("beyond", frozenset({"device"})) is not None)
     return None
 
 
@@ -751,6 +778,8 @@ class _Slots:
             unread=tuple(item.text for item in self.unread),
             problem=self._problem(),
         )
+        if comments and order.unread and not order.aims and not order.message:
+            return None
         order = self._with_tail(order)
         if comments or changes:
             lost = self.act in _WEAK and not order.aims and (order.unread or not self.fields or order.every)
