@@ -390,7 +390,7 @@ async def test_a_list_is_not_given_without_a_word_that_was_not_understood(ask: A
 
 async def test_which_incident_has_the_most_alerts(ask: Ask) -> None:
     answer = await ask("which incident has the most alerts")
-    assert answer.text.startswith("Incident 31 has the most alerts of those returned, 2")
+    assert answer.text.startswith("Incident 12 has 2 alerts.\nIncident 31 has 2 alerts.")
 
 
 async def test_a_product_is_found_under_its_older_name(ask: Ask, gateway: ScriptedGateway) -> None:

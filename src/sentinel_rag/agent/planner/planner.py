@@ -260,6 +260,7 @@ def _settled(frame: Frame) -> Frame:
     compared = f.has("incident") and (f.has(*SIDE_BY_SIDE) or len(f.all("incident")) > 1)
     compared |= f.has("op:compare", "compare", "both") and len(f.all("digits")) > 1 and not f.has("limit", "cmp")
     pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
+    compared |= f.has("incident") and f.has("attr") and f.has("follow:and") and not f.has("limit", "cmp")
     compared |= f.has("compare:beside") and not f.has("limit", "cmp", "kind:alert")
     if f.has("digits") and (compared or pointed):
         for number in f.features.pop("digits"):

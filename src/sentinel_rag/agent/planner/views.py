@@ -35,12 +35,12 @@ def shown(frame: Frame, tools: Sequence[str], view: View | None) -> tuple[View |
         return None, ()
     view = View(_table("tool")[tools[0]])
     match view:
+        case View.INCIDENT if frame.has("attr:analysis"):
+            view = View.ANALYSIS
         case View.INCIDENT if frame.has("alert"):
             view = View.ALERT
         case View.INCIDENT if len(tools) > 1 and (frame.has(*SIDE_BY_SIDE) or not frame.has("attr", "kind")):
             view = View.COMPARISON
-        case View.INCIDENT if frame.has("attr:analysis"):
-            view = View.ANALYSIS
         case View.ALERTS if _properties(frame) and frame.has("name") and not frame.has("kind:alert"):
             view = View.PROPERTY
         case View.ALERTS | View.INCIDENTS if frame.has("op:count") and not frame.has("limit"):
@@ -146,7 +146,7 @@ def _asked_senses(item: Item) -> list[Sense]:
 
 def label_of(sense: Sense) -> str:
     """The label of the property that a word means; empty for another word."""
-    return _table("property").get(f"{sense[0]}:{sense[1]}", "")
+    return _table("property").get(f"{'kind' if sense[0] == 'that' else sense[0]}:{sense[1]}", "")
 
 
 _PROPERTIES = ("sort", "prop", "kind")

@@ -12,12 +12,13 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.language.frames.phrases import phrase_book
 
 WITH_PROPERTIES = 20
 """Rows of an answer of query_alerts up to which its entities carry their properties."""
@@ -30,6 +31,9 @@ _NAMING = (
     "address", "url", "image_file", "command_line", "value", "sender", "recipient", "sender_ip", "app_id",
 )  # fmt: skip
 """Properties by which a person may call an entity."""
+OF_ANY_ALERT = frozenset({"account", "host", "file", "process", "incident", "alert", "entity", "thing"})
+TELL_NOTHING = ("f", "definite", "ask", "relative", "ref", "of", "by", "bound")
+"""Types of words that stand in any sentence."""
 _WORD = re.compile(r"[^\W\d_][^\W_]+")
 
 
@@ -169,8 +173,15 @@ def clearly_best(fitting: Sequence[Fit]) -> str:
 
 
 def stems(text: str) -> frozenset[str]:
-    """The words of a text without their endings, so that forms of one word are the same."""
-    return frozenset(_stem(word) for word in _WORD.findall(text.lower()))
+    """The telling words of a text without their endings, so that forms of one word are the same."""
+    return frozenset(_stem(word) for word in _WORD.findall(text.lower()) if not _tells_nothing(word))
+
+
+@lru_cache(maxsize=4096)
+def _tells_nothing(word: str) -> bool:
+    """True for function words, for verbs of seeing, and for kinds of things that every alert names."""
+    senses = phrase_book("en").senses(word)
+    return any(type_ in TELL_NOTHING or (type_ == "kind" and value in OF_ANY_ALERT) for type_, value in senses)
 
 
 def _stem(word: str) -> str:

@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from sentinel_rag.agent.offline.relations.alerts import (
+    OF_ANY_ALERT,
+    TELL_NOTHING,
     WITH_PROPERTIES,
     Alert,
     Fit,
@@ -45,9 +47,7 @@ CLEAR, TELLING = 0.5, 6.0
 read without the sentences before it."""
 _NEAR, _STORY_WEIGHT = 0.9, 0.7
 """Incidents that fit this share of the best one stay side by side. A story tells of another alert of the incident."""
-_TELLING = ("text", "threat", "topic", "tactic", "act", "product", "lit", "prop")
-_TELLING_KINDS = frozenset({"url", "ip", "mailbox", "malware", "domain", "filehash", "rule"})
-"""Types of words that tell of an alert; kinds of things, questions and verbs of seeing do not."""
+_OF_ASKING = ("modal", "op")
 _ALERT_ID = re.compile(r"(?:[a-z]{2})?[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|[a-z]{2}\d{6,24}_-?\d{1,12}", re.I)
 _SENTENCE = re.compile(r"(?<=[.?!])[\"'”`)]*\s+(?=[^\W\d_a-zà-ÿ]|[\"'`“(])|(?<=[}\]])\s+(?=[^\W\d_a-zà-ÿ])|\s*\n\s*")
 _NUMBER_OF_LIST = re.compile(r"\[\d{1,3}\]")
@@ -129,7 +129,7 @@ def focus_of(plan: Plan, runs: Sequence[ToolRun]) -> Focus:
         for alert in alerts
         if not alert.whole or any(entity.get("kind") in kinds for _, entity in alert.entities)
     }
-    question, fitting = _best_reading(plan, [alert for alert in alerts if alert.name in telling], alerts)
+    question, fitting = _best_reading(plan, [each for each in alerts if each.name in telling] or alerts, alerts)
     names = near_best(fitting)
     meant = tuple(alert for alert in alerts if alert.name in names)
     if plan.frame.has("kind:alert") and not plan.told:
@@ -184,7 +184,9 @@ def _words(frame: Frame, asked: str = "") -> frozenset[str]:
     told = [
         item.text
         for item in frame.items
-        if (any(item.sense(type_) for type_ in _TELLING) or item.sense("kind", _TELLING_KINDS))
+        if not any(item.sense(type_) for type_ in (*TELL_NOTHING, *_OF_ASKING))
+        and item.sense("kind", OF_ANY_ALERT) is None
+        and item.sense("that", OF_ANY_ALERT) is None
         and not (asked and any(label_of(sense) == asked for sense in item.senses))
     ]
     return stems(" ".join(told))

@@ -6,8 +6,6 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from sentinel_rag.agent.offline.alert_walk.briefing import read_briefing
-from sentinel_rag.agent.offline.alert_walk.fitting import Fit, clearly_best, fits, near_best
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
@@ -273,54 +271,3 @@ async def test_a_value_that_an_attacker_wrote_stands_as_data(gateway: ScriptedGa
     assert first.count("`") == 2
     assert "reads like an instruction" in answer.text
     assert {call.tool_name for call in gateway.calls} == {"query_alerts"}
-
-
-@pytest.mark.parametrize(
-    ("text", "told", "question"),
-    [
-        (
-            "One sentence that is long enough to be read as a story by its mere number of words, but asks nothing?",
-            None,
-            "",
-        ),
-        (
-            "A sign-in was seen from a rare place (e.g. Tor). It was the third of its kind on that day. Who did it?",
-            2,
-            "Who did it?",
-        ),
-        (
-            '{"report": "Mail with a malicious link was delivered to many of our people on Monday."} Which URL was it?',
-            1,
-            "Which URL was it?",
-        ),
-        (
-            "Mail was delivered to many of our people on Monday morning\n\nIt held a link. Which URL was it, please?",
-            2,
-            "Which URL was it, please?",
-        ),
-    ],
-)
-def test_a_story_is_told_from_its_question(text: str, told: int | None, question: str) -> None:
-    briefing = read_briefing(text)
-    if told is None:
-        assert briefing is None
-    else:
-        assert briefing is not None
-        assert (len(briefing.told), briefing.question) == (told, question)
-
-
-def test_rare_words_weigh_more_than_common_ones() -> None:
-    fitting = fits("Who was behind the credential dump that was seen?", rows())
-    assert fitting[0].name == "Credential dump by a memory reader"
-    assert near_best(fitting) == ("Credential dump by a memory reader",)
-    assert near_best(fits("nothing of the kind", rows())) == ()
-
-
-def test_a_name_stands_out_only_by_a_clear_distance() -> None:
-    def fitting(second: float) -> list[Fit]:
-        return [Fit("first", 10.0, 1.0, 5.0), Fit("second", second, 1.0, 5.0)]
-
-    assert clearly_best(fitting(8.9)) == "first"
-    assert clearly_best(fitting(9.0)) == ""
-    assert clearly_best([]) == ""
-    assert clearly_best([Fit("none", 0.0, 0.0, 0.0)]) == ""
