@@ -67,7 +67,7 @@ async def test_a_place_of_which_nothing_is_known_is_asked_back(
     calls = len(gateway.calls)
     answer = await ask(question)
     assert answer.outcome is Outcome.CLARIFICATION
-    assert "Which account" in answer.text
+    assert "Name the account" in answer.text
     assert len(gateway.calls) == calls
 
 
@@ -106,7 +106,7 @@ async def test_options_on_the_screen_are_no_things(
 ) -> None:
     """Lead's finding D: the options were taken, or a situation report was given."""
     await ask("list the open incidents")
-    options = await ask("which alerts have no incident?")
+    options = await ask("frobnicate the gadgets")
     assert "[1]" in options.text
     before = len(gateway.calls)
     await ask(question)
@@ -114,14 +114,14 @@ async def test_options_on_the_screen_are_no_things(
 
 
 async def test_options_alone_are_no_things_either(ask: Ask, gateway: ScriptedGateway) -> None:
-    await ask("who closes the most incidents?")
+    await ask("frobnicate the gadgets")
     answer = await ask("compare [1] and [2]")
     assert answer.outcome is Outcome.CLARIFICATION
-    assert not gateway.calls
+    assert "get_incident_detail" not in [call.tool_name for call in gateway.calls]
 
 
 async def test_an_option_is_still_picked_by_its_number(ask: Ask, gateway: ScriptedGateway) -> None:
     await ask("list the open incidents")
-    await ask("which alerts have no incident?")
-    await ask("the first one")
+    await ask("frobnicate the gadgets")
+    await ask("the second one")
     assert last_call(gateway)[0] == "query_alerts"

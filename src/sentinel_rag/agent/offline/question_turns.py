@@ -49,6 +49,10 @@ _OTHERWISE = (
     ),
     replace(offer("Show the newest alerts", "query_alerts", {"order": "newest"}, View.ALERTS), number=2),
 )
+_AMONG = {
+    "shown": "Of the lines that were shown, this is the one.",
+    "all": "The list showed only some of its rows; I looked at all of them.",
+}
 _OPEN_FIRST = "These are the incidents still open, the most severe first."
 _NOT_MINE = "Whether to do that is for a person to decide. This is what is recorded:"
 _EXPORT = (
@@ -219,6 +223,7 @@ def plan_of(decision: Decision, conversation: Conversation) -> Plan:
     if frame.unread:
         words = ", ".join(f"“{plain(word, limit=40)}”" for word in frame.unread[:3])
         opening += (f"I did not understand {words}; this is without it.",)
+    opening += tuple(_AMONG[one] for one in frame.all("among"))
     if frame.has("op:priority") and decision.calls[0].tool == "query_incidents":
         opening += (_OPEN_FIRST,)
     if frame.has("op:advise") and frame.has("incident"):

@@ -99,7 +99,7 @@ def pointed_at(talk: Context, frame: Frame, now: datetime) -> tuple[Pointed, ...
     """What a sentence points at, as far as that is certain: a hint for who reads the sentence itself."""
     asked = _Sentence(talk, frame.copy(), now)
     talk.pointed, talk.pointing = (), 0
-    for step in (_Sentence.corrected, _Sentence.placed, _Sentence.described, _Sentence.pointed):
+    for step in (_Sentence.corrected, _Sentence.placed, _Sentence.chosen, _Sentence.described, _Sentence.pointed):
         done = step(asked)
         if isinstance(done, Decision):
             talk.pointed = ()
@@ -349,7 +349,7 @@ class _Sentence:
             return self._beside_the_last()
         if not places:
             return self._bare_number()
-        noun = self._noun_of_a_place()
+        noun = self._noun_of_a_place() or self._noun_of_before()
         shown = self._list(noun)
         if shown is None:
             if len(places) == 1 and places[0][0] == 1 and frame.has("kind:alert", "kind:incident", "alert_id"):
@@ -358,18 +358,25 @@ class _Sentence:
                 frame.tell("singular" if last == 1 else "limit", "one" if last == 1 else str(last))
                 frame.features.pop("ref", None)
                 return None
-            return ask(frame, Reason.NO_SUCH_ROW if self.talk.lists else Reason.WHICH_THING)
+            return ask(frame, Reason.NO_SUCH_ROW if self.talk.lists and not noun else Reason.WHICH_THING)
         found: list[ListItem] = []
         for first, last in places:
             lines = shown.items[first - 1 : last] if first > 0 else shown.items[first : first + 1 or None]
             if len(lines) != last - first + 1 or not all(line.value for line in lines):
-                return ask(frame, Reason.NO_SUCH_ROW)
+                return self._beyond(shown)
             found += lines
         if noun:
             frame.features["kind"] = [kind for kind in frame.all("kind") if kind != noun]
         own = [place for place, each in enumerate(self.talk.lists, start=1) if each is shown]
         self.talk.pointing = self.talk.dropped + own[0] if own else 0
         return self._bound(found)
+
+    def _beyond(self, shown: ShownList) -> Decision:
+        """A question back about a place that the list does not have; things told of in a line are offered."""
+        in_a_line = shown not in self.talk.lists and len(shown.items) <= MOST_AT_ONCE
+        plain = _unmarked(self.frame)
+        plain.features["kind"] = [kind for kind in plain.all("kind") if kind != shown.items[0].of_kind]
+        return replace(ask(plain, Reason.NO_SUCH_ROW), options=things(plain, shown.items) if in_a_line else ())
 
     def _beside_the_last(self) -> Done:
         """The line behind or before the one that is spoken of."""
@@ -403,6 +410,13 @@ class _Sentence:
                 if kind is not None and behind.start - item.end <= 1:
                     return kind[1]
         return ""
+
+    def _noun_of_before(self) -> str:
+        """The kind of the entity that was asked about, where "and the second?" asks the same of another."""
+        before, spoken = self.talk.before, self.talk.spoken
+        same = self.frame.has("follow") and before is not None and before.frame.has("name") and spoken
+        item = spoken[-1].item if same else None
+        return item.of_kind if item is not None and item.kind == ENTITY else ""
 
     def _list(self, noun: str = "") -> ShownList | None:
         """The list that is pointed into."""
@@ -536,6 +550,27 @@ class _Sentence:
             and all((owner == "unassigned" and not line.owner) or owner in fold(line.owner) for owner in owners)
             and (not f.window or _within(line.time, f.window))
         )
+
+    def chosen(self) -> Done | None:
+        """Bind the first or last of the lines that were shown: "which one is the oldest?"."""
+        frame = self.frame
+        order = frame.one("order")
+        points = frame.has("ref:them", "ref:ones") or any(item.sense("one") for item in frame.items)
+        alone = points or self.only("ask", "order", "follow")
+        if order not in ("newest", "oldest") or not frame.has("ask:what") or not alone or frame.has("kind"):
+            return None
+        noun = frame.one("that") or ""
+        shown = next((each for each in reversed(self.talk.lists) if len(each.items) > 1), None)
+        lines = () if shown is None else tuple(line for line in shown.items if line.value)
+        if not lines or (noun and noun != lines[0].of_kind):
+            return ask(frame, Reason.WHICH_THING)
+        if not all(line.time for line in lines):
+            return ask_which(frame, lines, self.talk)
+        best = (max if order == "newest" else min)(lines, key=lambda line: line.time)
+        for type_ in ("order", "singular", "attr", "window"):
+            frame.features.pop(type_, None)
+        frame.tell("among", "shown")
+        return self._bound([best])
 
     def pointed(self) -> Done | None:
         """Bind pronouns and "that host"."""
@@ -718,6 +753,12 @@ class _Sentence:
             lost = frame.has("ref") and not frame.window and not frame.has(*_SAYS_WHICH)
             return ask(frame, Reason.WHICH_THING) if lost else None
         of_the_list = frame.has("ref:them", "ref:ones") and not frame.has("name", "incident")
+        if of_the_list and self.talk.lists:
+            noun, strange = frame.one("that"), [*frame.unread, *frame.all("guess")]
+            if noun is not None and self.talk.lists[-1].items and noun != self.talk.lists[-1].items[0].of_kind:
+                return ask(frame, Reason.WHICH_THING)
+            if strange:
+                return ask(frame, Reason.UNREAD, *strange)
         whole = not is_fragment(frame) and not frame.has("follow") and not of_the_list and not self._switches()
         if whole and not (frame.has("ref:its", "ref:it", "ref:definite") and not frame.has("name", "incident", "know")):
             return None
@@ -729,6 +770,8 @@ class _Sentence:
                 return self._bound([alert])
         implied = frame.has("attr") and not frame.has("name", "incident", "by", "group", "kind:alert", "kind:incident")
         base = self._base(lists=of_the_list or _narrows_a_list(frame))
+        if of_the_list and base is not None:
+            self._look_at_all(base)
         if implied and not of_the_list and (base is None or not base.frame.has("incident", "name")):
             item, candidates = self._it("")
             if item is not None:
@@ -736,6 +779,13 @@ class _Sentence:
             if candidates and frame.has(*_OF_INCIDENTS):
                 return ask_which(frame, candidates, self.talk)
         return self._merged_with(base)
+
+    def _look_at_all(self, base: Decision) -> None:
+        """Note that the list showed a part of its rows, where it is narrowed now."""
+        shown = next((each for each in reversed(self.talk.lists) if each.by == base), None)
+        part = shown is not None and shown.total is not None and shown.total > len(shown.items)
+        if part and _narrows_a_list(self.frame):
+            self.frame.tell("among", "all")
 
     def _switches(self) -> bool:
         """True for a noun alone, which asks for other rows of the same: "only incidents", "alerts?"."""
@@ -775,6 +825,7 @@ _STEPS: tuple[Callable[[_Sentence], Done | None], ...] = (
     _Sentence.timed,
     _Sentence.acted,
     _Sentence.placed,
+    _Sentence.chosen,
     _Sentence.described,
     _Sentence.pointed,
     _Sentence.leaned,

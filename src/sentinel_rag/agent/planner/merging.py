@@ -90,7 +90,7 @@ def merged(before: Frame, said: Frame) -> Frame:
             _carry(frame, before, group)
     if fresh:
         frame.window = dict(said.window)
-    if said.has("all"):
+    if said.has("all", "among:all"):
         frame.features["limit"] = []
     return frame
 
