@@ -112,13 +112,22 @@ def _classified(f: Frame, now: datetime) -> Decision | None:
 def _without(f: Frame, now: datetime) -> Decision | None:
     """A list without those of its rows for which something holds."""
     gap = next((item for item in f.items if item.sense("not")), None)
-    whole = None if gap is None else _plain(part_of(f, 0, gap.start))
-    if gap is None or whole is None or not whole.has("kind:incident", "kind:alert"):
+    if gap is None:
         return None
     less = part_of(f, gap.end, len(f.text))
     less.features["title"] += less.features.pop("maybe_title", [])
+    whole = _plain(part_of(f, 0, gap.start))
+    if not whole.has("kind"):  # what a conversation spoke of, without what is left out now
+        whole = _plain(f)
+        for type_ in (*_FILTERS, "not", "without"):
+            whole.features[type_] = [value for value in whole.all(type_) if value not in less.all(type_)]
+        whole.features["not"] = whole.features["without"] = []
+    if not whole.has("kind:incident", "kind:alert"):
+        return None
     if not less.has(*_FILTERS) or less.unread:
         return None
+    if all(name in _OF_ITS_ROW for name in _FILTERS if less.has(name)):
+        return _other_rows(f, _plain(whole), less)
     person = less.has("name") and less.name_kinds(less.all("name")[0])[:1] == ("account",)
     if person and whole.has("kind:incident") and not f.has("rel:involve", "rel:naming"):
         if not whole.has("rel:owned_by", "attr:owner"):
@@ -129,6 +138,22 @@ def _without(f: Frame, now: datetime) -> Decision | None:
         return calls
     identity = _IDENTITY[calls[0].tool]
     return _decided(f, _paged(calls), {"op": "minus", "a": "$1", "b": "$2", "column": identity})
+
+
+_OF_ITS_ROW = ("severity", "incident")
+"""What is left out by a column of the row itself."""
+
+
+def _other_rows(f: Frame, whole: Frame, less: Frame) -> Decision | None:
+    """The rows whose own columns hold something else."""
+    calls = _calls(whole)
+    if isinstance(calls, Decision):
+        return calls
+    alerts = calls[0].tool == "query_alerts"
+    columns = {"severity": "severity", "incident": "incident_number" if alerts else "number"}
+    where: list[JsonValue] = [f"{columns[name]} != {value}" for name in _OF_ITS_ROW for value in less.all(name)]
+    step = _chosen(f, {"of": "$1", "column": "time" if alerts else "created_time", "where": where})
+    return _decided(f, _paged(calls), step, "oldest" if f.has("order:oldest") else "newest")
 
 
 def _together(f: Frame, now: datetime) -> Decision | None:

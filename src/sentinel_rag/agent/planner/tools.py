@@ -8,15 +8,15 @@ from typing import Any
 
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.rows import carries
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import SILENT
 
 RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware")
 TAKES: dict[str, tuple[str, ...]] = {
-    "query_incidents": ("severity", "min", "above", "status", "title", "owner", "name", "order", "class", "without"),
+    "query_incidents": ("severity", "min", "above", "status", "title", "owner", "name", "order", "class"),
     "query_alerts": (
-        "severity", "min", "above", "status", "title", "name", "order", "incident", "product", "tactic", "without",
+        "severity", "min", "above", "status", "title", "name", "order", "incident", "product", "tactic",
     ),
     "get_incident_detail": (
         "incident", "status", "class", "severity", "owner", "order", "product", "tactic", "name",
@@ -46,8 +46,10 @@ def to_tool(frame: Frame, tool: str) -> Decision:
     """A call of `tool`, or the question back that its arguments raise."""
     takes = TAKES[tool]
     for feature in NARROWING:
+        if tool == "get_top_entities" and frame.has("not:except") and feature in ("not", "name"):
+            continue  # rows of that name are left out of what comes back
         if frame.has(feature) and feature not in takes:
-            if feature == "not":
+            if feature in ("not", "without"):
                 return ask(frame, Reason.CANNOT_LEAVE_OUT)
             return ask(frame, Reason.NOT_TAKEN, ", ".join(frame.all(feature)))
     for feature in ("tactic", "product"):
@@ -170,6 +172,8 @@ def _status(frame: Frame, tool: str) -> str | None:
 
 
 def _limit(frame: Frame, tool: str, told: dict[str, Any]) -> dict[str, Any]:
+    if tool == "get_top_entities" and frame.has("not:except"):
+        return {"limit": min(MAX_LIMIT, int(frame.one("limit") or DEFAULT_LIMIT) + len(frame.all("name")))}
     if frame.one("limit"):
         return {"limit": max(1, int(str(frame.one("limit"))))}
     if not tool.startswith("query_"):
@@ -178,8 +182,4 @@ def _limit(frame: Frame, tool: str, told: dict[str, Any]) -> dict[str, Any]:
         return {"limit": _ROWS_WITH_STEPS}
     if told.get("order") and frame.has("singular"):
         return {"limit": 1}
-    left_out = frame.all("without")
-    if left_out in (["Low"], ["Informational"]):
-        told.pop("severity", None)
-        return {"min_severity": SEVERITIES[SEVERITIES.index(left_out[0]) + 1]}
-    return {"limit": MAX_LIMIT} if frame.has("all", "without", "class") else {}
+    return {"limit": MAX_LIMIT} if frame.has("all", "class") else {}

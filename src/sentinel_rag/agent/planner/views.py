@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from functools import cache
 from importlib.resources import files
 
-from sentinel_rag.agent.planner.plan import View, counted
+from sentinel_rag.agent.planner.plan import WITHOUT, View, counted
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item, Sense
 
@@ -68,6 +68,8 @@ def _aspects_of(view: View, frame: Frame) -> tuple[str, ...]:
             fields = _told(frame, "alert")
             narrowed = frame.has("title", "name", "incident")
             return ("fields", *fields) if fields and narrowed else ()
+        case View.TOP if frame.has("not:except"):
+            return tuple(f"{WITHOUT}{name}" for name in frame.all("name"))
         case View.INCIDENTS if frame.has("title"):
             return _fields(frame)
         case _:

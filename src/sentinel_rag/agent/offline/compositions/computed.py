@@ -60,10 +60,12 @@ def _rows(
     if not places:
         writer.say_none(read, f"None of the {noun} is left.")
         return Composed(outcome=Outcome.NO_DATA)
-    ordered = plan.then[-1]["op"] == "order"
-    if ordered and "few" not in plan.aspects:
+    ordered, by_time = plan.then[-1]["op"] == "order", {"newest", "oldest"} & {*plan.aspects}
+    if not ordered:
+        places = sorted(places, key=lambda place: _place_read(read, made, place))
+    elif not {"few", "oldest"} & {*plan.aspects}:
         places = list(reversed(places))
-    by_value = ordered and "newest" not in plan.aspects
+    by_value = ordered and not by_time
     limit = next((int(each) for each in plan.aspects if each.isdigit()), 1 if by_value else DEFAULT_LIMIT)
     total = scope.total_of(writer, read[0])
     if by_value:
@@ -114,6 +116,14 @@ def _source(read: Sequence[ToolRun], made: ToolRun, place: int) -> tuple[ToolRun
             if any(key in row and row[key] == made.at(f"/rows/{place}/{key}") for key in _IDENTITIES):
                 return run, at
     return None
+
+
+def _place_read(read: Sequence[ToolRun], made: ToolRun, place: int) -> tuple[int, int]:
+    """Where a row stands among those that were read, so that it keeps its place."""
+    source = _source(read, made, place)
+    assert source is not None
+    run, at = source
+    return next(number for number, each in enumerate(read) if each is run), at
 
 
 def _cell(made: ToolRun, place: int, column: str) -> object:
