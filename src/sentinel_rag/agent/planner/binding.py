@@ -413,10 +413,11 @@ class _Sentence:
 
     def _noun_of_before(self) -> str:
         """The kind of the entity that was asked about, where "and the second?" asks the same of another."""
-        before, spoken = self.talk.before, self.talk.spoken
-        same = self.frame.has("follow") and before is not None and before.frame.has("name") and spoken
-        item = spoken[-1].item if same else None
-        return item.of_kind if item is not None and item.kind == ENTITY else ""
+        before = self.talk.before
+        if before is None or not self.frame.has("follow") or not before.frame.has("name"):
+            return ""
+        kinds = before.frame.name_kinds(before.frame.all("name")[0])
+        return kinds[0] if kinds else ""
 
     def _list(self, noun: str = "") -> ShownList | None:
         """The list that is pointed into."""
@@ -430,7 +431,7 @@ class _Sentence:
             return next((shown for shown in reversed(lists) if shown.items[0].of_kind == wanted), None)
         if noun and noun != "thing":
             rows = [shown for shown in lists if shown.items[0].of_kind == noun]
-            told = self._told_row(noun)
+            told = self._row(noun)
             if told is not None and (not rows or rows[-1].turn < told.turn):
                 return told
             return rows[-1] if rows else None
@@ -439,6 +440,11 @@ class _Sentence:
             own = next((shown for shown in reversed(lists) if not shown.beside), lists[-1])
             return talk.lists[talk.pointed_into - talk.dropped - 1] if talk.pointed_into > talk.dropped else own
         return lists[-1] if lists else None
+
+    def _row(self, kind: str) -> ShownList | None:
+        """Things of a kind that were told of together, or the one that was told of alone."""
+        row = next((shown for shown in self.talk.rows if shown.items[0].of_kind == kind), None)
+        return row or self._told_row(kind)
 
     def _told_row(self, kind: str) -> ShownList | None:
         """Things of a kind that one answer told of without numbers."""
@@ -642,7 +648,7 @@ class _Sentence:
         lines = next((shown.items for shown in reversed(talk.lists) if not shown.beside), ())
         pool = talk.together if len(talk.together) == 2 else tuple(line for line in lines if line.value)
         if noun and noun not in {item.of_kind for item in pool}:
-            row = self._told_row(noun)
+            row = self._row(noun)
             pool = () if row is None else row.items
         spoken = talk.spoken[-1].item.key if talk.spoken else None
         left = tuple(item for item in pool if item.key != spoken)

@@ -65,6 +65,8 @@ class Context:
     together_turn: int = 0
     told: tuple[Spoken, ...] = ()
     """Things that answers told of without a number, in their order."""
+    rows: tuple[ShownList, ...] = ()
+    """Things of one kind that an answer told of together, the newest of each kind: "the second host"."""
     waiting: Decision | None = None
     """A question back that is open."""
     offers: tuple[Option, ...] = ()
@@ -222,6 +224,11 @@ class Context:
         fresh = {item.key: Spoken(item, self.turn) for item in told if item.value and len(item.value) <= LONGEST_ID}
         kept = tuple(each for each in self.told if each.item.key not in fresh)
         self.told = (*kept, *fresh.values())[-_MOST_TOLD:]
+        for kind in dict.fromkeys(each.item.of_kind for each in fresh.values()):
+            row = tuple(each.item for each in fresh.values() if each.item.of_kind == kind)
+            if len(row) > 1:
+                others = tuple(shown for shown in self.rows if shown.items[0].of_kind != kind)
+                self.rows = (*others, ShownList(row[:MOST_LINES], self.turn))
 
     def _fullest(self, item: ListItem) -> ListItem:
         """The same thing as it was shown with its title and time, if `item` does not say them."""
