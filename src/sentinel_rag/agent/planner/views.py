@@ -139,6 +139,13 @@ def asked_properties(frame: Frame) -> tuple[str, ...]:
     return ()
 
 
+def asks_for_several(frame: Frame) -> bool:
+    """True if the word for what is asked for stands in the plural: "which hosts", "what are the URLs"."""
+    asked = asked_properties(frame)[:1]
+    several = [item for item in frame.items if item.sense("plural") is not None]
+    return any(label_of(sense) in asked for item in several for sense in item.senses) and not frame.has("one_of")
+
+
 def _asked_senses(item: Item) -> list[Sense]:
     """The senses of a word in which it may be asked for, a sort of file before a kind of thing."""
     # "The address" may point at one that was spoken of; here it is a kind of thing as any other.

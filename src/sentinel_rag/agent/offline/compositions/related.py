@@ -16,6 +16,7 @@ from sentinel_rag.agent.offline.relations.alerts import Alert, alerts_in
 from sentinel_rag.agent.offline.relations.focus import focus_of
 from sentinel_rag.agent.offline.relations.values import Value
 from sentinel_rag.agent.planner.plan import Plan
+from sentinel_rag.agent.planner.views import asks_for_several
 from sentinel_rag.agent.row_text import code
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
@@ -47,7 +48,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     choice = choose(plan, runs)
     if choice is None:
         composed = _say_missing(writer, plan, runs)
-    elif plan.frame.has("plural") and not plan.frame.has("one_of"):
+    elif asks_for_several(plan.frame):
         composed = _say_all(writer, choice)
     elif choice.reason is None:
         composed = _say_choices(writer, choice)
