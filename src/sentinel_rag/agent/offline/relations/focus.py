@@ -42,6 +42,8 @@ MOST_BEFORE = 2
 """Sentences before the last that may belong to the question."""
 LEAST_WORDS = 18
 """Words from which on several sentences tell a story; fewer are a question with a greeting."""
+LEAST_TELLING = 9
+"""Words from which on a question about an incident tells of one alert of it, rather than of all."""
 CLEAR, TELLING = 0.5, 6.0
 """How much of an alert's name a question says at least, or the weight of words that it shares with its story, to be
 read without the sentences before it."""
@@ -64,6 +66,7 @@ def story_plan(text: str, reader: Reader) -> Plan | None:
     if not properties or question.has("op:count", "op:trend", "all") or read_order(sentences[-1]):
         return None
     tells = bool(question.unread) or question.has("title", "maybe_title")
+    tells |= len(sentences[-1].split()) >= LEAST_TELLING and question.has("topic", "tactic", "claim")
     tells |= question.has("kind:alert") and question.has("order:oldest", "order:newest", "relation")
     is_story = bool(told) and len(text.split()) >= LEAST_WORDS
     if not (_incidents(question) and tells) and not is_story:
