@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sentinel_rag.agent.offline.denial_questions import WHERE_IT_STANDS
+from sentinel_rag.agent.offline.outside import WHERE_IT_STANDS
 from sentinel_rag.contracts.evidence import Answer, Outcome
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-10")]

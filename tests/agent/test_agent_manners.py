@@ -10,7 +10,7 @@ import pytest
 
 from sentinel_rag.agent.offline.compositions.incident_analysis import ANALYSIS_NOTICE
 from sentinel_rag.agent.offline.compositions.incident_detail import ANALYSIS_OFFER
-from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
+from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway
 from sentinel_rag.testing.small_estate_rows import alert_id

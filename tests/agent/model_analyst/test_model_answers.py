@@ -7,7 +7,7 @@ import pytest
 
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.agent.model_analyst.loop import ONLY_OWN
-from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
+from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Outcome

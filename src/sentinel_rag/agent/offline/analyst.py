@@ -14,7 +14,6 @@ from sentinel_rag.agent.offline.change_turns import answer_change
 from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
 from sentinel_rag.agent.offline.conversation import Conversations
 from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
-from sentinel_rag.agent.offline.denial_questions import denial_reply
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import (
@@ -24,6 +23,7 @@ from sentinel_rag.agent.offline.knowledge import (
 )
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
+from sentinel_rag.agent.offline.outside import WHERE_IT_STANDS
 from sentinel_rag.agent.offline.question_turns import (
     LONGEST_QUESTION,
     QuestionTurn,
@@ -44,7 +44,7 @@ from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
-from sentinel_rag.language.frames.orders import read_order
+from sentinel_rag.language.frames.orders import asks_the_gateway, read_order
 from sentinel_rag.language.times.kinds import Now
 
 ANSWERED_CALLS = {
@@ -154,9 +154,8 @@ class OfflineAnalyst:
         changed = await answer_change(turn)
         if changed is not None:
             return changed
-        denied = denial_reply(turn.question)
-        if denied is not None:
-            return turn.plain_answer(denied.outcome, denied.text, denied.suggestions)
+        if asks_the_gateway(turn.question):
+            return turn.plain_answer(Outcome.ANSWERED, WHERE_IT_STANDS)
         picked = await answer_pick(turn)
         if picked is not None:
             return picked

@@ -18,7 +18,7 @@ from sentinel_rag.agent.offline.compositions.scope import event_time
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import answer_wish
-from sentinel_rag.agent.offline.sample_wishes import SAMPLE_SENTENCE
+from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
 from sentinel_rag.agent.planner.knowledge import read_wish

@@ -32,7 +32,7 @@ from sentinel_rag.language.lexicon import fold
 
 _SHARED = ("severity", "status", "class", "ref")
 """Sections of the questions' lexicon that orders have in common with it."""
-_EARLIER = ("again", "asked")
+_EARLIER = ("again", "asked", "gateway")
 """Sections of what is said of orders that were given before."""
 _OWN = {"level": "severity", "state": "status"}
 """Sections of orders that say first what a word of a shared section means in an order."""
@@ -195,6 +195,16 @@ def _says(item: Item, said: Said) -> bool:
     return (
         item.sense(type_, values) is not None or item.sense("digits") is not None or item.senses[0] == ("lit", "number")
     )
+
+
+def asks_the_gateway(text: str) -> bool:
+    """True for a question about the gateway's own decision ("why was that denied?"); a word beside those that such a
+    question may have, a host or a sign-in, makes it one about data."""
+    items = items_of(text.replace("’", "'"), LANGUAGES[0], earlier=True).items
+    known = all(item.sense("gateway") or item.sense("digits") for item in items)
+    begins = next((item for item in items if not item.sense("gateway", frozenset({"around"}))), None)
+    decided = any(item.sense("gateway", frozenset({"decided"})) for item in items)
+    return known and decided and begins is not None and begins.sense("gateway", frozenset({"asks"})) is not None
 
 
 def read_pick(text: str) -> int | None:
