@@ -103,16 +103,13 @@ def calls_of(answer: Answer) -> list[tuple[str, dict[str, Any]]]:
 
 @pytest.mark.parametrize("payload", PAYLOADS)
 async def test_no_row_changes_which_calls_are_made(payload: str) -> None:
-    """An alert that the question means by its name is read in full; a row that has lost that name only takes this
-    reading away. No row adds a call, and none puts its words into one."""
+    """No row adds a call, and none puts its words into one. Where no alert has the name that the question means any
+    more, the answer says so."""
     before, after = await conversation(small_estate()), await conversation(PoisonedGateway(payload))
     for question, clean, hostile in zip(QUESTIONS, before, after, strict=True):
-        if question == BY_NAME:
-            assert all(call in calls_of(clean) for call in calls_of(hostile)), question
-        else:
-            assert calls_of(hostile) == calls_of(clean), question
-    assert [answer.outcome for answer in after] == [answer.outcome for answer in before]
-    assert {answer.outcome for answer in after} == {Outcome.ANSWERED}
+        assert calls_of(hostile) == calls_of(clean), question
+        assert clean.outcome is Outcome.ANSWERED, question
+        assert hostile.outcome is (Outcome.NO_DATA if question == BY_NAME else Outcome.ANSWERED), question
 
 
 @pytest.mark.requirement("SURF-5")
