@@ -288,7 +288,7 @@ async def _without_knowledge(turn: Turn, decision: Decision) -> Answer:
 
 def _strange(decision: Decision) -> bool:
     """True if a word may be a name that only the workspace knows."""
-    asked = decision.kind in (Kind.CALL, Kind.ASK)
+    asked = decision.kind in (Kind.CALL, Kind.ASK) and decision.reason is not Reason.TIME
     return asked and (bool(decision.frame.unread) or decision.frame.has("guess"))
 
 

@@ -116,6 +116,8 @@ def _without(f: Frame, now: datetime) -> Decision | None:
         return None
     less = part_of(f, gap.end, len(f.text))
     less.features["title"] += less.features.pop("maybe_title", [])
+    if not less.has(*_FILTERS) and less.has("num"):  # numbers behind the word that leaves out are incidents
+        less.features["incident"] = f.all("incident")
     whole = _plain(part_of(f, 0, gap.start))
     if not whole.has("kind"):  # what a conversation spoke of, without what is left out now
         whole = _plain(f)

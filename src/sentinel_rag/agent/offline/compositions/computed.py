@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sentinel_rag.agent.answers.compute import NAME
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter
 from sentinel_rag.agent.offline.compositions import alerts, incidents, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
@@ -36,7 +36,6 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     if scope.is_empty(first) and (op != "change" or all(map(scope.is_empty, read))):
         return scope.compose_empty(writer, plan, first, noun)
     count = len(rows) if isinstance(rows, list) else 0
-    said = writer.tally([(made, f"/rows/{place}") for place in range(count)]) if count else Fact("None")
     composed = Composed()
     if op in _FIGURES and count:
         _FIGURES[op](writer, made, noun)
@@ -44,7 +43,10 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         places = [place for place in range(count) if (at := _source(read, made, place)) is not None and at]
         composed = _rows(writer, plan, read, made, noun, places)
     elif count:
-        writer.say(f"{{}} {'values' if op != 'group' else 'groups'}, in the table below.", said)
+        if op == "group":
+            writer.fixed("The groups are in the table below.")
+        else:
+            writer.say("{} values, in the table below.", writer.tally([(made, f"/rows/{at}") for at in range(count)]))
         _table(writer, made, count)
     else:
         kind = "" if step.get("column") != "name" else f" of the kind {', '.join(plan.aspects)}"
