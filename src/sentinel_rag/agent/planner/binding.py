@@ -76,6 +76,8 @@ def _behind_a_correction(frame: Frame) -> str:
     """The rest of the sentence behind words that take back what was said; empty if there are none, or no rest."""
     end = 0
     items = [item for item in frame.items if not item.silent]
+    if len(items) > 2 and items[0].sense("not") and _is_place(items[1]) and _is_place(items[2]):
+        return frame.text[items[2].start :]  # "not [1], [2]"
     for item in items:
         said_no = item.sense("talk", frozenset({"no"})) is not None and _breaks_after(frame.text, item)
         between = any(other.start < item.start and other.start >= end for other in frame.items if not other.silent)
@@ -83,6 +85,10 @@ def _behind_a_correction(frame: Frame) -> str:
             break
         end = item.end
     return frame.text[end:].strip(" ,.;:!-") if end else ""
+
+
+def _is_place(item: Item) -> bool:
+    return any(type_ in ("ref", "digits") or (type_, value) == ("lit", "item") for type_, value in item.senses)
 
 
 def complete(talk: Context, frame: Frame, now: datetime) -> Done:
@@ -587,6 +593,8 @@ class _Sentence:
             return self._other()
         if (frame.has("ref:them", "both") or "ones" in refs) and not frame.has("know:similar"):
             named = frame.has("name", "incident") or len(frame.all("digits")) > 1
+            # "Both high and medium alerts" joins levels.
+            named |= frame.has("both") and frame.has(*LISTED_KINDS) and len(frame.all("severity")) > 1
             return None if named else self._several()
         if frame.has("know:similar") and not frame.has("name", "incident") and refs:
             kinds = [INCIDENT]
@@ -674,6 +682,7 @@ class _Sentence:
             # "Which ones are still open" asks for those, and not for the state of each.
             frame.features["attr"] = [each for each in frame.all("attr") if each not in _FILTERED]
         asks = asks_of_a_thing(frame) or frame.has("both", "op:compare", "kind:alert", "compare")
+        asks |= frame.has("kind:incident") and lines is not None and lines.items[0].kind == ENTITY
         if not asks or (frame.has("both") and not pair and (lines is None or len(lines.items) != 2)):
             if frame.has("both") and not pair:
                 return ask(frame, Reason.WHICH_THING)

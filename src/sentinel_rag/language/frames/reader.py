@@ -405,7 +405,8 @@ def _relative(items: list[Item], place: int) -> bool:
     )
     if item.sense("ref", frozenset({"them"})) is not None:
         # "Find open incidents and list them", but "alerts of them".
-        return listed and not (items[place - 1].silent or items[place - 1].sense("of"))
+        before = items[place - 1]
+        return listed and not (before.silent or before.sense("of") or before.sense("rel"))
     if item.sense("ref", frozenset({"they", "its"})) is not None:
         return listed
     return item.sense("relative") is not None and listed and any(not one.silent for one in items[place + 1 :])
