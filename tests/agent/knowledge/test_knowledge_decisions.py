@@ -129,7 +129,7 @@ async def test_times_of_a_search_are_whole_seconds(search_tool: SearchTool) -> N
         "is incident 31 similar to 40?",
         "are incidents 31 and 40 alike?",
         "does incident 31 resemble #40",
-        "is 31 like 40?",
+        "is 31 similar to 40?",
     ],
 )
 async def test_two_incidents_are_held_side_by_side(search_tool: SearchTool, question: str) -> None:
