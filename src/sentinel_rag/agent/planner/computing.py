@@ -249,7 +249,8 @@ def _merged(whole: Frame, part: Frame) -> Frame:
 def _calls(*frames: Frame) -> tuple[Call, ...] | Decision:
     """A call for each frame, or the question back that one of them raises."""
     made = [to_tool(frame, "query_alerts" if frame.has("kind:alert") else "query_incidents") for frame in frames]
-    return next((one for one in made if not one.calls), tuple(one.calls[0] for one in made))
+    asked = next((one for one in made if not one.calls), None)
+    return asked or tuple(one.calls[0] for one in made)
 
 
 def _paged(calls: tuple[Call, ...]) -> tuple[Call, ...]:

@@ -35,6 +35,7 @@ class Reason(StrEnum):
 
     UNREAD = "unread"
     TIME = "time"
+    FUTURE = "future"
     NEAR_NAME = "near_name"
     UNKNOWN_NAME = "unknown_name"
     AMBIGUOUS_NAME = "ambiguous_name"
@@ -67,6 +68,7 @@ class Reason(StrEnum):
 
 SENTENCES: Mapping[Reason, str] = {
     Reason.UNREAD: "I did not understand {values}. Say it in other words, or leave it out.",
+    Reason.FUTURE: "Only what has happened is recorded. Which time do you mean instead of {value}?",
     Reason.TIME: "{value}",
     Reason.NEAR_NAME: "Nothing is called {value}. Did you mean {rest}?",
     Reason.UNKNOWN_NAME: "I know no {value}. Is it a name, or a word of a title? Put a word of a title in quotes.",

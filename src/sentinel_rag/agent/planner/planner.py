@@ -88,7 +88,7 @@ class Planner:
             or decision.calls[0].tool == "run_kql_query"
         ):
             return decision
-        more = {one for need in row.needs for one in need}
+        more = {one for need in row.needs for one in need} | ({"kind:incident"} if f.has("incident") else set())
         if f.has("name"):
             more |= {"prop", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
             more |= {f"topic:{topic}" for topic in _ALSO_IN_ALERTS}
@@ -100,7 +100,7 @@ class Planner:
         order = read_order(f.said)
         if order is not None:
             return Decision(Kind.CHANGE, f, order=order)
-        if f.has("meta:sample"):
+        if f.has("meta:sample") and not f.has("table", "attr:columns"):
             return _sample(f)
         if f.has("meta:steering"):
             return Decision(Kind.OUT_OF_SCOPE, f)
@@ -123,6 +123,8 @@ class Planner:
             return ask(f, Reason.OWN_QUERY)
         if f.time_problem:
             return ask(f, Reason.TIME, f.time_problem)
+        if f.has("bound:future"):
+            return ask(f, Reason.FUTURE, _words_of_type(f, "bound"))
         if f.has("problem"):
             return ask(f, Reason.NOT_EXPRESSIBLE, str(f.one("problem")))
         if f.has("relation") and not f.has("incident"):
@@ -182,7 +184,8 @@ class Planner:
             return self._stored(f, named=row.tool == "run_kql_query")
         match row.tool:
             case "describe_table":
-                return call(f, row.tool, {"table": f.one("table")})
+                examples = {"examples": True} if f.has("meta:sample") else {}
+                return call(f, row.tool, {"table": f.one("table"), **examples})
             case "get_alert_events":
                 limit = {"limit": int(str(f.one("limit")))} if f.has("limit") else {}
                 return call(f, row.tool, {"alert_id": f.one("alert_id"), **limit})

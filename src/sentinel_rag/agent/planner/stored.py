@@ -34,6 +34,9 @@ _BOUNDS = {"bound_min": (_LEAST, 0), "bound_more": (_LEAST, 1), "bound_max": (_M
 """Bounds that were said, with the parameters that take them and what "more than" adds."""
 _COMPARED = ("topic", "attr", "class", "kind", "prop", "unit")
 _OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
+_COMPARE = frozenset({"compare"})
+_ALSO_CARRIED = ("status", "severity", "class", "owner")
+"""What a query tells beside what it is found by."""
 _TOLD_APART = ("topic:", "unit:", "prop:", "word:")
 _NEAR_TOPICS = {"topic:signin": "topic:logon", "topic:logon": "topic:signin"}
 """What people say for one another: who "logged in" to a host has a logon, not a sign-in."""
@@ -56,6 +59,10 @@ def features(frame: Frame) -> frozenset[str]:
         told.add("attr:owner")
     told |= {f"word:{word}" for word in unread_words(frame)}
     return frozenset(told - _OF_EVERYTHING)
+
+
+def _also(frame: Frame) -> frozenset[str]:
+    return frozenset(f"{type_}:{value}" for type_ in _ALSO_CARRIED for value in frame.all(type_))
 
 
 def sentence(frame: Frame) -> tuple[str, ...]:
@@ -199,6 +206,8 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         return ask(frame, Reason.WHICH_NAME, entry.name)
     if frame.has("not", "without", "problem"):
         return ask(frame, Reason.CANNOT_LEAVE_OUT)
+    if frame.has("op:compare") and frame.window:
+        return ask(frame, Reason.NOT_TAKEN, *(item.text for item in frame.items if item.sense("op", _COMPARE)))
     if frame.has("title"):
         if "contains" not in entry.parameters:
             return None
@@ -215,7 +224,7 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         values |= bounds
     carried = {*entry.whole, *(_NEAR_TOPICS.get(one, "") for one in entry.whole)}
     carried |= {"class"} if "attr:classification" in entry.whole else set()
-    carried |= {"severity"} if levels(entry, frame) else set()
+    carried |= {"severity"} if levels(entry, frame) or "attr:severity" in entry.whole else set()
     missed = lost(frame, "run_kql_query", carried) if not named else []
     if missed:
         return ask(frame, Reason.NOT_TAKEN, ", ".join(missed))
@@ -263,12 +272,13 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
     frames = [reader.read(text) for text in said]
     told = tuple(filter(None, map(features, frames)))
     parameters = row.get("parameters") or ()
+    described = reader.read(str(row.get("description", "")))
     about = {str(one["name"]): features(reader.read(str(one["name"]).replace("_", " "))) for one in parameters}
     return StoredQuery(
         name,
         frozenset(map(sentence, frames)),
         told,
-        frozenset().union(*told, features(reader.read(str(row.get("description", "")))), *about.values()),
+        frozenset().union(*told, features(described), *about.values(), *map(_also, (*frames, described))),
         {str(one["name"]): PARAMETERS.get(str(one["name"]), ()) for one in parameters},
         frozenset(str(one["name"]) for one in parameters if one["required"]),
         {str(one["name"]): str(one.get("type", "")) for one in parameters},

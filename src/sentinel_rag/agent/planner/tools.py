@@ -26,7 +26,7 @@ TAKES: dict[str, tuple[str, ...]] = {
     "get_threat_summary": ("order", "status"),
     "list_tables": ("order",),
     "list_workspaces": (),
-    "run_kql_query": ("name", "order", "owner", "class", "status", "template", "severity", "title"),
+    "run_kql_query": ("name", "order", "owner", "template", "title"),
 }  # fmt: skip
 """Which features that narrow a question each tool has a place for."""
 NARROWING = (
@@ -52,6 +52,8 @@ def to_tool(frame: Frame, tool: str) -> Decision:
             if feature in ("not", "without"):
                 return ask(frame, Reason.CANNOT_LEAVE_OUT)
             return ask(frame, Reason.NOT_TAKEN, ", ".join(frame.all(feature)))
+    if frame.has("class") and frame.has("status:Open"):
+        return ask(frame, Reason.CANNOT_LEAVE_OUT)
     for feature in ("tactic", "product"):
         if len(frame.all(feature)) > 1:
             return ask(frame, Reason.NOT_TAKEN, *frame.all(feature)[1:])
@@ -92,7 +94,7 @@ def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
     """The words that a call of `tool` would leave out: none of their senses has a place in it."""
     if tool not in carries():
         return []
-    carried = {*carries()["every"], *carries()[tool], *TAKES[tool], *more}
+    carried = {*carries()["every"], *carries()[tool], *TAKES[tool], *more} - {"plural"}
     carried |= {f"kind:{kind}" for kind in frame.all("of_kind")}
     titles = " ".join(frame.all("title"))
     return [
@@ -139,8 +141,10 @@ def _filters(frame: Frame, tool: str) -> dict[str, Any]:
     if frame.has("name"):
         name = frame.all("name")[0]
         told["entity"] = name if "." in name or "-" in name else frame.whole.get(name, name)
-        if frame.has("of_kind"):
-            told["entity_kind"] = frame.one("of_kind")
+        of_kind = [
+            kind for kind in frame.all("of_kind") if len(frame.all("of_kind")) == 1 or kind in frame.kinds.get(name, ())
+        ]
+        told |= {"entity_kind": of_kind[0]} if of_kind else {}
     if tool == "query_incidents":
         told |= {"owner": frame.one("owner")} if frame.has("owner") else {}
     else:

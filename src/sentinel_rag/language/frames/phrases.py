@@ -145,7 +145,10 @@ class PhraseBook:
                 if not senses and end - start > 1:
                     continue
                 cost = _UNKNOWN if not senses else _KNOWN - _LONGER * (end - start)
-                if not senses and (number := self.number(words[start])) is not None:
+                number = self.number(words[start])
+                if number is None and len(words[start]) > 2 and self.digits.get(words[start]) == 0:
+                    number = 0
+                if not senses and number is not None:
                     digits = (("digits", str(number)),) if words[start].isdigit() else ()
                     senses, cost = (("num", str(number)), *digits), _KNOWN
                 options.append((best[start][0] + cost, start, senses or (("text", words[start]),)))
