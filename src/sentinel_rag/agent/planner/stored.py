@@ -45,7 +45,7 @@ _WORD_BY_WORD = 9.0
 _NOTHING_COMMON = 2.0
 _LESS = {"ask": 0.4, "word": 0.4}
 """What tells less: who or where, and words that no language file holds."""
-_MISSING_NAME = 0.55
+_MISSING_NAME, _ANOTHER_TOPIC = 0.55, 0.6
 _FITTING, _FILLING = 0.2, 0.05
 
 
@@ -62,7 +62,8 @@ def features(frame: Frame) -> frozenset[str]:
 
 
 def _also(frame: Frame) -> frozenset[str]:
-    return frozenset(f"{type_}:{value}" for type_ in _ALSO_CARRIED for value in frame.all(type_))
+    also = {f"{type_}:{value}" for type_ in _ALSO_CARRIED for value in frame.all(type_)}
+    return frozenset(also | {f"attr:{group}" for group in frame.all("group")})
 
 
 def sentence(frame: Frame) -> tuple[str, ...]:
@@ -136,6 +137,16 @@ class StoredQueries:
             return _WORD_BY_WORD
         return max(self._said(entry, frame, one) * less for one, less in _readings(frame, asked))
 
+    def _alike(self, asked: frozenset[str], one: frozenset[str]) -> float:
+        """How much two sentences say the same; less where the one leaves out what the other is above all about."""
+        share = 2 * self._weigh(asked & one) / (self._weigh(asked) + self._weigh(one))
+        topics = {
+            feature: self._weights.get(feature, _NOTHING_COMMON) for feature in one if feature.startswith("topic:")
+        }
+        heaviest = max((weight for feature, weight in topics.items() if feature in asked), default=0.0)
+        other = any(weight > heaviest for feature, weight in topics.items() if feature not in asked)
+        return share * (_ANOTHER_TOPIC if other else 1.0)
+
     def _said(self, entry: StoredQuery, frame: Frame, asked: frozenset[str]) -> float:
         # A query that never speaks of what was said ("failed", "by day") would leave it out.
         soft = {
@@ -146,10 +157,7 @@ class StoredQueries:
         }
         if not asked or any(one not in entry.whole for one in asked - soft if one.startswith(_TOLD_APART)):
             return 0.0
-        best = max(
-            (2 * self._weigh(asked & one) / (self._weigh(asked) + self._weigh(one)) for one in entry.questions),
-            default=0.0,
-        )
+        best = max((self._alike(asked, one) for one in entry.questions), default=0.0)
         values, left = filled(entry, frame)
         if entry.required - set(values) or left:
             best *= _MISSING_NAME
