@@ -128,6 +128,7 @@ class OfflineAnalyst:
         timezone = question.preferences.timezone
         zone = self._default_zone if timezone is None else zone_named(timezone)
         conversation = self._conversations.of(question.session_id)
+        conversation.talk.pointed = ()
         now = Now(self._clock(), zone)
         return Turn(
             question.text, question.session_id, conversation, self._gateway, zone, now, progress=question.progress

@@ -406,7 +406,7 @@ def _relative(items: list[Item], place: int) -> bool:
     if item.sense("ref", frozenset({"them"})) is not None:
         # "Find open incidents and list them", but "alerts of them".
         before = items[place - 1]
-        return listed and not (before.silent or before.sense("of") or before.sense("rel"))
+        return listed and not (item.sense("that") or before.silent or before.sense("of") or before.sense("rel"))
     if item.sense("ref", frozenset({"they", "its"})) is not None:
         return listed
     return item.sense("relative") is not None and listed and any(not one.silent for one in items[place + 1 :])
