@@ -25,6 +25,7 @@ Ask = Callable[[str], Awaitable[Answer]]
         ("how many incidents have at least 2 alerts", "2 of 6 incidents."),
         ("alerts that name both m.keller and dc-01", "2 of 4 alerts."),
         ("mean time to close incidents owned by m.keller", "from creation to closing is 5 hours, over 1 incident."),
+        ("average number of alerts per incident", "The mean number of alerts is 1.333, over 6 incidents."),
         ("which hosts are in 12 but not in 31", "2 values, in the table below."),
         ("which accounts are in 12 but not in 31", "None of the entities of the kind account is left."),
         ("high alerts last month vs this month", "a difference of"),

@@ -76,15 +76,19 @@ def _extreme(f: Frame, now: datetime) -> Decision | None:
 
 
 def _mean(f: Frame, now: datetime) -> Decision | None:
-    """The mean or median time from creation to closing of the incidents that are meant."""
+    """The mean or median time from creation to closing of some incidents, or of how many alerts they have."""
     plain = _plain(f)
-    plain.features["kind"], plain.features["status"] = ["incident"], ["Closed"]
+    plain.features["kind"] = ["incident"]
+    counts = f.has("kind:alert")
+    if not counts:
+        plain.features["status"] = ["Closed"]
     calls = _calls(plain)
     if isinstance(calls, Decision):
         return calls
     op = "median" if f.has("op:median") else "average"
     by = next((column for group in f.all("group") if (column := _column(calls[0]).get(group))), "")
-    step = {"op": op, "of": "$1", "column": "closed_time - created_time"} | ({"by": by} if by else {})
+    column = "alert_count" if counts else "closed_time - created_time"
+    step = {"op": op, "of": "$1", "column": column} | ({"by": by} if by else {})
     return _decided(f, _paged(calls), step)
 
 

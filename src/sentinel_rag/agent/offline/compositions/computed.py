@@ -153,6 +153,11 @@ def _say_measure(op: str) -> Callable[[AnswerWriter, ToolRun, str], None]:
         if isinstance(rows, list) and len(rows) > 1:
             _table(writer, made, len(rows))
             return
+        if made.at("/rows/0/seconds") is None:
+            words = "The mean" if op == "average" else "The median"
+            told = writer.number(made, f"/rows/0/{op}"), writer.number(made, "/rows/0/rows")
+            writer.say(f"{words} number of alerts is {{}}, over {{}} {noun}.", *told)
+            return
         label = "The mean time" if op == "average" else "The median time"
         told = writer.duration(made, "/rows/0/seconds"), writer.number(made, "/rows/0/rows")
         writer.say(
