@@ -90,7 +90,7 @@ class Planner:
             return decision
         more = {one for need in row.needs for one in need} | ({"kind:incident"} if f.has("incident") else set())
         if f.has("name"):
-            more |= {"prop", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
+            more |= {"prop", "op:summary", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
             more |= {f"topic:{topic}" for topic in _ALSO_IN_ALERTS}
         missed = lost(f, decision.calls[0].tool, more)
         return ask(f, Reason.NOT_TAKEN, *missed) if missed else decision
