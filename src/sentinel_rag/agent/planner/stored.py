@@ -211,7 +211,10 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     if left or (frame.has("owner") and frame.one("owner") != "unassigned"):
         return None
     if entry.required - set(values):
-        return ask(frame, Reason.WHICH_NAME, entry.name)
+        asked = frame.copy()
+        for type_ in ("title", "maybe_title", "guess"):
+            asked.features.pop(type_, None)  # a word of a topic is none of a title once the query is chosen
+        return ask(asked, Reason.WHICH_NAME, entry.name)
     if frame.has("not", "without", "problem"):
         return ask(frame, Reason.CANNOT_LEAVE_OUT)
     if frame.has("op:compare") and frame.window:
