@@ -11,6 +11,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Table
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, rows_result
 from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag.testing.small_estate_rows import INCIDENTS
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]
@@ -146,3 +147,15 @@ async def test_one_field_of_several_incidents_is_told_of_each(ask: Ask, gateway:
     answer = await ask("who owns 12, 18 and 31?")
     assert asked(gateway) == [("get_incident_detail", each) for each in ("12", "18", "31")]
     assert answer.text.count("Owner:") == 3
+
+
+async def test_one_of_several_incidents_with_the_number_is_picked_and_the_comparison_goes_on() -> None:
+    first, second, third = (incident.row() for incident in INCIDENTS[:3])
+    several, two = rows_result([second, third]), [rows_result([first]), rows_result([third])]
+    gateway = small_estate(get_incident_detail=[two[0], several, *two])
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    asked_back = await analyst.answer(Question("compare 12 and 118", "s"))
+    assert asked_back.outcome is Outcome.CLARIFICATION
+    picked = await analyst.answer(Question("[2]", "s"))
+    assert table(picked, "Side by side").rows
+    assert asked(gateway)[-2:] == [("get_incident_detail", "12"), ("get_incident_detail", third["incident_name"])]

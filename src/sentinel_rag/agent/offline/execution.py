@@ -5,6 +5,7 @@ Below the analyst, which decides what to do, and above `turn`, which makes the c
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -94,6 +95,8 @@ async def _calculated(turn: Turn, plan: Plan) -> list[ToolRun]:
     """The runs of the calls, every page of them where rows are looked at, and those of the calculations."""
     pages = [await _pages(turn, call) if plan.chooses_rows else await turn.run((call,)) for call in plan.calls]
     runs = [[await turn.whole(run) for run in each] for each in pages]
+    if not any(run.rows for each in runs for run in each):  # no column to calculate with
+        return [run for each in runs for run in each]
     results = Results()
     for run in (run for each in runs for run in each):
         results.add(numbered(run))
@@ -182,9 +185,9 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     conversation = turn.conversation
     talk, told = conversation.talk, shown_text(answer)
     numbered = bool(composed.items) and f"[{composed.first + 1}]" in told
-    in_the_text = not composed.items and "[1] " in answer.text
+    on_screen = not composed.items and re.search(r"\[1\](?!\S)", told) is not None
     offers = [
-        replace(option, number=place if in_the_text else 0) for place, option in enumerate(composed.offers, start=1)
+        replace(option, number=place if on_screen else 0) for place, option in enumerate(composed.offers, start=1)
     ]
     if composed.outcome is Outcome.CLARIFICATION and numbered:
         # One of the listed things is meant; what was asked is then asked of it alone.

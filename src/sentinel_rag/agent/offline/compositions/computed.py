@@ -25,16 +25,15 @@ _IDENTITIES = ("number", "alert_id")
 
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
     """The result of the last calculation, what it was read from, and whether something is missing."""
-    *read, made = runs
+    read, made = [run for run in runs if run.call.tool_name != NAME], runs[-1]
+    step = plan.then[-1]
+    op, rows = str(step["op"]), made.at("/rows")
+    if read and scope.is_empty(read[0]) and (op != "change" or all(map(scope.is_empty, read))):
+        return scope.compose_empty(writer, plan, read[0], _NOUNS[read[0].call.tool_name])
     if made.call.tool_name != NAME or not read:
         writer.fixed("That could not be calculated.")
         return Composed(outcome=Outcome.NO_DATA)
-    first = read[0]
-    noun = _NOUNS[first.call.tool_name]
-    step = plan.then[-1]
-    op, rows = str(step["op"]), made.at("/rows")
-    if scope.is_empty(first) and (op != "change" or all(map(scope.is_empty, read))):
-        return scope.compose_empty(writer, plan, first, noun)
+    noun = _NOUNS[read[0].call.tool_name]
     count = len(rows) if isinstance(rows, list) else 0
     composed = Composed()
     if op in _FIGURES and count:

@@ -11,6 +11,7 @@ from sentinel_rag.agent.offline.attributes import escape
 from sentinel_rag.agent.offline.compositions import incident_detail, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.conversation import ListItem
+from sentinel_rag.agent.planner import Option
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
@@ -62,7 +63,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         if len(run.rows) != 1:
             missing = incident_detail.compose(writer, plan, run)
             if run.rows:
-                return replace(missing, items=_comparisons_with(run, runs))
+                return replace(missing, items=(), offers=_comparisons_with(plan, run, runs))
     if len(found) < 2:
         writer.fixed("So there is nothing to compare.")
         return Composed(outcome=Outcome.NO_DATA)
@@ -79,16 +80,17 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     return Composed(items=items, shown=len(items))
 
 
-def _comparisons_with(ambiguous: ToolRun, runs: Sequence[ToolRun]) -> tuple[ListItem, ...]:
+def _comparisons_with(plan: Plan, ambiguous: ToolRun, runs: Sequence[ToolRun]) -> tuple[Option, ...]:
     """For each incident that one reference may mean, the whole question again with its GUID in the place of that."""
-    items = []
+    offers = []
     for row in ambiguous.rows:
         guid = str(row.get("incident_name"))
         if not _GUID.fullmatch(guid):
             return ()
-        named = [guid if run is ambiguous else str(run.call.arguments["incident"]) for run in runs]
-        items.append(ListItem("question", f"Compare {' and '.join(f'incident {each}' for each in named)}"))
-    return tuple(items)
+        frame = plan.frame.copy()
+        frame.features["incident"] = [guid if run is ambiguous else str(run.call.arguments["incident"]) for run in runs]
+        offers.append(Option(f"Compare {' and '.join(frame.all('incident'))}", frame))
+    return tuple(offers)
 
 
 def _say_fields(writer: AnswerWriter, found: Sequence[ToolRun]) -> None:
