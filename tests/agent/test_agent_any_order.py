@@ -55,7 +55,6 @@ async def test_a_dialogue_in_any_order_has_an_answer_to_each_question(seed: int)
 @pytest.mark.parametrize(
     ("before", "question", "tool"),
     [
-        ("command line of powershell.exe", "show all of them", "query_alerts"),
         ("whats the operating system of host dc-01", "T1566", "query_alerts"),
         ("hash of mimi.exe", "in the last 7 days", "query_alerts"),
         ("incidents with more than 1 alert", "only the high ones", "query_incidents"),

@@ -6,7 +6,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.planner.decisions import Decision, Kind, Option, Reason
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason
+from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem, shown_words
 from sentinel_rag.language.frames import Frame, Names
@@ -97,6 +98,19 @@ def _owner_or_involved(decision: Decision, _names: Names) -> list[Option]:
     return [Option(f"incidents that {words} owns", owned), Option(f"incidents that involve {words}", involved)]
 
 
+def _alerts_of_the_name(decision: Decision, _names: Names) -> list[Option]:
+    """The alerts that name what no stored query can be narrowed by."""
+    asked = decision.frame
+    offered = []
+    for name in asked.all("name"):
+        call = Call("query_alerts", {"entity": name, **asked.window})
+        frame = Frame("", window=dict(asked.window), kinds=dict(asked.kinds), whole=dict(asked.whole))
+        frame.tell("kind", ALERT)
+        frame.tell("name", name)
+        offered.append(Option(f"alerts that name {plain(name)}", frame, calls=(call,), view=View.ALERTS))
+    return offered
+
+
 def _number_of_what(decision: Decision, _names: Names) -> list[Option]:
     value = decision.values[0] if decision.values else ""
     if not value.isdecimal() or value == "0":
@@ -113,5 +127,6 @@ _OFFERS: Mapping[Reason, Callable[[Decision, Names], list[Option]]] = {
     Reason.INCIDENTS_OR_ALERTS: _incidents_or_alerts,
     Reason.NO_TREND_OF_INCIDENTS: _alerts,
     Reason.OWNER_OR_INVOLVED: _owner_or_involved,
+    Reason.NO_STORED_QUERY: _alerts_of_the_name,
     Reason.NUMBER_OF_WHAT: _number_of_what,
 }
