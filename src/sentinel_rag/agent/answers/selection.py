@@ -150,7 +150,12 @@ class SelectedRows:
         return tuple(dict.fromkeys(name for row in self.rows for name in row.cells))
 
     def column(self, name: object, argument: str, more: Iterable[str] = ()) -> str:
-        """The column that a model means. Raises ComputeError with those that are there and the nearest one."""
+        """The column that a model means. Raises ComputeError with those that are there and the nearest one.
+
+        A result that found nothing has every column: no value of any.
+        """
+        if not self.rows and self.sources and self.complete and squashed(str(name)):
+            return str(name)[:100]
         columns = tuple(dict.fromkeys((*self.columns(), *more)))
         asked = squashed(str(name)[:100])
         by_name = {squashed(each): each for each in reversed(columns)}

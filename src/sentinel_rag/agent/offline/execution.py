@@ -13,7 +13,7 @@ from sentinel_rag.agent.answers.compute import NAME, computed_run
 from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.offline import directory, every_workspace, near_offers, relations, second_look
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
+from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered, scope
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.remarks import say_remarks
@@ -64,7 +64,7 @@ async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[Tool
     runs = await _run_plan(turn, plan)
     again = second_look.other_calls(plan, runs)
     if again is not None:
-        more = await turn.run(again.calls)
+        more = await (_calculated(turn, again) if again.then else turn.run(again.calls))
         if any(run.rows for run in more):
             plan, runs = again, more
     if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:

@@ -38,13 +38,14 @@ _OLDER_NAMES = {
     "365 Defender": "Defender XDR",
 }
 """Products as they are called today, and the older names that rows may still carry."""
+OLDER_NAME = "No alert carries the product's present name, so I looked for its older name."
 OTHER_TABLE = "The table of the first query that fits holds no rows, so I ran another one."
 
 
 def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     """The other reading, or None if there is none or the first one found rows."""
-    if plan.chooses_rows:
-        return None
+    if plan.then:
+        return _by_older_names(plan, runs)
     if plan.view is View.KEYWORD and all(run.result is not None and not run.rows for run in runs):
         words = str(plan.calls[0].arguments.get("title_contains", ""))
         return _by_technique(plan, words) or _as_entity(plan, words)
@@ -62,9 +63,20 @@ def other_calls(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
     product = arguments.get("product")
     if isinstance(product, str) and product in _OLDER_NAMES:
         arguments["product"] = _OLDER_NAMES[product]
-        sentence = "No alert carries the product's present name, so I looked for its older name."
-        return replace(plan, calls=(PlannedCall(call.tool, arguments),), opening=(*plan.opening, sentence))
+        return replace(plan, calls=(PlannedCall(call.tool, arguments),), opening=(*plan.opening, OLDER_NAME))
     return None
+
+
+def _by_older_names(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
+    """A calculation over alerts of a product whose present name no row carries."""
+    found = {run.call.arguments.get("product") for run in runs if run.result is None or run.rows}
+    calls = tuple(
+        replace(call, arguments={**call.arguments, "product": _OLDER_NAMES[product]})
+        if (product := str(call.arguments.get("product"))) in _OLDER_NAMES and product not in found
+        else call
+        for call in plan.calls
+    )
+    return replace(plan, calls=calls, opening=(*plan.opening, OLDER_NAME)) if calls != plan.calls else None
 
 
 def _alerts_for_title(plan: Plan) -> Plan:

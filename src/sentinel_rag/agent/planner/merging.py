@@ -88,6 +88,8 @@ def merged(before: Frame, said: Frame) -> Frame:
     for group in _FILTERS:
         if not said.has(*group) and not fresh:
             _carry(frame, before, group)
+    if before.has("not", "without") and not said.has("not", "without") and _narrowing(frame) & _narrowing(before):
+        _carry(frame, before, ("not", "without"))  # what was left out is never what is asked for
     if fresh:
         frame.window = dict(said.window)
     if said.has("all", "among:all"):
@@ -110,6 +112,12 @@ def _carry_how(frame: Frame, before: Frame, said: Frame) -> None:
         _carry(frame, before, ("op",))
     if said.has("unit", "group") and not said.has("attr", "kind", "topic"):
         _carry(frame, before, ("kind", "op", "topic"))
+
+
+def _narrowing(frame: Frame) -> set[tuple[str, str]]:
+    """What narrows the rows."""
+    types = ("name", *(type_ for group in _FILTERS for type_ in group))
+    return {(type_, value) for type_ in types for value in frame.all(type_)}
 
 
 def _carry(frame: Frame, before: Frame, types: Sequence[str]) -> None:

@@ -25,6 +25,7 @@ from sentinel_rag.language.frames.orders import read_order
 
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
+_ALERTS_ONLY = "I looked at alerts only."
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
 _DATA_SUBJECTS = (
     "incident", "name", "digits", "num", "kind:alert", "kind:incident", "kind:template", "kind:data", "kind:table",
@@ -76,7 +77,7 @@ class Planner:
                     decision = ask(asked, Reason.UNREAD, *asked.unread)
                 if decision is not None:
                     return replace(self._whole(decision, row), row=row.kind), row
-        return unstored or (ask(asked, Reason.INCIDENTS_OR_ALERTS), None)
+        return unstored or (_no_row(asked), None)
 
     def _whole(self, decision: Decision, row: Row) -> Decision:
         """The decision, or a question back where its call would leave out some of what was said."""
@@ -93,7 +94,10 @@ class Planner:
             more |= {"prop", "op:summary", *(f"kind:{kind}" for kind in (*RANKED, "domain"))}
             more |= {f"topic:{topic}" for topic in _ALSO_IN_ALERTS}
         missed = lost(f, decision.calls[0].tool, more)
-        return ask(f, Reason.NOT_TAKEN, *missed) if missed else decision
+        if missed:
+            return ask(f, Reason.NOT_TAKEN, *missed)
+        beside = decision.calls[0].tool == "query_alerts" and f.has("name") and f.has("topic")
+        return replace(decision, opening=(*decision.opening, _ALERTS_ONLY)) if beside else decision
 
     def _outside(self, f: Frame, now: datetime) -> Decision | None:
         """Orders, talk, help and what no workspace records."""
@@ -235,6 +239,13 @@ class Planner:
         if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
             return ask(f, Reason.NO_STORED_QUERY)
         return None
+
+
+def _no_row(f: Frame) -> Decision:
+    """The question back where no row of the table fits: what a list cannot say, or of what it shall be."""
+    lists = [kind for kind in ("incident", "alert") if f.has(f"kind:{kind}")]
+    missed = lost(f, f"query_{lists[0]}s") if len(lists) == 1 else []
+    return ask(f, Reason.NOT_TAKEN, *missed) if missed else ask(f, Reason.INCIDENTS_OR_ALERTS)
 
 
 def _shown(decision: Decision, row: Row | None) -> Decision:

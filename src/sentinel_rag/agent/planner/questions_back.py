@@ -86,6 +86,15 @@ def _incidents_or_alerts(decision: Decision, _names: Names) -> list[Option]:
     return [Option(f"{kind}s", _told(decision.frame, {"kind": [kind]})) for kind in (INCIDENT, ALERT)]
 
 
+def _incidents_with_owners(decision: Decision, _names: Names) -> list[Option]:
+    """Incidents in the place of alerts, which have no owner."""
+    if not decision.frame.has("owner") or not decision.frame.has("kind:alert"):
+        return []
+    told = _told(decision.frame, {"kind": [INCIDENT]})
+    told.items = tuple(item for item in told.items if item.sense("kind", frozenset({ALERT})) is None)
+    return [Option("incidents", told)]
+
+
 def _alerts(decision: Decision, _names: Names) -> list[Option]:
     return [Option("alerts", _told(decision.frame, {"kind": [ALERT]}))]
 
@@ -125,6 +134,7 @@ _OFFERS: Mapping[Reason, Callable[[Decision, Names], list[Option]]] = {
     Reason.ONE_NAME: _one_of("name"),
     Reason.ONE_SEVERITY: _one_of("severity"),
     Reason.INCIDENTS_OR_ALERTS: _incidents_or_alerts,
+    Reason.NOT_TAKEN: _incidents_with_owners,
     Reason.NO_TREND_OF_INCIDENTS: _alerts,
     Reason.OWNER_OR_INVOLVED: _owner_or_involved,
     Reason.NO_STORED_QUERY: _alerts_of_the_name,

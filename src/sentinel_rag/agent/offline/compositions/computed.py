@@ -28,7 +28,8 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     read, made = [run for run in runs if run.call.tool_name != NAME], runs[-1]
     step = plan.then[-1]
     op, rows = str(step["op"]), made.at("/rows")
-    if read and scope.is_empty(read[0]) and (op != "change" or all(map(scope.is_empty, read))):
+    found_none = bool(read) and read[0].result is not None and scope.is_empty(read[0])
+    if found_none and (op != "change" or all(map(scope.is_empty, read))):
         return scope.compose_empty(writer, plan, read[0], _NOUNS[read[0].call.tool_name])
     if made.call.tool_name != NAME or not read:
         writer.fixed("That could not be calculated.")
