@@ -282,6 +282,13 @@ def _settled(frame: Frame) -> Frame:
         f.features.pop("num", None)
         f.features["incident"].sort(key=f.text.find)
     people = f.has("attr:owner", "attr:status", "attr:severity")
+    if (
+        f.has("cmp:more", "cmp:less")
+        and "end_time" in f.window
+        and not f.has("num", "symbol", "above", "alerts", "topic")
+    ):
+        f.features["cmp"] = []
+        f.tell("op", "compare")  # than in a period, and not than a number
     if f.has("maybe_title") and (f.has("kind:alert", "kind:incident") or people):
         f.features["title"] += f.features.pop("maybe_title")
         f.features["topic"] = []

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 
 from sentinel_rag.agent.answers.compute import NAME
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter
+from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.compositions import alerts, incidents, scope
 from sentinel_rag.agent.offline.compositions.composed import Composed
 from sentinel_rag.agent.offline.compositions.listed_items import alert_item
@@ -51,8 +51,16 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     else:
         kind = "" if step.get("column") != "name" else f" of the kind {', '.join(plan.aspects)}"
         writer.say_none(read, f"None of the {noun}{kind} is left.")
+    for condition in _conditions(step):
+        writer.say("Condition: {}.", Echo(condition), cited=[(made, "/rows")])
     _say_source(writer, read, made)
     return composed if count else Composed(outcome=Outcome.NO_DATA)
+
+
+def _conditions(step: Mapping[str, object]) -> list[str]:
+    """What a row had to fulfil."""
+    where = step.get("where") or ()
+    return [where] if isinstance(where, str) else [str(each) for each in where] if isinstance(where, list) else []
 
 
 def _rows(
