@@ -13,7 +13,7 @@ from sentinel_rag.agent.answers.compute import NAME, computed_run
 from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.offline import directory, every_workspace, near_offers, relations, second_look
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered, scope
+from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
 from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.remarks import say_remarks
