@@ -89,8 +89,12 @@ class Context:
 
     @property
     def footnote(self) -> str:
-        """`References: “[2]” = incident 31`, for a person; empty where nothing was pointed at."""
-        pairs = [f"“{each.said}” = {', '.join(map(shown_words, each.items))}" for each in self.pointed if each.said]
+        """`References: “[2]” = incident 31`, for a person; empty where nothing was pointed at but by its own id."""
+        pairs = [
+            f"“{each.said}” = {', '.join(map(shown_words, each.items))}"
+            for each in self.pointed
+            if each.said and [each.said] != [item.value for item in each.items]
+        ]
         return f"References: {'; '.join(pairs)}" if pairs else ""
 
     def remember(

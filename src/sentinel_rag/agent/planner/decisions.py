@@ -88,7 +88,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.WHO_ARE_YOU: "Who are you? Name the owner whose incidents you want.",
     Reason.NO_STORED_QUERY: "No stored query answers that.",
     Reason.NO_SUCH_QUERY: "There is no stored query of that name.",
-    Reason.WHICH_NAME: "Which name is it about? The stored query {value} needs one.",
+    Reason.WHICH_NAME: "Which name is it about? The stored query {value} needs one: {rest}.",
     Reason.OWN_QUERY: "A query of your own goes to the KQL tool.",
     Reason.NO_SUCH_ROW: "There is no such row on the screen.",
     Reason.HOW_LONG: "How long before and after?",

@@ -95,6 +95,8 @@ class StoredQuery:
     allowed: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     about: Mapping[str, frozenset[str]] = field(default_factory=dict)
     """What the names of parameters say ("min_users": accounts)."""
+    described: Mapping[str, str] = field(default_factory=dict)
+    """What a person is told of each parameter."""
 
 
 class StoredQueries:
@@ -214,7 +216,8 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         asked = frame.copy()
         for type_ in ("title", "maybe_title", "guess"):
             asked.features.pop(type_, None)  # a word of a topic is none of a title once the query is chosen
-        return ask(asked, Reason.WHICH_NAME, entry.name)
+        missing = [entry.described[name] for name in entry.described if name in entry.required - set(values)]
+        return ask(asked, Reason.WHICH_NAME, entry.name, *missing)
     if frame.has("not", "without", "problem"):
         return ask(frame, Reason.CANNOT_LEAVE_OUT)
     if frame.has("op:compare") and frame.window:
@@ -295,4 +298,5 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
         {str(one["name"]): str(one.get("type", "")) for one in parameters},
         {str(one["name"]): tuple(map(str, one.get("allowed") or ())) for one in parameters},
         about,
+        {str(one["name"]): str(one.get("description") or one["name"]).rstrip(".") for one in parameters},
     )
