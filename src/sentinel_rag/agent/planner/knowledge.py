@@ -24,7 +24,7 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES, TIME_WINDOWS
 from sentinel_rag.language import frames
 from sentinel_rag.language.attack import meant_by
 from sentinel_rag.language.frames import Frame
-from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, PhraseBook, expand, phrase_book, words_of
+from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, PhraseBook, phrase_book, phrases_of, words_of
 from sentinel_rag.language.frames.shapes import shaped_tokens
 from sentinel_rag.language.lexicon import fold
 
@@ -124,7 +124,7 @@ def knowledge_book(language: str) -> PhraseBook:
         told = set(phrases)
         for type_, entries in _data()[name].items():
             for value, patterns in entries.items():
-                for phrase in (words_of(one) for pattern in patterns for one in expand(pattern)):
+                for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
                     if phrase not in told and (type_, value) not in phrases[phrase]:
                         phrases[phrase].append((type_, value))
     return replace(

@@ -22,10 +22,9 @@ from sentinel_rag.language.frames.phrases import (
     Item,
     PhraseBook,
     Sense,
-    expand,
     phrase_book,
+    phrases_of,
     sections,
-    words_of,
 )
 from sentinel_rag.language.frames.shapes import Token, shaped_tokens
 from sentinel_rag.language.lexicon import fold
@@ -269,7 +268,7 @@ def order_book(language: str, *, earlier: bool = False) -> PhraseBook:
             told = set(phrases)
             for type_, entries in types.items():
                 for value, patterns in entries.items():
-                    for phrase in (words_of(one) for pattern in patterns for one in expand(pattern)):
+                    for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
                         sense = (_OWN.get(type_, type_), value)
                         if phrase and phrase not in told and sense not in phrases[phrase]:
                             phrases[phrase].append(sense)
@@ -342,7 +341,7 @@ def _beginnings(language: str, *, earlier: bool) -> frozenset[str]:
     """The first words of the phrases without which a text is no order of the language."""
     types = _EARLIER if earlier else ("act", "beyond", "last")
     own = [words for type_, values in _data()[language].items() if type_ in types for words in values.values()]
-    phrases = (words_of(one) for values in own for pattern in values for one in expand(pattern))
+    phrases = (one for values in own for pattern in values for one in phrases_of(pattern))
     return frozenset(phrase[0] for phrase in phrases if phrase)
 
 

@@ -32,12 +32,30 @@ _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 
 
 def expand(pattern: str) -> list[str]:
-    """Every phrase that a pattern such as "(show|list) me (all|) incident(|s)" stands for."""
-    match = re.search(r"\(([^()]*)\)", pattern)
-    if match is None:
-        return [" ".join(pattern.split())]
-    head, tail = pattern[: match.start()], pattern[match.end() :]
-    return [phrase for part in match[1].split("|") for phrase in expand(head + part + tail)]
+    """Every phrase that a pattern such as "(show|list) me (all|) incident(|s)" stands for; groups may hold groups."""
+    return _alternatives(_PARTS.findall(pattern)[::-1])
+
+
+_PARTS = re.compile(r"[()|]|[^()|]+")
+
+
+def _alternatives(parts: list[str]) -> list[str]:
+    """What the parts up to the end of a group stand for, the last part first; takes them off the list."""
+    told, made = [], [""]
+    while parts and (part := parts.pop()) != ")":
+        if part == "|":
+            told += made
+            made = [""]
+        else:
+            texts = _alternatives(parts) if part == "(" else [part]
+            made = [f"{head}{text}" for head in made for text in texts]
+    return told + made
+
+
+@cache
+def phrases_of(pattern: str) -> tuple[tuple[str, ...], ...]:
+    """Every phrase of a pattern as its folded words; nothing for an empty one."""
+    return tuple(words for phrase in expand(fold(pattern)) if (words := tuple(WORD.findall(phrase))))
 
 
 def words_of(phrase: str) -> tuple[str, ...]:
@@ -203,9 +221,7 @@ def phrase_book(language: str) -> PhraseBook:
         told = set(phrases)
         for type_, entries in sections(name).items():
             for value, patterns in entries.items():
-                for phrase in (words_of(one) for pattern in patterns for one in expand(pattern)):
-                    if not phrase:
-                        continue
+                for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
                     if type_ == "instead":
                         instead.setdefault(phrase, value)
                     elif type_ == "joined":

@@ -22,8 +22,8 @@ from sentinel_rag.language.frames.phrases import (
     WORD,
     Item,
     PhraseBook,
-    expand,
     phrase_book,
+    phrases_of,
     sections,
     words_of,
 )
@@ -394,7 +394,7 @@ def _polar(text: str, book: PhraseBook) -> bool:
 @cache
 def _polar_phrases(language: str) -> frozenset[tuple[str, ...]]:
     patterns = [one for patterns in sections(language).get("polar", {}).values() for one in patterns]
-    return frozenset(words_of(phrase) for pattern in patterns for phrase in expand(pattern))
+    return frozenset(phrase for pattern in patterns for phrase in phrases_of(pattern))
 
 
 def _relative(items: list[Item], place: int) -> bool:
