@@ -264,6 +264,11 @@ async def test_an_owner_is_not_dropped_from_a_question_about_alerts(question: st
     assert "[1] incidents" in answer.text
 
 
+async def test_an_offer_never_asks_for_what_was_left_out() -> None:
+    _, calls = await ask("alerts not owned by m.keller", "[1]")
+    assert calls == []
+
+
 async def test_the_incidents_of_that_owner_are_offered() -> None:
     _, calls = await ask("alerts without owner", "[1]")
     assert calls == [("query_incidents", {"owner": "unassigned"})]
@@ -328,7 +333,13 @@ async def test_a_number_that_bounds_nothing_known_is_asked_back(question: str) -
 
 
 @pytest.mark.parametrize(
-    "question", ["did svc-backup log in at night", "alerts in the night of the 19th", "sign-ins during office hours"]
+    "question",
+    [
+        "did svc-backup log in at night",
+        "alerts in the night of the 19th",
+        "sign-ins during office hours",
+        "logons on the night of 19 july",
+    ],
 )
 async def test_hours_of_every_day_are_not_dropped(question: str) -> None:
     answer, calls = await ask(question)

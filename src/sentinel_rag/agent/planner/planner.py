@@ -183,7 +183,9 @@ class Planner:
             f.unread = []
             return call(f, row.tool, {"incident": f.one("incident"), "limit": MAX_LIMIT})
         if row.compute:
-            return computed(row.compute, f, now)
+            made = computed(row.compute, f, now)
+            # What a part of the question raises is answered for the whole of it.
+            return replace(made, frame=f) if made is not None and made.kind is Kind.ASK else made
         if row.stored or row.tool == "run_kql_query":
             return self._stored(f, named=row.tool == "run_kql_query")
         match row.tool:
