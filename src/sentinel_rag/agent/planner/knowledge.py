@@ -316,7 +316,8 @@ def _term(words: _Words) -> KnowledgeWish | None:
     known = next((frame.one(type_) for type_ in ("tactic", "title", "maybe_title", "table") if frame.has(type_)), None)
     known = None if frame.has("table") and not meant_by(known or "") else known
     features = {type_ for type_, values in frame.features.items() if values}
-    alone = features <= set(_OF_A_TERM) and not frame.has("guess", "kind") and not frame.unread
+    one_of_them = frame.has("op:summary") or any(item.sense("one") for item in frame.items)  # "the state of the one"
+    alone = features <= set(_OF_A_TERM) and not frame.has("guess", "kind") and not frame.unread and not one_of_them
     if not known or not alone:
         return None
     book = knowledge_book(frame.language)
