@@ -241,8 +241,10 @@ class _Sentence:
         if frame.has("drop") and is_fragment(frame):
             base = self._base(lists=True)
             return None if base is None else _unmarked(merged(without(base.frame, frame.all("drop")), frame))
-        if frame.has("shift") and not frame.window and is_fragment(without_compare(frame)):
-            return self._moved()
+        if frame.has("shift") and not frame.window:
+            fragment = is_fragment(without_compare(frame))
+            moved = self._moved() if fragment else None
+            return moved or (None if fragment else self._beside_a_moment())
         return None
 
     def _drawn(self) -> Done | None:
@@ -296,6 +298,12 @@ class _Sentence:
         frame = merged(base.frame, without_compare(self.frame))
         frame.window = window
         return _unmarked(frame)
+
+    def _beside_a_moment(self) -> Decision | None:
+        """A question back about rows "before that", where what is spoken of is no stretch of time."""
+        said = [item.text for item in self.items if item.sense("shift")]
+        beside = self.frame.has("op:compare", "op:trend", "unit", "previous") or self.talk.before is None
+        return None if beside else ask(_unmarked(self.frame), Reason.NOT_EXPRESSIBLE, *said)
 
     def _unit(self) -> str:
         return next((value for item in self.items for type_, value in item.senses if type_ == "unit"), "")

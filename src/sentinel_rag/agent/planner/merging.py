@@ -28,7 +28,7 @@ _DROPPED = {
 }  # fmt: skip
 _ANEW = (
     "kind:alert", "kind:incident", "kind:template", "kind:table", "kind:data", "op:summary", "op:priority",
-    "op:compare", "topic", "know", "meta", "table", "template", "title", "tactic",
+    "op:compare", "op:average", "topic", "know", "meta", "table", "template", "title", "tactic",
 )  # fmt: skip
 """What makes a sentence a question of its own."""
 _OF_A_THING = ("attr", "prop", "kind:account", "kind:host", "kind:ip", "kind:url", "kind:file", "kind:process",

@@ -331,6 +331,8 @@ def _features(f: Frame) -> frozenset[str]:
         "people": f.has("attr:owner", "attr:status", "attr:severity"),
         "window": f.window,
         "unlike": f.has("attr:comments", "attr:timeline", "attr:bookmarks", "attr:events", "attr:columns"),
+        # Each with a word for its kind, and none that joins them: "of user X on host Y".
+        "joined": len(f.all("name")) > 1 and len({*f.all("of_kind")}) > 1 and not f.has("follow"),
         "two_incidents": len(f.all("incident")) > 1,
         "fields": f.has("attr") or any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),
         "things": any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),

@@ -70,6 +70,8 @@ def _aspects_of(view: View, frame: Frame) -> tuple[str, ...]:
             return ("fields", *fields) if fields and narrowed else ()
         case View.TOP if frame.has("not:except"):
             return tuple(f"{WITHOUT}{name}" for name in frame.all("name"))
+        case View.INCIDENTS if frame.has("attr:ids"):
+            return ("ids",)
         case View.INCIDENTS if frame.has("title"):
             return _fields(frame)
         case _:

@@ -17,6 +17,8 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 MOST_VALUES = 10
 ONE_AT_A_TIME = "Events stand behind a single alert. Ask for the events behind one of these by its number, as in [1]."
+WAYS_ON = ("Details of [1]", "10 minutes before and after alert [1]", "Top accounts by distinct alerts")
+"""Questions that a list of several alerts suggests."""
 COLUMNS = ("", "Time", "Severity", "Status", "Incident", "Entity", "Product", "Alert")
 
 
@@ -53,15 +55,12 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     incident = run.call.arguments.get("incident")
     if incident is None and alert is not None and alert.incident:
         incident = alert.incident
-    suggestions: tuple[str, ...] = ()
-    if len(items) > 1:
-        suggestions = ("Details of [1]", "10 minutes before and after alert [1]", "Top accounts by distinct alerts")
     return Composed(
         items=items,
         first=plan.first,
         alert=alert,
         incident=None if incident is None else str(incident),
-        suggestions=suggestions,
+        suggestions=WAYS_ON if len(items) > 1 else (),
         shown=plan.first + len(run.rows),
     )
 

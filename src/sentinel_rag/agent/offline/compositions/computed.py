@@ -67,8 +67,10 @@ def _rows(
     writer: AnswerWriter, plan: Plan, read: Sequence[ToolRun], made: ToolRun, noun: str, places: Sequence[int]
 ) -> Composed:
     """The rows that were chosen, as lists of their own; those with the largest value first unless `few` is asked."""
+    together = plan.then[-1]["op"] == "intersection"
     if not places:
-        writer.say_none(read, f"None of the {noun} is left.")
+        none = f"None of the {noun} names both." if together else f"None of the {noun} is left."
+        writer.say_none(read, none)
         return Composed(outcome=Outcome.NO_DATA)
     ordered, by_time = plan.then[-1]["op"] == "order", {"newest", "oldest"} & {*plan.aspects}
     if not ordered:
@@ -83,7 +85,10 @@ def _rows(
         limit = max(limit, sum(_cell(made, place, str(plan.then[-1]["column"])) == best for place in places))
     else:
         chosen = writer.tally([(made, f"/rows/{place}") for place in places])
-        writer.say(f"{{}} of {{}} {noun}.", chosen, total)
+        if together:
+            writer.say(f"{noun.capitalize()} that name both: {{}}.", chosen)
+        else:
+            writer.say(f"{{}} of {{}} {noun}.", chosen, total)
     shown = places[:limit]
     if len(shown) < len(places) and not by_value:
         writer.say("Rows shown: {}.", writer.tally([(made, f"/rows/{place}") for place in shown]))
@@ -103,7 +108,8 @@ def _rows(
         else:
             incidents.incident_table(writer, run, mine, first=0)
     only = items[0].value if len(items) == 1 and noun == "incidents" else None
-    return Composed(items=tuple(items), incident=only, shown=len(items))
+    suggested = incidents.ways_on(items) if noun == "incidents" else alerts.WAYS_ON if len(items) > 1 else ()
+    return Composed(items=tuple(items), incident=only, suggestions=suggested, shown=len(items))
 
 
 def _say_value(writer: AnswerWriter, made: ToolRun, place: int, run: ToolRun, at: int) -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Fact, phrase
 from sentinel_rag.agent.offline.compositions import scope
@@ -19,6 +19,13 @@ _ORDERS = {
     "severity": "highest severity first",
     "updated": "last updated first",
 }
+
+
+def ways_on(items: Sequence[ListItem]) -> tuple[str, ...]:
+    """Questions that a list of several incidents suggests."""
+    if len(items) < 2:
+        return ()
+    return (f"What is incident {items[0].value} about?", f"Show the alerts of incident {items[0].value}")
 
 
 def incident_table(
@@ -72,11 +79,9 @@ def compose_list(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     incident_table(writer, run, places, first=plan.first, ids="ids" in plan.aspects)
     items = incident_items(run, places)
     only = items[0].value if len(items) == 1 else None
-    suggestions: tuple[str, ...] = ()
-    if len(items) > 1:
-        suggestions = (f"What is incident {items[0].value} about?", f"Show the alerts of incident {items[0].value}")
-        if not {"severity", "min_severity"} & set(run.call.arguments):
-            suggestions += ("Only the high ones",)
+    suggestions = ways_on(items)
+    if suggestions and not {"severity", "min_severity"} & set(run.call.arguments):
+        suggestions += ("Only the high ones",)
     return Composed(
         items=items, first=plan.first, incident=only, suggestions=suggestions, shown=plan.first + len(run.rows)
     )
