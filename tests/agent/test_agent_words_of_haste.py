@@ -20,5 +20,9 @@ async def test_a_word_of_haste_is_no_word_that_was_left_out(ask: Ask, question: 
     assert "did not understand" not in (await ask(question)).text
 
 
-async def test_a_word_that_says_something_is_still_used(ask: Ask) -> None:
-    assert "(status Open, title with `purple`)" in (await ask("which purple incidents are open right now")).text
+async def test_a_word_that_says_something_is_sought_and_told_where_nothing_is_called_so(ask: Ask) -> None:
+    answer = await ask("which purple incidents are open right now")
+    assert answer.text.startswith("I do not know “purple”, and nothing here is called so")
+    assert ("query_incidents", {"status": "Open", "title_contains": "purple"}) in [
+        (call.name, call.arguments) for call in answer.tools
+    ]

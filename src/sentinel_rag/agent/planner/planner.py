@@ -226,6 +226,8 @@ class Planner:
         if not self.queries.entries:
             return ask(f, Reason.NO_STORED_QUERY)
         found = to_stored_query(f, self.queries)
+        if found is None and len(f.all("name")) > 1:
+            found = self._stored_for_each_name(f)
         if found is not None or named:
             return found or ask(f, Reason.NO_SUCH_QUERY)
         topics = _topics(f)
@@ -241,6 +243,19 @@ class Planner:
         if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
             return ask(f, Reason.NO_STORED_QUERY)
         return None
+
+    def _stored_for_each_name(self, f: Frame) -> Decision | None:
+        """The one stored query that answers for each of the names alone."""
+        made = [to_stored_query(_with_name(f, name), self.queries) for name in sorted(f.all("name"), key=f.text.find)]
+        calls = [one.calls[0] for one in made if one is not None and one.calls]
+        same = len(calls) == len(made) and len({str(each.arguments["template"]) for each in calls}) == 1
+        return Decision(Kind.CALL, f, tuple(calls)) if same else None
+
+
+def _with_name(f: Frame, name: str) -> Frame:
+    one = f.copy()
+    one.features["name"] = [name]
+    return one
 
 
 def _no_row(f: Frame) -> Decision:
@@ -261,11 +276,7 @@ def _shown(decision: Decision, row: Row | None) -> Decision:
 
 def _for_each_name(f: Frame, tool: str) -> Decision:
     """A call for each of the names, or the question back that one of them raises."""
-    made = []
-    for name in f.all("name"):
-        one = f.copy()
-        one.features["name"] = [name]
-        made.append(to_tool(one, tool))
+    made = [to_tool(_with_name(f, name), tool) for name in f.all("name")]
     refused = next((one for one in made if not one.calls), None)
     return refused or Decision(Kind.CALL, f, tuple(one.calls[0] for one in made))
 

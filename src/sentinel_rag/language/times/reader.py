@@ -47,6 +47,7 @@ _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
 _AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s+)?$", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
+_AND = re.compile(r"\b(?:and|but)\s+$", re.IGNORECASE)
 _PREPOSITION = re.compile(
     r"\b(?:on|in|at|during|for|over|from|of|between|the|dated|throughout|within)\s{1,2}$", re.IGNORECASE
 )
@@ -133,7 +134,7 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         window, begin = WindowSlot(left.start, left.end), _strip(head, _PREPOSITION)
     bounded = _with_other_bound(text, moments[last + 1 :], window)
     for found in moments[first:]:
-        rest = blank(rest, found.begin, found.end)
+        rest = blank(rest, found.begin if bounded == window else _bound_begins(text, found.begin), found.end)
     rest = blank(rest, begin, end)
     if right is not None and _are_two_periods(text, moments[first], moments[last], window):
         said = text[moments[last].begin : moments[last].end]
@@ -175,6 +176,13 @@ def _with_other_bound(text: str, later: list[Found], window: WindowSlot) -> Wind
         if window.end is None and (_BEFORE.search(head) or _UNTIL.search(head)):
             return WindowSlot(window.start, span.end if _UNTIL.search(head) and span.whole_days else span.start)
     return window
+
+
+def _bound_begins(text: str, begin: int) -> int:
+    """Where the words of a second bound begin: "and before" of "after A and before B"."""
+    for words in (_AFTER, _SINCE, _BEFORE, _UNTIL, _AND):
+        begin = _strip(text[:begin], words)
+    return begin
 
 
 def _other_time(
