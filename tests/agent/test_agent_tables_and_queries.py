@@ -102,6 +102,7 @@ async def test_columns_of_no_table_are_asked_back() -> None:
     asked, gateway = analyst(describe_table=COLUMNS)
     answer = await asked.answer(Question("show me the columns", "s"))
     assert (answer.outcome, called(gateway)) == (Outcome.CLARIFICATION, [])
+    assert "Of which table?" in answer.text
 
 
 QUERIES = [

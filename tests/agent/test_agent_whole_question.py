@@ -105,6 +105,7 @@ async def test_no_rows_are_asked_back(ask: Ask, gateway: ScriptedGateway, questi
 async def test_a_second_time_is_not_dropped(ask: Ask, gateway: ScriptedGateway, question: str) -> None:
     answer = await ask(question)
     assert answer.outcome is Outcome.CLARIFICATION
+    assert "takes one time" in answer.text
     assert gateway.calls == []
 
 

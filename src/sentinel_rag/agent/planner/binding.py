@@ -837,8 +837,8 @@ LISTED_KINDS = tuple(f"kind:{kind}" for kind in sorted(LISTED))
 _WAIT = frozenset(
     {
         Reason.WHICH_THING, Reason.WHICH_OF_THESE, Reason.WHICH_NAME, Reason.WHO_ARE_YOU, Reason.HOW_LONG,
-        Reason.MOST_OF_WHAT, Reason.COMPARED_WITH_WHAT, Reason.TIME, Reason.INCIDENTS_OR_ALERTS, Reason.NEAR_NAME,
-        Reason.UNKNOWN_NAME, Reason.AMBIGUOUS_NAME, Reason.ONE_NAME, Reason.ONE_SEVERITY,
+        Reason.MOST_OF_WHAT, Reason.COMPARED_WITH_WHAT, Reason.ONE_TIME, Reason.TIME, Reason.INCIDENTS_OR_ALERTS,
+        Reason.NEAR_NAME, Reason.UNKNOWN_NAME, Reason.AMBIGUOUS_NAME, Reason.ONE_NAME, Reason.ONE_SEVERITY,
     }
 )  # fmt: skip
 """Reasons to ask back that one value answers."""

@@ -47,6 +47,8 @@ class Reason(StrEnum):
     NO_TREND_OF_INCIDENTS = "no_trend_of_incidents"
     WHICH_THING = "which_thing"
     COMPARED_WITH_WHAT = "compared_with_what"
+    ONE_TIME = "one_time"
+    WHICH_TABLE = "which_table"
     CANNOT_LEAVE_OUT = "cannot_leave_out"
     TITLE_OR_LOGS = "title_or_logs"
     MOST_OF_WHAT = "most_of_what"
@@ -81,6 +83,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NO_TREND_OF_INCIDENTS: "A trend is counted over alerts, not over incidents. Do you want that of alerts?",
     Reason.WHICH_THING: "Which one do you mean? Name the account, host or address.",
     Reason.COMPARED_WITH_WHAT: "Compared with what? Name both incidents or both periods.",
+    Reason.ONE_TIME: "A question takes one time. Which one do you mean, or are both to be compared?",
+    Reason.WHICH_TABLE: "Of which table? Name it.",
     Reason.CANNOT_LEAVE_OUT: "The queries filter by what is there and cannot leave that out. What do you want to see?",
     Reason.TITLE_OR_LOGS: "Do you mean a word in titles, or rows of the logs?",
     Reason.MOST_OF_WHAT: "The most of what? Name accounts, hosts, addresses, or rules.",

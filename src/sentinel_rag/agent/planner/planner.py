@@ -412,7 +412,7 @@ def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:
 def _compared(f: Frame, now: datetime) -> Decision:
     """The reports of two periods; said as "than last week", the later one is the one after that."""
     if not f.has("op:compare", "op:trend"):
-        return ask(f, Reason.COMPARED_WITH_WHAT)
+        return ask(f, Reason.ONE_TIME)
     later, earlier = periods(f, now)
     f.window = later or f.window
     decision = to_tool(f, "get_threat_summary")
