@@ -96,7 +96,7 @@ class Planner:
         missed = lost(f, decision.calls[0].tool, more)
         if missed:
             return ask(f, Reason.NOT_TAKEN, *missed)
-        beside = decision.calls[0].tool == "query_alerts" and f.has("name") and f.has("topic")
+        beside = decision.calls[0].tool == "query_alerts" and f.has("name") and f.has("topic") and not f.has("kind")
         return replace(decision, opening=(*decision.opening, _ALERTS_ONLY)) if beside else decision
 
     def _outside(self, f: Frame, now: datetime) -> Decision | None:

@@ -52,7 +52,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         kind = "" if step.get("column") != "name" else f" of the kind {', '.join(plan.aspects)}"
         writer.say_none(read, f"None of the {noun}{kind} is left.")
     for condition in _conditions(step):
-        writer.say("Condition: {}.", Echo(condition), cited=[(made, "/rows")])
+        writer.fixed(f"Condition: {Echo(condition).shown()}.")
     _say_source(writer, read, made)
     return composed if count else Composed(outcome=Outcome.NO_DATA)
 
