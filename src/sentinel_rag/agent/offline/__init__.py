@@ -1,4 +1,4 @@
-"""The analyst without a model: slots by grammar, a plan by rules, an answer written from results."""
+"""The analyst without a model: the planner decides from frames, calls are made, an answer is written from results."""
 
 from sentinel_rag.agent.offline.analyst import ANSWERED_CALLS, OfflineAnalyst
 
