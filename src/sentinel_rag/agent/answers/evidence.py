@@ -281,7 +281,7 @@ _PLAIN_VALUES = frozenset(
 )
 """Values of cells that name nothing."""
 _NO_NAMES = frozenset(
-    words_in("severity status classification kind collection message outcome clientappused description")
+    words_in("severity status classification kind collection message outcome clientappused description parameters")
 )
 """Columns that hold no names."""
 _FREE_TEXT = frozenset({"query", "kql", "text", "words", "question", "comment"})
