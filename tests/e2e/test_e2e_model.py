@@ -149,7 +149,7 @@ def test_a_conversation_refers_back_in_a_chat(desk: Any, model: Any) -> None:
     )
     words, _, context = follow_up.partition("\n\n<context>\n")
     assert words == "Show me the second one"
-    assert f"References: “the second one” = incident {asked[0]}" in context
+    assert f"What the person's words may point at: “the second one” = incident {asked[0]}" in context
     assert f"Incident {asked[0]} it is" in done.stdout
 
 
