@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.knowledge_hits import KnowledgeHit
-from sentinel_rag.agent.row_text import plain, quoted
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
 
 Row = Mapping[str, JsonValue]
@@ -199,27 +199,11 @@ def is_a_name(value: str) -> bool:
     )
 
 
-def joined_words(items: tuple[ListItem, ...]) -> str | None:
-    """The words for several things; None if one of them has none."""
-    words = [words_for(item) for item in items]
-    known = [each for each in words if each is not None]
-    if len(known) < len(words) or not known:
-        return None
-    return known[0] if len(known) == 1 else f"{', '.join(known[:-1])} and {known[-1]}"
-
-
 def shown_words(item: ListItem) -> str:
     """The thing as a footnote or a question back names it: one safe line."""
     if item.kind in (INCIDENT, ALERT):
         return f"{item.kind} {plain(item.value, limit=80)}"
     return f"{item.of_kind} {plain(item.value, limit=120)}".strip()
-
-
-def shown_line(number: int, item: ListItem) -> str:
-    """A numbered line of a question back: the thing and the words that tell it from the others."""
-    told = [quoted(item.title, limit=80)] if item.title else []
-    told += [plain(word, limit=60) for word in (item.severity, item.place, item.time) if word]
-    return f"[{number}] {shown_words(item)}" + (f": {', '.join(told)}" if told else "")
 
 
 def _text(row: Mapping[str, JsonValue], name: str) -> str:

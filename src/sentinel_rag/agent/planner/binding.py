@@ -469,15 +469,15 @@ class _Sentence:
     def _bare_number(self) -> Done | None:
         """Bind a number alone: a line of the list, or an incident; asked back where it may be either."""
         frame, talk = self.frame, self.talk
-        numbers = [item for item in self.items if item.sense("digits") is not None]
+        numbers = [(item, sense[1]) for item in self.items if (sense := item.sense("digits")) is not None]
         about_incident = frame.has("incident")
         screen = self._list()
         of_a_ranking = screen is not None and screen.items[0].kind == ENTITY and frame.has(*LISTED_KINDS)
         about_incident |= of_a_ranking
         if len(numbers) != 1 or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit")):
             return None
-        value = str(numbers[0].sense("digits")[1])  # type: ignore[index]
-        if frame.has("incident") and (frame.all("incident") != [value] or self._called_incident(numbers[0])):
+        item, value = numbers[0]
+        if frame.has("incident") and (frame.all("incident") != [value] or self._called_incident(item)):
             return None
         place, shown = int(value), self._list()
         known = value in talk.known_incidents()

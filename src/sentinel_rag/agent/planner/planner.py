@@ -27,11 +27,6 @@ _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "cha
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
 _ALERTS_ONLY = "I looked at alerts only."
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
-_DATA_SUBJECTS = (
-    "incident", "name", "digits", "num", "kind:alert", "kind:incident", "kind:template", "kind:data", "kind:table",
-    "topic", "meta", "op:priority", "op:summary", "severity", "status", "owner",
-)  # fmt: skip
-"""What makes a question one about rows, and not one for the playbooks."""
 _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _BEYOND = ("bound", "extreme", "symbol")
