@@ -10,9 +10,12 @@ few of the small estate. `confidently_wrong` counts answers that are neither rig
 from __future__ import annotations
 
 import asyncio
+import contextlib
+import re
 import sys
 from collections import Counter
 from collections.abc import Mapping
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -45,10 +48,11 @@ _SAYS_WHY = (Outcome.CLARIFICATION, Outcome.OUT_OF_SCOPE)
 _FIXED = {"guard": "I can only read", "help": "I read Microsoft Sentinel", "sample_data": "context poisoning"}
 
 
-def normal(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
-    """Arguments without defaults; names without case; the top severity as a threshold is that severity.
+def normal(tool: str, arguments: dict[str, Any], now: datetime = NOW) -> dict[str, Any]:
+    """Arguments without defaults; names short and without case; the top severity as a threshold is that severity.
 
-    The most rows are the same list as by default: strangers who asked for "all" expected the one or the other.
+    The most rows are the same list as by default: strangers who asked for "all" expected the one or the other. Times
+    stand in one spelling: a window as its start, an end that is not past as none.
     """
     kept = {name: value for name, value in arguments.items() if _DEFAULTS[tool].get(name) != value}
     if kept.get("limit") == MAX_LIMIT:
@@ -60,14 +64,49 @@ def normal(tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         kept = {name: "" if name == "query" else value for name, value in kept.items() if name != "limit"}
         if "like_incident" in kept:
             kept.pop("collection", None)
-    if tool == "run_kql_query" and not kept.get("parameters"):
-        kept.pop("parameters", None)
-    return {name: value.lower() if isinstance(value, str) else value for name, value in kept.items()}
+    if isinstance(parameters := kept.pop("parameters", None), dict) and parameters:
+        kept["parameters"] = {name: _plain(value, now) for name, value in parameters.items()}
+    if (hours := window_hours(str(kept.get("time_window", "")))) is not None:
+        del kept["time_window"]
+        kept["start_time"] = (now - timedelta(hours=hours)).isoformat()
+    told = {name: _plain(value, now) for name, value in kept.items()}
+    if isinstance(end := told.get("end_time"), datetime) and end >= now:
+        del told["end_time"]
+    # Newest first is how lists come anyway.
+    return {name: value for name, value in told.items() if (name, value) != ("order", "newest")}
 
 
-def expected_calls(item: dict[str, Any]) -> list[tuple[str, dict[str, Any]]]:
+def _plain(value: Any, now: datetime) -> Any:
+    """One value as it is compared: a moment, a name without its domain, or itself."""
+    if not isinstance(value, str):
+        return value
+    if re.match(r"\d{4}-\d\d-\d\d", value):
+        with contextlib.suppress(ValueError):
+            moment = datetime.fromisoformat(value)
+            return moment if moment.tzinfo else moment.replace(tzinfo=now.tzinfo)
+    local, at, _ = value.lower().partition("@")
+    return (local if at and local else value.lower()).removesuffix(".contoso.example")
+
+
+_WINDOW = re.compile(r"last_(\d+)([hd])|pt(\d+)h|p(\d+)d", re.IGNORECASE)
+
+
+def window_hours(text: str) -> int | None:
+    """The hours of `last_7d`, `last_12h`, `PT4H` or `P2D`; None for any other text."""
+    if (found := _WINDOW.fullmatch(text)) is None:
+        return None
+    of_last, unit, hours, days = found.groups()
+    return int(of_last or hours or days) * (24 if unit in ("d", "D") or days else 1)
+
+
+def expected_calls(item: dict[str, Any], now: datetime = NOW) -> list[tuple[str, dict[str, Any]]]:
     options = item.get("any_of") or ([item] if "tool" in item else [])
-    return [(option["tool"], normal(option["tool"], option.get("args", {}))) for option in options]
+    return [(option["tool"], normal(option["tool"], option.get("args", {}), now)) for option in options]
+
+
+def same(wanted: dict[str, Any], made: dict[str, Any]) -> bool:
+    """Whether two normal forms are one call; the kind of a name counts only where it is wanted."""
+    return wanted == {name: value for name, value in made.items() if name in wanted or name != "entity_kind"}
 
 
 def auxiliary(call: ToolCall) -> bool:
@@ -89,10 +128,10 @@ async def ask(item: dict[str, Any], *, shipped: bool = False) -> tuple[Answer, l
     return await analyst.answer(Question(item["q"], "s")), list(gateway.calls)
 
 
-def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall]) -> tuple[bool, bool]:
+def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall], now: datetime = NOW) -> tuple[bool, bool]:
     """(right tool or outcome, also every argument exact). `ask_ok`: to ask back is right too; `said_why`: only a
     sentence is."""
-    expected = expected_calls(item)
+    expected = expected_calls(item, now)
     wants = item.get("outcome")
     if item.get("ask_ok") and answer.outcome is Outcome.CLARIFICATION:
         return True, True
@@ -116,8 +155,9 @@ def judge(item: dict[str, Any], answer: Answer, calls: list[ToolCall]) -> tuple[
         return False, False
     if not made:
         return False, False
-    tool, arguments = made[0].tool_name, normal(made[0].tool_name, dict(made[0].arguments))
-    return any(tool == name for name, _ in expected), (tool, arguments) in expected
+    tool, arguments = made[0].tool_name, normal(made[0].tool_name, dict(made[0].arguments), now)
+    options = [wanted for name, wanted in expected if name == tool]
+    return bool(options), any(same(wanted, arguments) for wanted in options)
 
 
 def measure(path: Path, *, verbose: bool) -> dict[str, Any]:

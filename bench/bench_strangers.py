@@ -30,7 +30,7 @@ from typing import Any
 import yaml
 
 from bench.bench_offline_accuracy import ask as ask_analyst
-from bench.bench_offline_accuracy import expected_calls, judge, normal
+from bench.bench_offline_accuracy import expected_calls, judge, normal, same
 from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries, Talk
 from sentinel_rag.agent.things import inner_items, row_items
 from sentinel_rag.contracts.evidence import Outcome
@@ -130,21 +130,10 @@ def call_of(text: str) -> tuple[str, dict[str, Any]]:
 
 
 def same_call(wanted: tuple[str, dict[str, Any]], tool: str, made: Mapping[str, Any]) -> bool:
-    """Whether a call is the one that is wanted; names by their short form, their kind only where it is told."""
+    """Whether a call is the one that is wanted; the number of an incident only where it is told."""
     name, told = wanted
-    got = {key: value for key, value in made.items() if key in told or key not in ("entity_kind", "incident_number")}
-    return name == tool and _short(normal(tool, told)) == _short(normal(tool, got))
-
-
-def _short(arguments: dict[str, Any]) -> dict[str, Any]:
-    parameters = arguments.get("parameters")
-    told = {**arguments, **({"parameters": _short(parameters)} if isinstance(parameters, dict) else {})}
-    # Newest first is how lists come anyway.
-    return {
-        key: str(value).partition("@")[0].partition(".contoso")[0] if isinstance(value, str) else value
-        for key, value in told.items()
-        if (key, value) != ("order", "newest")
-    }
+    got = {key: value for key, value in made.items() if key in told or key != "incident_number"}
+    return name == tool and same(normal(tool, told), normal(tool, got))
 
 
 def verdict(turn: Mapping[str, Any], decision: Decision) -> str:
@@ -212,7 +201,7 @@ def measure(path: Path, *, analyst: bool, verbose: bool) -> dict[str, Any]:
             spent.append((time.perf_counter() - start) * 1e3)
             answer, calls = answered(decision)
             why = f"{decision.row}: {decision.sentence}"
-        tool, exact = judge(item, answer, calls)
+        tool, exact = judge(item, answer, calls, world.now)
         asked = answer.outcome is Outcome.CLARIFICATION
         refused = answer.outcome is Outcome.OUT_OF_SCOPE
         count["right_tool"] += tool
@@ -222,7 +211,7 @@ def measure(path: Path, *, analyst: bool, verbose: bool) -> dict[str, Any]:
         if verbose and not exact:
             made = [(call.tool_name, dict(call.arguments)) for call in calls]
             mark = "ASKED" if asked else "WRONG"
-            want = expected_calls(item) or item.get("outcome")
+            want = expected_calls(item, world.now) or item.get("outcome")
             print(f"{mark} {item.get('after', '')} {item['q']!r}\n   want {want}")
             print(f"   got  {made} {answer.outcome.value} {why}")
     total = len(items)
