@@ -1,0 +1,172 @@
+"""What a sentence does with the last answer: more of it, as before, another time, drawn, written to a file."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason, ask
+from sentinel_rag.agent.planner.merging import LISTED, is_fragment, is_list, merged, moved, without
+from sentinel_rag.agent.planner.sentence import Done, Sentence, unmarked
+from sentinel_rag.agent.things import ALERT, INCIDENT
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
+from sentinel_rag.language.frames import Frame
+
+_PEAK = "peak_"
+_LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+_SUMMER_TIME = timedelta(hours=1)
+"""A day of the clock is an hour longer or shorter twice a year."""
+
+
+def acted(asked: Sentence) -> Done | None:
+    """What is done with the last answer: more of it, as before, without a filter, drawn, written to a file."""
+    frame = asked.frame
+    if frame.has("talk:export") and not frame.has("kind:template", "know", "name"):
+        return Decision(Kind.EXPORT, frame)
+    if frame.has("talk:more", "talk:rest") and asked.only("talk", "op:list", "ref:them", "limit", "num", "digits"):
+        return _next_page(asked)
+    if frame.has("talk:undo") and asked.only("talk", "ref", "relative"):
+        return _earlier(asked, asked.talk.decisions[:-1])
+    if frame.has("talk:back") and asked.only("talk", "kind", "ref", "op:list", "status"):
+        return _back(asked)
+    if frame.has("talk:again") and asked.only("talk", "ref", "relative", "op:list"):
+        return _earlier(asked, asked.talk.decisions)
+    if frame.has("talk:draw", "attr:draw") and not frame.has("name", "incident", "digits", "kind"):
+        return _drawn(asked)
+    if frame.has("drop") and is_fragment(frame):
+        base = asked.base(lists=True)
+        return None if base is None else unmarked(merged(without(base.frame, frame.all("drop")), frame))
+    if frame.has("shift") and not frame.window:
+        fragment = is_fragment(without_compare(frame))
+        moved = _moved(asked) if fragment else None
+        return moved or (None if fragment else _beside_a_moment(asked))
+    return None
+
+
+def _drawn(asked: Sentence) -> Done | None:
+    """A list over time; a thing as it is drawn itasked."""
+    frame, before = asked.frame, asked.talk.before
+    if before is None or not is_list(before.frame):
+        frame.tell("attr", "draw")
+        return None
+    frame.features["op"], frame.features["attr"] = ["trend"], []
+    return unmarked(merged(before.frame, unmarked(frame)))
+
+
+def _next_page(asked: Sentence) -> Done:
+    before = asked.talk.before
+    if before is None or not before.calls:
+        return ask(asked.frame, Reason.NOTHING_SHOWN)
+    made = before.calls[0]
+    total = asked.talk.lists[-1].total if asked.talk.lists else None
+    whole = total is not None and asked.talk.shown >= total
+    if len(before.calls) > 1 or "offset" not in TOOLS_BY_NAME[made.tool].parameter_schemas() or whole:
+        return ask(asked.frame, Reason.NO_MORE)
+    shown = asked.talk.shown or int(str(made.arguments.get("limit", DEFAULT_LIMIT)))
+    if shown > MOST_SKIPPED:
+        return ask(asked.frame, Reason.NO_MORE)
+    arguments = {**made.arguments, "offset": shown}
+    limit = next(iter(asked.frame.all("limit") or asked.frame.all("num")), None)
+    if limit is not None or asked.frame.has("talk:rest"):
+        arguments["limit"] = MAX_LIMIT if limit is None else int(limit)
+    return replace(before, calls=(Call(made.tool, arguments),))
+
+
+def _earlier(asked: Sentence, decisions: Sequence[Decision]) -> Done:
+    """The last of these decisions once more."""
+    return _from_the_top(decisions[-1]) if decisions else ask(asked.frame, Reason.NOTHING_BEFORE)
+
+
+def _back(asked: Sentence) -> Done:
+    kinds = [kind for kind in asked.frame.all("kind") if kind in LISTED]
+    lists = [shown for shown in reversed(asked.talk.lists) if shown.by is not None]
+    before = asked.talk.before
+    fitting = [shown for shown in lists if not kinds or shown.items[0].kind in kinds]
+    own = [shown for shown in fitting if not shown.beside] or fitting
+    found = next((shown for shown in own if before is None or shown.by != before), own[0] if own else None)
+    if found is None or found.by is None:
+        return ask(asked.frame, Reason.NOTHING_BEFORE)
+    return _from_the_top(found.by)
+
+
+def _moved(asked: Sentence) -> Done | None:
+    """The last question for the stretch of time before or after its own."""
+    base = asked.base(lists=True)
+    if base is None or not base.frame.window:
+        return None
+    window = moved(base.frame.window, asked.now, back=asked.frame.has("shift:earlier"), unit=_unit(asked))
+    frame = merged(base.frame, without_compare(asked.frame))
+    frame.window = window
+    return unmarked(frame)
+
+
+def _beside_a_moment(asked: Sentence) -> Decision | None:
+    """A question back about rows "before that", where what is spoken of is no stretch of time."""
+    said = [item.text for item in asked.items if item.sense("shift")]
+    beside = asked.frame.has("op:compare", "op:trend", "unit", "previous") or asked.talk.before is None
+    return None if beside else ask(unmarked(asked.frame), Reason.NOT_EXPRESSIBLE, *said)
+
+
+def _unit(asked: Sentence) -> str:
+    return next((value for item in asked.items for type_, value in item.senses if type_ == "unit"), "")
+
+
+# --- Corrections
+
+
+def timed(asked: Sentence) -> Done | None:
+    """Bind "that day" and "on the busiest day" to the time that the last answer told of."""
+    frame = asked.frame
+    told = frame.one("moment")
+    if told is None or frame.window:
+        return None
+    ranked, unit = told.startswith(_PEAK), told.removeprefix(_PEAK)
+    window = _told_time(asked, unit, ranked=ranked)
+    if window:
+        frame.window = window
+        asked.frame = unmarked(frame)
+        return None
+    back = ask(unmarked(frame), Reason.WHICH_MOMENT)
+    focus = asked.talk.focus(INCIDENT, ALERT)
+    if unit != "day" or ranked or focus is None or not focus.item.time:
+        return back
+    day = datetime.fromisoformat(focus.item.time).astimezone(asked.now.tzinfo).replace(hour=0, minute=0, second=0)
+    dated = back.frame.copy()
+    dated.window = {"start_time": format_time(day), "end_time": format_time(day + _LENGTHS["day"])}
+    return replace(back, options=(Option(f"{day:%Y-%m-%d}", dated, 1),))
+
+
+def _told_time(asked: Sentence, unit: str, *, ranked: bool) -> dict[str, str]:
+    """The window of that unit that the last answer told of, else the one that it was about."""
+    before = asked.talk.before
+    windows = [dict(asked.talk.moment)]
+    windows += [before.frame.window] if before is not None and not ranked and not asked.talk.moment else []
+    for window in windows:
+        if len(window) == 2 and unit in _LENGTHS:
+            length = datetime.fromisoformat(window["end_time"]) - datetime.fromisoformat(window["start_time"])
+            if abs(length - _LENGTHS[unit]) <= (_SUMMER_TIME if unit != "hour" else timedelta(0)):
+                return window
+    return {}
+
+
+def without_compare(frame: Frame) -> Frame:
+    """The frame without the comparison that the words of a shift may be, too."""
+    shifts = [item for item in frame.items if item.sense("shift")]
+    others = [item for item in frame.items if item.sense("op", frozenset({"compare"})) and item not in shifts]
+    if not shifts or others:
+        return frame
+    plain = frame.copy()
+    plain.features["op"] = [op for op in plain.all("op") if op != "compare"]
+    for type_ in ("unit", "ref", "relative"):
+        plain.features[type_] = []
+    return plain
+
+
+def _from_the_top(decision: Decision) -> Decision:
+    calls = (
+        Call(call.tool, {name: value for name, value in call.arguments.items() if name != "offset"})
+        for call in decision.calls
+    )
+    return replace(decision, calls=tuple(calls))

@@ -1,0 +1,246 @@
+"""Words that point: places of a list ("[2]", "the second host"), numbers, pronouns, "that host", "the other"."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import pairwise
+
+from sentinel_rag.agent.planner.context import ShownList
+from sentinel_rag.agent.planner.decisions import Decision, Reason, ask
+from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing
+from sentinel_rag.agent.planner.questions_back import things
+from sentinel_rag.agent.planner.sentence import (
+    LISTED_KINDS,
+    MOST_AT_ONCE,
+    SIDE_BY_SIDE,
+    Done,
+    Sentence,
+    ask_which,
+    unmarked,
+)
+from sentinel_rag.agent.things import ENTITY, INCIDENT, ListItem
+from sentinel_rag.language.frames.phrases import Item
+
+_SAYS_WHICH = (
+    "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
+)  # fmt: skip
+_FILTERED = ("status", "severity", "owner", "classification")
+"""Fields by which a list is narrowed, too."""
+_ENTITIES = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware", "domain")
+
+
+def placed(asked: Sentence) -> Done | None:
+    """Bind places of a list: "[2]", "the second host", "2"."""
+    frame = asked.frame
+    places = _places(asked)
+    if not places and frame.has("ref:next", "ref:previous"):
+        return _beside_the_last(asked)
+    if not places:
+        return _bare_number(asked)
+    noun = _noun_of_a_place(asked) or _noun_of_before(asked)
+    shown = asked.pointed_list(noun)
+    if shown is None:
+        if len(places) == 1 and places[0][0] == 1 and frame.has("kind:alert", "kind:incident", "alert_id"):
+            last = places[0][1]
+            frame.tell("order", "oldest")
+            frame.tell("singular" if last == 1 else "limit", "one" if last == 1 else str(last))
+            frame.features.pop("ref", None)
+            return None
+        return ask(frame, Reason.NO_SUCH_ROW if asked.talk.lists and not noun else Reason.WHICH_THING)
+    found: list[ListItem] = []
+    for first, last in places:
+        lines = shown.items[first - 1 : last] if first > 0 else shown.items[first : first + 1 or None]
+        if len(lines) != last - first + 1 or not all(line.value for line in lines):
+            return _beyond(asked, shown)
+        found += lines
+    if noun:
+        frame.features["kind"] = [kind for kind in frame.all("kind") if kind != noun]
+    own = [place for place, each in enumerate(asked.talk.lists, start=1) if each is shown]
+    asked.talk.pointing = asked.talk.dropped + own[0] if own else 0
+    return asked.bound(found)
+
+
+def _beyond(asked: Sentence, shown: ShownList) -> Decision:
+    """A question back about a place that the list does not have; things told of in a line are offered."""
+    in_a_line = shown not in asked.talk.lists and len(shown.items) <= MOST_AT_ONCE
+    plain = unmarked(asked.frame)
+    plain.features["kind"] = [kind for kind in plain.all("kind") if kind != shown.items[0].of_kind]
+    return replace(ask(plain, Reason.NO_SUCH_ROW), options=things(plain, shown.items) if in_a_line else ())
+
+
+def _beside_the_last(asked: Sentence) -> Done:
+    """The line behind or before the one that is spoken of."""
+    spoken = asked.talk.spoken[-1].item.key if asked.talk.spoken else None
+    step = 1 if asked.frame.has("ref:next") else -1
+    for shown in reversed(asked.talk.lists):
+        keys = [line.key for line in shown.items]
+        if spoken in keys:
+            place = keys.index(spoken) + step
+            if 0 <= place < len(keys) and shown.items[place].value:
+                return asked.bound([shown.items[place]], leans=True) or asked.frame
+            break
+    return ask(asked.frame, Reason.NO_SUCH_ROW if asked.talk.lists else Reason.WHICH_THING)
+
+
+def _places(asked: Sentence) -> list[tuple[int, int]]:
+    found: list[tuple[int, int]] = []
+    for value in asked.frame.all("ref"):
+        first, _, last = value.lstrip("-").partition("-")
+        if first.isdecimal():
+            start = -int(first) if value.startswith("-") else int(first)
+            found.append((start, int(last) if last else start))
+    found += [(place, place) for place in (int(each.strip("[]")) for each in asked.frame.all("item"))]
+    return found
+
+
+def _noun_of_a_place(asked: Sentence) -> str:
+    """The kind right behind a place: "the second host"."""
+    items = asked.items
+    for item, behind in pairwise(items):
+        if any(type_ == "ref" and value[-1:].isdecimal() for type_, value in item.senses):
+            kind = behind.sense("kind")
+            if kind is not None and behind.start - item.end <= 1:
+                return kind[1]
+    return ""
+
+
+def _noun_of_before(asked: Sentence) -> str:
+    """The kind of the entity that was asked about, where "and the second?" asks the same of another."""
+    before = asked.talk.before
+    if before is None or not asked.frame.has("follow") or not before.frame.has("name"):
+        return ""
+    kinds = before.frame.name_kinds(before.frame.all("name")[0])
+    return kinds[0] if kinds else ""
+
+
+def _bare_number(asked: Sentence) -> Done | None:
+    """Bind a number alone: a line of the list, or an incident; asked back where it may be either."""
+    frame, talk = asked.frame, asked.talk
+    numbers = [(item, sense[1]) for item in asked.items if (sense := item.sense("digits")) is not None]
+    about_incident = frame.has("incident")
+    screen = asked.pointed_list()
+    of_a_ranking = screen is not None and screen.items[0].kind == ENTITY and frame.has(*LISTED_KINDS)
+    about_incident |= of_a_ranking
+    if len(numbers) != 1 or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit")):
+        return None
+    item, value = numbers[0]
+    if frame.has("incident") and (frame.all("incident") != [value] or _called_incident(asked, item)):
+        return None
+    place, shown = int(value), asked.pointed_list()
+    known = value in talk.known_incidents()
+    in_list = shown is not None and place <= len(shown.items) and bool(shown.items[place - 1].value)
+    here = shown.items[place - 1] if in_list and shown is not None else None
+    leans = talk.before is not None and (frame.has("follow") or not frame.has("attr", "op", "topic") or about_incident)
+    if not leans:
+        return None
+    frame.features["num"], frame.features["digits"] = [], []
+    frame.features["incident"] = []
+    incident = ListItem(INCIDENT, value, incident=value)
+    if here is not None and known and here.value != value:
+        return ask_which(frame, (here, incident), talk)
+    return asked.bound([here if here is not None and not known else incident])
+
+
+def _called_incident(asked: Sentence, number: Item) -> bool:
+    items = asked.items
+    place = items.index(number)
+    return place > 0 and items[place - 1].sense("kind", frozenset({"incident"})) is not None
+
+
+def pointed(asked: Sentence) -> Done | None:
+    """Bind pronouns and "that host"."""
+    frame = asked.frame
+    kinds = frame.all("that")
+    refs = [value for value in frame.all("ref") if not value[-1:].isdecimal()]
+    if "other" in refs:
+        return _other(asked)
+    if (frame.has("ref:them", "both") or "ones" in refs) and not frame.has("know:similar"):
+        named = frame.has("name", "incident") or len(frame.all("digits")) > 1
+        # "Both high and medium alerts" joins levels.
+        named |= frame.has("both") and frame.has(*LISTED_KINDS) and len(frame.all("severity")) > 1
+        return None if named else _several(asked)
+    if frame.has("know:similar") and not frame.has("name", "incident") and refs:
+        kinds = [INCIDENT]
+    if not kinds and not {"it", "its"} & set(refs):
+        return None
+    beside = frame.has(*SIDE_BY_SIDE)
+    if frame.has("name", "incident") and not beside:
+        return None
+    loose = set(refs) <= {"definite"}
+    noun = kinds[0] if kinds else ""
+    item, candidates = asked.it(noun)
+    if item is None and loose and (not candidates or not frame.has("attr", "kind", "topic")):
+        return None
+    if item is None and candidates:
+        return ask_which(frame, candidates, asked.talk)
+    if item is None:
+        says = frame.window or frame.has(*_SAYS_WHICH) or frame.has("follow")
+        return None if says and not kinds else ask(frame, Reason.WHICH_THING)
+    if noun in LISTED:
+        _forget_noun(asked, noun)
+    return asked.bound([item])
+
+
+def _forget_noun(asked: Sentence, kind: str) -> None:
+    """The noun of "that incident" asks for no incidents, unless it is said twice."""
+    said = [item for item in asked.items if item.sense("kind", frozenset({kind})) and not item.sense("that")]
+    if not said:
+        asked.frame.features["kind"] = [each for each in asked.frame.all("kind") if each != kind]
+
+
+def _other(asked: Sentence) -> Done:
+    talk, frame = asked.talk, asked.frame
+    kinds = [kind for kind in (*frame.all("that"), *frame.all("kind")) if kind in (*LISTED, *_ENTITIES)]
+    noun = next((kind for kind in kinds if _right_behind_other(asked, kind)), "")
+    lines = next((shown.items for shown in reversed(talk.lists) if not shown.beside), ())
+    pool = talk.together if len(talk.together) == 2 else tuple(line for line in lines if line.value)
+    if noun and noun not in {item.of_kind for item in pool}:
+        row = asked.row(noun)
+        pool = () if row is None else row.items
+    spoken = talk.spoken[-1].item.key if talk.spoken else None
+    left = tuple(item for item in pool if item.key != spoken)
+    if noun:
+        frame.features["kind"] = [kind for kind in frame.all("kind") if kind != noun]
+    if len(pool) == 2 and len(left) == 1:
+        return asked.bound(list(left), leans=True) or frame
+    return ask_which(frame, left, talk) if left else ask(frame, Reason.WHICH_THING)
+
+
+def _right_behind_other(asked: Sentence, kind: str) -> bool:
+    items = asked.items
+    return any(
+        item.sense("ref", frozenset({"other"})) and behind.sense("kind", frozenset({kind}))
+        for item, behind in pairwise(items)
+    )
+
+
+def _several(asked: Sentence) -> Done | None:
+    """Several things at once, or the list that they stand in."""
+    talk, frame = asked.talk, asked.frame
+    lines = talk.lists[-1] if talk.lists else None
+    pair = talk.together if lines is None or talk.together_turn >= lines.turn else ()
+    if frame.has("status", "severity", "min", "owner", "class"):
+        # "Which ones are still open" asks for those, and not for the state of each.
+        frame.features["attr"] = [each for each in frame.all("attr") if each not in _FILTERED]
+    asks = asks_of_a_thing(frame) or frame.has("both", "op:compare", "kind:alert", "compare")
+    asks |= frame.has("kind:incident") and lines is not None and lines.items[0].kind == ENTITY
+    if not asks or (frame.has("both") and not pair and (lines is None or len(lines.items) != 2)):
+        if frame.has("both") and not pair:
+            return ask(frame, Reason.WHICH_THING)
+        return None
+    found = pair or (() if lines is None else tuple(line for line in lines.items if line.value))
+    noun = frame.one("that") or ""
+    many = next((int(number) for number in frame.all("num") if int(number) > 1), 0)
+    if many and many != len(found):
+        spoken = [each.item for each in talk.spoken if each.item.kind == INCIDENT]
+        found = tuple(spoken[-many:]) if len(spoken) >= many else ()
+    if many:
+        for type_ in ("num", "digits", "limit", "counted"):
+            frame.features.pop(type_, None)
+    if not found or (noun and noun != found[0].of_kind):
+        return ask(frame, Reason.WHICH_THING)
+    if len({item.kind for item in found}) > 1 or len(found) > MOST_AT_ONCE:
+        return ask_which(frame, found, talk)
+    if found[0].kind != INCIDENT:
+        return ask_which(frame, found, talk) if len(found) > 1 else asked.bound(list(found))
+    return asked.bound(list(found))
