@@ -13,8 +13,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.support.crash_trial import CrashTrial, crash_executor, crash_trial
+
 from bench.harness import write
-from sentinel_rag.testing.crash_trial import CrashTrial, crash_executor, crash_trial
 
 TRIALS, LARGEST, TRIALS_ON_A_FOLDER = 200, 500, 10
 SEED = 20261128

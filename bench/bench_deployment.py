@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from tests.support.containers import Deployment, running_deployment
 
 from bench.harness import write
 from sentinel_rag.assembly.web_access import people_folder
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import KeyStore, Scope
 from sentinel_rag.surfaces.people import PeopleStore, Role
-from sentinel_rag.testing.containers import Deployment, running_deployment
 
 QUESTIONS = (
     "list open incidents",

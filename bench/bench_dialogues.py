@@ -15,16 +15,8 @@ from pathlib import Path
 from typing import Any
 
 import yaml
-
-from bench.bench_secrl import DATA, TABLES, RememberingGateway
-from bench.harness import write
-from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, workspace_process
-from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
-from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
-from sentinel_rag.sentinel.log_analytics import LogAnalytics
-from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.dialogues.judging import Thing
-from sentinel_rag.testing.dialogues.running import (
+from tests.support.dialogues.judging import Thing
+from tests.support.dialogues.running import (
     WORDINGS,
     WRITTEN,
     Session,
@@ -34,8 +26,16 @@ from sentinel_rag.testing.dialogues.running import (
     run_generated,
     run_written,
 )
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_estate_rows import alert_id
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_estate_rows import alert_id
+
+from bench.bench_secrl import DATA, TABLES, RememberingGateway
+from bench.harness import write
+from bench.workspace_process import IDENTITY_HEADER, WORKSPACE_ID, workspace_process
+from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
+from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
+from sentinel_rag.sentinel.log_analytics import LogAnalytics
+from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.workspace.workspace import Workspace
 
 SEED = 2024

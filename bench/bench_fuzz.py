@@ -25,14 +25,15 @@ from types import FrameType
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.support.body_mutations import mutated_bodies
+from tests.support.fuzz.catalogue import TARGETS
+
 from bench.fuzz_campaign import ROOT, Campaign, campaign, reproduce
 from bench.harness import write
 from sentinel_rag.interceptor.policy import load_policy
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
-from sentinel_rag.testing.body_mutations import mutated_bodies
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.fuzz.catalogue import TARGETS
-from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 
 POLICY = Path(__file__).resolve().parent.parent / "config" / "sentinel_config.yaml"
 AT_PARSER = 100_000
@@ -96,7 +97,7 @@ def over_http() -> dict[str, Any]:
     slowest = 0.0
     with (
         tempfile.TemporaryDirectory() as folder,
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(load_policy(POLICY), Path(folder), executor) as gateway,
     ):
         address = urlsplit(gateway.url)

@@ -12,8 +12,9 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.support.ingest_crash import CrashTrial, Moment, crash_trial, searching
+
 from bench.harness import write
-from sentinel_rag.testing.ingest_crash import CrashTrial, Moment, crash_trial, searching
 
 ROUNDS, KILLS, COUNT, SEARCHERS = 5, 10, 1_500, 2
 SEED = 20261128

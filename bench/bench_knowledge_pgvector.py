@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from tests.support.postgres_server import PostgresServer, running_postgres
 
 from bench.harness import write
 from bench.knowledge_sets import Question, attack, interval, ndcg, technique_questions
@@ -25,7 +26,6 @@ from sentinel_rag.knowledge.moving import move
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, LocalStore, Wanted
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
-from sentinel_rag.testing.postgres_server import PostgresServer, running_postgres
 
 SIZE = int(os.environ.get("SIZE", "20000"))
 NOISE = 0.03

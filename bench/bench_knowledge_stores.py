@@ -79,8 +79,9 @@ def chroma(folder: Path) -> Iterator[Place]:
 
 @contextmanager
 def pgvector(folder: Path) -> Iterator[Place]:
+    from tests.support import postgres_server
+
     from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
-    from sentinel_rag.testing import postgres_server
 
     told = folder / "server.json"
     if told.exists():  # of the process that filled it: it keeps the server for us

@@ -27,8 +27,8 @@ from sentinel_rag.interceptor.policy import FixedPolicy, parse_policy
 from sentinel_rag.interceptor.store import Scope as KeyScope
 from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
-from sentinel_rag.testing.fake_executor import Answers, AnswersText, AnswersWith, Behaviour, FakeExecutor
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, AnswersWith, Behaviour, FakeToolServer
+from sentinel_rag_testing.loopback import serve
 
 SUITE = "@modelcontextprotocol/conformance"
 SECONDS = 120
@@ -130,7 +130,7 @@ def gateway(folder: Path) -> Iterator[str]:
     empty = {"type": "object", "properties": {}}
     tools = [ToolSchema(name, f"The suite's {name}.", SCHEMAS.get(name, empty)) for name in BEHAVIOURS]
     policy = parse_policy(policy_text())
-    with FakeExecutor(tools).running() as executor, open_state(folder) as state:
+    with FakeToolServer(tools).running() as executor, open_state(folder) as state:
         for name, behaviour in BEHAVIOURS.items():
             executor.on(name, behaviour)
         key, _ = state.keys.create([KeyScope.EXECUTE], name="conformance")

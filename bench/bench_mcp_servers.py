@@ -24,8 +24,8 @@ from bench.harness import write
 from bench.npm_tools import HOW_TO_INSTALL, is_installed, node, script, versions
 from sentinel_rag.assembly.tool_servers import ToolServers
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 ERAS = ("legacy", "2026-07-28")
 
@@ -113,7 +113,7 @@ def servers_behind(folder: Path) -> Iterator[RunningGateway]:
     path = os.environ.get("PATH", "/usr/bin")
     servers = ToolServers(folder=str(folder / "servers"), environment={"PATH": path}, credentials={})
     upstreams = servers.upstreams(policy)
-    with running_gateway(policy, folder / "state", FakeExecutor(), upstreams=upstreams) as gateway:
+    with running_gateway(policy, folder / "state", FakeToolServer(), upstreams=upstreams) as gateway:
         yield gateway
 
 

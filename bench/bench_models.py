@@ -17,7 +17,7 @@ from bench.harness import paired, write
 from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
 from sentinel_rag.agent.models.openai_wire import OpenAIWireModel
 from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
-from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
+from sentinel_rag_testing.scripted_model import ScriptedModel, text_reply
 
 CHUNKS = 400
 STREAMS = 200

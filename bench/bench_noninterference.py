@@ -1,6 +1,6 @@
 """10 000 generated traces of a hijacked agent in two worlds: does a sink ever learn what it must not?
 
-`sentinel_rag.testing.two_worlds` says what a trace is; seed N gives the same trace everywhere. The control runs part of
+`sentinel_rag_testing.two_worlds` says what a trace is; seed N gives the same trace everywhere. The control runs part of
 them with sinks that accept everything, so that "no leak" is not the silence of traces that say nothing.
 """
 
@@ -17,7 +17,7 @@ import anyio
 
 from bench.harness import write
 from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.testing.two_worlds import TraceVerdict, run_trace
+from sentinel_rag_testing.two_worlds import TraceVerdict, run_trace
 
 FIRST_SEED, TRACES, CONTROL_TRACES = 10_000, 10_000, 1_000
 PART = 100

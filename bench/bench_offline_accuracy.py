@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from tests.support.small_estate import NOW, small_estate
 
 from bench.harness import write
 from sentinel_rag.agent.offline import OfflineAnalyst
@@ -30,8 +31,7 @@ from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SENTINEL_TOOLS, SEVERITIES
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.testing.scripted_gateway import rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 QUESTIONS = Path(__file__).parent / "questions"
 _DEFAULTS: dict[str, Mapping[str, Any]] = {

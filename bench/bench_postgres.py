@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 
 import uvloop
+from tests.support.postgres_server import running_postgres
 
 from bench.gateway_processes import LEAN_EXECUTOR, Call, executor, http_client, interceptor, p50_ms, through, timed
 from bench.harness import write
 from bench.session_rises import SESSIONS, rises
 from sentinel_rag.audit import JournalReader, PostgresPlace
 from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.testing.postgres_server import running_postgres
 
 ROUNDS, CALLS, WARM_UP = 10, 150, 300
 NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "postgresql_two_gateways": "two gateways on PostgreSQL"}

@@ -1,6 +1,6 @@
 """What a fully hijacked agent can do against a security operations centre, and what it can still be used for.
 
-The suite of `sentinel_rag.testing.soc` through the product's own processes. `python -m bench soc` plays every task and,
+The suite of `sentinel_rag_testing.soc` through the product's own processes. `python -m bench soc` plays every task and,
 under the shipped policy, every goal beside every task whose results can carry planted text, at each of three moments;
 the other policies are told beside it. `--quick` takes a few tasks for each goal, and the others in turn.
 Tasks without a person are also played by an agent that has read the workspace for an earlier question, as agents have.
@@ -19,9 +19,9 @@ from datetime import UTC, datetime
 from typing import Any
 
 from bench.harness import RESULTS, write
-from sentinel_rag.testing.soc.measuring import Bench, GoalRow, TaskRow, summary
-from sentinel_rag.testing.soc.people import People
-from sentinel_rag.testing.soc.suite import Goal, Suite, Task, load_suite
+from sentinel_rag_testing.soc.measuring import Bench, GoalRow, TaskRow, summary
+from sentinel_rag_testing.soc.people import People
+from sentinel_rag_testing.soc.suite import Goal, Suite, Task, load_suite
 
 Played = Mapping[tuple[str, str], Sequence[TaskRow]]
 """What came of the tasks, by policy and by who decides."""

@@ -28,6 +28,9 @@ from types import SimpleNamespace
 from typing import Any
 
 import yaml
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_estate_rows import alert_id
+from tests.support.small_estate_templates import TEMPLATES
 
 from bench.bench_offline_accuracy import ask as ask_analyst
 from bench.bench_offline_accuracy import expected_calls, judge, normal, same
@@ -37,9 +40,6 @@ from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.language.frames import Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_estate_rows import alert_id
-from sentinel_rag.testing.small_estate_templates import TEMPLATES
 
 HISTORY = Path(__file__).parent / "results" / "strangers_history.jsonl"
 _OUTCOMES = {

@@ -40,7 +40,7 @@ from sentinel_rag.workspace.workspace import Workspace
 
 RECEIVER = """
 import sys
-from sentinel_rag.testing.otlp_receiver import running_receiver
+from tests.support.otlp_receiver import running_receiver
 with running_receiver() as receiver:
     print(receiver.url, flush=True)
     for line in sys.stdin:

@@ -17,6 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 import anyio
+from tests.support.small_estate import NOW, small_estate
 
 from bench.harness import write
 from sentinel_rag.agent.history import Budget
@@ -36,8 +37,7 @@ from sentinel_rag.agent.models.port import (
 from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
-from sentinel_rag.testing.scripted_gateway import shipped_catalogue
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import shipped_catalogue
 
 QUESTIONS = 60
 HISTORY_TOKENS = 100_000

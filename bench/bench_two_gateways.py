@@ -12,10 +12,11 @@ import sys
 import tempfile
 from pathlib import Path
 
+from tests.support.crash_trial import CrashTrial, crash_executor, crash_trial
+from tests.support.postgres_server import running_postgres
+
 from bench.harness import write
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.testing.crash_trial import CrashTrial, crash_executor, crash_trial
-from sentinel_rag.testing.postgres_server import running_postgres
 
 TRIALS, LARGEST = 40, 200
 SEED = 20261129

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import aiohttp
+from tests.support.web_client import parse_events
 
 from bench.harness import timings, write
 from sentinel_rag.assembly.home_folders import workspace_folder
@@ -28,7 +29,6 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.people import PeopleStore, Role
-from sentinel_rag.testing.web_client import parse_events
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 

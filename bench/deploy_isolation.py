@@ -24,13 +24,13 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 
 import yaml
+from tests.support.containers import Container
+from tests.support.network_policies import Way, ways
+from tests.support.private_authority import Authority
 
 from bench.deploy_rendering import RENDERED
 from sentinel_rag.assembly.apart import FIRST_PORTS
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.testing.containers import Container
-from sentinel_rag.testing.network_policies import Way, ways
-from sentinel_rag.testing.private_authority import Authority
 
 ZONES = ("web", "agent", "interceptor", "tools-data", "tools-files", "tools-web")
 INGRESS, OUTSIDE, DNS = "metadata.name=ingress-nginx", "outside", "k8s-app=kube-dns,metadata.name=kube-system"

@@ -22,8 +22,9 @@ from tempfile import TemporaryDirectory
 from types import FrameType
 from typing import Any
 
+from tests.support.fuzz import Target
+
 from bench.guided_fuzz import SLOWEST_S, kind_of
-from sentinel_rag.testing.fuzz import Target
 
 ROOT = Path(__file__).resolve().parent.parent
 CORPORA = ROOT / ".fuzz"

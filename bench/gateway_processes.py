@@ -33,7 +33,7 @@ import json, sys
 from mcp.server.lowlevel import Server
 from mcp_types import CallToolResult, ListToolsResult, TextContent, Tool
 from sentinel_rag.contracts.tool_schemas import SENTINEL_TOOLS
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 tools = [
     Tool(name=each.name, description=each.description, input_schema=dict(each.parameters)) for each in SENTINEL_TOOLS
 ]
@@ -51,8 +51,8 @@ with serve(server.streamable_http_app(json_response=True, stateless_http=True)) 
 
 LEAN_EXECUTOR = """
 import sys
-from sentinel_rag.testing.fake_executor import FakeExecutor
-with FakeExecutor(token="bench").running() as executor:
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+with FakeToolServer(token="bench").running() as executor:
     print(executor.url, flush=True)
     sys.stdin.read()
 """
@@ -68,7 +68,7 @@ from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.interceptor.upstream import Launch, McpHttpUpstream, McpStdioUpstream
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 behind, folder = json.loads(sys.argv[1]), Path(sys.argv[3])
 upstream = (McpHttpUpstream(behind, token="bench", is_ours=True) if isinstance(behind, str)
             else McpStdioUpstream(Launch(tuple(behind), {}, folder)))

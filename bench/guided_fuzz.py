@@ -82,7 +82,7 @@ def dictionary(tokens: list[bytes]) -> str:
 
 
 def blindly(findings: Findings, seeds: list[bytes], tokens: list[bytes], largest: int, ends: float, seed: int) -> None:
-    from sentinel_rag.testing.body_mutations import mutated_bodies
+    from tests.support.body_mutations import mutated_bodies
 
     while time.monotonic() < ends:
         for content in mutated_bodies(200, seed, seeds, tokens):

@@ -23,7 +23,7 @@ import json, resource, sys
 from pathlib import Path
 from time import perf_counter
 from sentinel_rag.assembly.serving import settle_memory
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.workspace import Workspace
 started = perf_counter()

@@ -11,16 +11,16 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 from hypothesis import HealthCheck, settings
+from tests.support.chromium import missing as missing_for_browser_tests
+from tests.support.chromium import reason_of_platform, running_chromium
+from tests.support.postgres_server import PostgresServer, running_postgres
 
 from sentinel_rag.interceptor.policy import Policy, load_policy
-from sentinel_rag.testing.chromium import missing as missing_for_browser_tests
-from sentinel_rag.testing.chromium import reason_of_platform, running_chromium
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.postgres_server import PostgresServer, running_postgres
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 if TYPE_CHECKING:
-    from sentinel_rag.testing.postgres_state import EmptyStates
+    from tests.support.postgres_state import EmptyStates
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 
@@ -78,7 +78,7 @@ def postgres() -> Iterator[PostgresServer]:
 @pytest.fixture(scope="session")
 def postgres_states(postgres: PostgresServer, tmp_path_factory: pytest.TempPathFactory) -> EmptyStates:
     """Empty states of a gateway in it."""
-    from sentinel_rag.testing.postgres_state import EmptyStates
+    from tests.support.postgres_state import EmptyStates
 
     return EmptyStates(postgres.url, tmp_path_factory.mktemp("postgres-state"))
 
@@ -114,13 +114,13 @@ def shipped_policy() -> Policy:
 
 
 @pytest.fixture
-def executor() -> Iterator[FakeExecutor]:
-    with FakeExecutor(token="upstream-token").running() as running:
+def executor() -> Iterator[FakeToolServer]:
+    with FakeToolServer(token="upstream-token").running() as running:
         yield running
 
 
 @pytest.fixture
-def gateway(shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path) -> Iterator[RunningGateway]:
+def gateway(shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
     """An Interceptor with the shipped policy in front of a fake executor, on real sockets."""
     with running_gateway(shipped_policy, tmp_path / "state", executor) as running:
         yield running

@@ -20,7 +20,7 @@ from starlette.routing import Route
 
 from bench.agentdojo.attack_scripts import attack_calls
 from bench.agentdojo.loading import load_suites
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 ERA = "2026-07-28"
 MARK = "<INFORMATION>"

@@ -18,7 +18,7 @@ from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope, State, open_state
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 
 def _pair(state: State) -> dict[str, str]:

@@ -21,15 +21,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+from tests.support.crash_findings import Findings
+from tests.support.crash_load import TOOLS, Acknowledged, Keys, Told
+from tests.support.crash_process import Surroundings, interceptor_processes, shift_clock
+
 from bench.endurance.small_disk import SmallDisk, SmallDiskNotHere, small_disk
 from bench.endurance.wire import Mode, Wire, wire_to
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.interceptor.store.state import JOURNAL_FILE
-from sentinel_rag.testing.crash_findings import Findings
-from sentinel_rag.testing.crash_load import TOOLS, Acknowledged, Keys, Told
-from sentinel_rag.testing.crash_process import Surroundings, interceptor_processes, shift_clock
-from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
 
 CALLERS = 4
 DEADLINE_S = 0.5
@@ -119,7 +120,7 @@ def faults(calls: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as name, _disk(Path(name)) as (folder, disk):
         policy, clock = Path(name) / "policy.yaml", Path(name) / "clock"
         policy.write_text(POLICY)
-        executor = FakeExecutor(TOOLS, token="faults")
+        executor = FakeToolServer(TOOLS, token="faults")
         with executor.running(), wire_to(urlsplit(executor.url).port or 0) as wire:
             surroundings = Surroundings(
                 f"http://127.0.0.1:{wire.port}/mcp", "faults", folder, CALLERS, clock_file=clock, policy_file=policy
@@ -198,7 +199,7 @@ def _scenarios(wire: Wire, folder: Path, disk: SmallDisk | None, clock: Path) ->
     }
 
 
-def _look_at_what_is_left(load: Load, surroundings: Surroundings, executor: FakeExecutor) -> None:
+def _look_at_what_is_left(load: Load, surroundings: Surroundings, executor: FakeToolServer) -> None:
     """After the kill: records and labels, and nothing at the tool server that has no intent."""
     findings = Findings(load.told, JournalReader(surroundings.folder / JOURNAL_FILE), 0)
     findings.look_before_the_restart()

@@ -12,9 +12,10 @@ from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
+from tests.support.crash_process import shift_clock, shifted_clock
+from tests.support.crash_trial import CrashTrial, crash_executor, crash_trial
+
 from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.testing.crash_process import shift_clock, shifted_clock
-from sentinel_rag.testing.crash_trial import CrashTrial, crash_executor, crash_trial
 
 NIGHT = timedelta(days=30, hours=7).total_seconds()
 BACK = timedelta(hours=2).total_seconds()

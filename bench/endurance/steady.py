@@ -39,8 +39,8 @@ DIRECT_CALLS = 400
 FORGETFUL_EXECUTOR = """
 import sys
 from collections import deque
-from sentinel_rag.testing.fake_executor import FakeExecutor
-executor = FakeExecutor(token="bench")
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+executor = FakeToolServer(token="bench")
 executor.calls = deque(maxlen=1)
 with executor.running():
     print(executor.url, flush=True)

@@ -18,8 +18,8 @@ from typing import Any
 
 import yaml
 
-from sentinel_rag.testing.scripted_model import Reply, calls_reply, json_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Event, completion, event_bytes
+from sentinel_rag_testing.scripted_model import Reply, calls_reply, json_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import Event, completion, event_bytes
 
 DEADLINE_S = 1_200.0
 _POLL_S = 0.2

@@ -134,7 +134,7 @@ def running(
     }
     (folder / "script.json").write_text(json.dumps(SCRIPT))
     model_command = [
-        *(sys.executable, "-m", "sentinel_rag.testing.scripted_model", "--of-others"),
+        *(sys.executable, "-m", "sentinel_rag_testing.scripted_model", "--of-others"),
         *("--scenario", str(folder / "script.json"), "--key", MODEL_KEY),
     ]
     zones_command = [str(Path(sys.executable).parent / "sentinel"), "up", "--json"]

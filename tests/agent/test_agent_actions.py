@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Remembered
@@ -18,8 +19,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
 Ask = Callable[[str], Awaitable[Answer]]
 pytestmark = pytest.mark.anyio

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_estate_rows import alert_id
 
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_estate_rows import alert_id
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, denial
 
 pytestmark = pytest.mark.anyio
 

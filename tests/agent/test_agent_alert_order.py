@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW
+from tests.support.small_estate_rows import alert_id
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW
-from sentinel_rag.testing.small_estate_rows import alert_id
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
 
 pytestmark = pytest.mark.anyio
 

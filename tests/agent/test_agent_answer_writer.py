@@ -11,7 +11,7 @@ from sentinel_rag.agent.times import show_duration
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Mark, SentenceState
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 ROWS = [
     {"number": 55, "severity": "High", "title": "Port scan"},

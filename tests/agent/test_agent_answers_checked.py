@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 import yaml
+from tests.support.small_estate import NOW, small_estate
 
 from cited_sentences import doubts
 from sentinel_rag.agent.offline import OfflineAnalyst
@@ -13,7 +14,6 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, SentenceState
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
-from sentinel_rag.testing.small_estate import NOW, small_estate
 
 pytestmark = pytest.mark.anyio
 

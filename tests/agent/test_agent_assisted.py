@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
 from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
@@ -15,9 +16,8 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.assisted import AssistedAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply, text_reply
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
+from sentinel_rag_testing.scripted_model import Reply, ScriptedModel, json_reply, text_reply
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 LEARNT = {"list_kql_templates", "get_top_entities"}

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.small_estate import NOW, small_estate
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-6")]
 

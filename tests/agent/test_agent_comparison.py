@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_estate_rows import INCIDENTS
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome, Table
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_estate_rows import INCIDENTS
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, denial, rows_result
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

@@ -9,7 +9,7 @@ import pytest
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryResult
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("AGENT-1")]
 Ask = Callable[[str], Awaitable[Answer]]

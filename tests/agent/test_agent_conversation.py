@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.conversation import Conversations
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
 
 Ask = Callable[[str], Awaitable[Answer]]
 

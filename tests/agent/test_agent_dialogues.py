@@ -8,9 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-
-from sentinel_rag.testing.dialogues.judging import Thing, judge
-from sentinel_rag.testing.dialogues.running import (
+from tests.support.dialogues.judging import Thing, judge
+from tests.support.dialogues.running import (
     WRITTEN,
     Session,
     Tally,
@@ -19,8 +18,8 @@ from sentinel_rag.testing.dialogues.running import (
     run_generated,
     run_written,
 )
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_estate_rows import alert_id
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_estate_rows import alert_id
 
 pytestmark = pytest.mark.anyio
 

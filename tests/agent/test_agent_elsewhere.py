@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.tool_runs import resolve
@@ -13,8 +14,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, ToolCall
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure
 
 pytestmark = pytest.mark.anyio
 

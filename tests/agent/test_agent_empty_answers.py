@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
 
 pytestmark = pytest.mark.anyio
 WINDOWS = ("time_window", "start_time", "end_time")

@@ -18,8 +18,8 @@ from sentinel_rag.agent.tool_runs import RetryOnce
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.scripted_gateway import failure, rows_result
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.scripted_gateway import failure, rows_result
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio

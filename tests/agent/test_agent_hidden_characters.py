@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.visible_text import visible
-from sentinel_rag.testing.scripted_gateway import rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("SURF-5")]
 TITLES = {

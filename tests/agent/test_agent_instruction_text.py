@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryResult
-from sentinel_rag.testing.small_estate import NOW, small_estate
 from sentinel_rag.workspace.estate import hostile_texts
 
 HOSTILE = (

@@ -7,13 +7,13 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.support.small_estate_rows import alert_id
 
 from sentinel_rag.agent.offline.compositions.incident_analysis import ANALYSIS_NOTICE
 from sentinel_rag.agent.offline.compositions.incident_detail import ANALYSIS_OFFER
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate_rows import alert_id
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 
 import pytest
+from tests.support.small_estate import rows_result, small_estate
 
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate import rows_result, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

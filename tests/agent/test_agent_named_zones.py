@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.agent.offline.named_zones import NamedZone, read_named_zone
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

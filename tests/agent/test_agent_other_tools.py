@@ -16,10 +16,10 @@ from sentinel_rag.agent.tool_runs import RetryOnce
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import DocumentResult, Failed, Succeeded, ToolCall
 from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import running_gateway
-from sentinel_rag.testing.scripted_gateway import rows_result
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import running_gateway
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 pytestmark = pytest.mark.anyio
 
@@ -48,7 +48,7 @@ def test_a_tool_of_sentinel_must_answer_with_rows() -> None:
 async def test_a_gateway_names_the_tools_that_it_offers_to_whoever_has_a_key(
     shipped_policy: Policy, tmp_path: Path
 ) -> None:
-    with FakeExecutor().running() as executor, running_gateway(shipped_policy, tmp_path, executor) as real:
+    with FakeToolServer().running() as executor, running_gateway(shipped_policy, tmp_path, executor) as real:
         async with HttpToolGateway(real.url, real.key) as client:
             assert await RetryOnce(client).offered_tools() == set(shipped_policy.tools)
         async with HttpToolGateway(real.url, "sr_wrong_key_wrong_key") as client:

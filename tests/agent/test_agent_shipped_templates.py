@@ -6,12 +6,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, rows_result, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import ToolCall
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.testing.small_estate import NOW, rows_result, small_estate
 
 pytestmark = pytest.mark.anyio
 

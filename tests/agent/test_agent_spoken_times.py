@@ -7,7 +7,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 
 from sentinel_rag.contracts.evidence import Answer, Outcome
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

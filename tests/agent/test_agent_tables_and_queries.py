@@ -6,14 +6,14 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.kql_questions import kql_in
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
 
 pytestmark = pytest.mark.anyio
 

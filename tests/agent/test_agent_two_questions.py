@@ -6,13 +6,13 @@ from collections.abc import Awaitable, Callable
 from datetime import UTC
 
 import pytest
+from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.planner.steps import parts_of
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.language.frames import Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate import NOW
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

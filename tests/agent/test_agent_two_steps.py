@@ -6,14 +6,14 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_estate_rows import alert_id
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_estate_rows import alert_id
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]

@@ -6,6 +6,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.workspace_words import read_workspace
@@ -14,8 +15,7 @@ from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode, QueryResult
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
-from sentinel_rag.testing.small_estate import NOW
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-3")]
 Ask = Callable[[str], Awaitable[Answer]]

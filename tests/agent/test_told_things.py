@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from tests.support.small_estate import small_estate
+from tests.support.small_estate_rows import alert_id
 
 from sentinel_rag.agent.planner import Talk
 from sentinel_rag.agent.things import ListItem, entity_item, incident_item, row_items
@@ -11,9 +13,7 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
-from sentinel_rag.testing.small_estate import small_estate
-from sentinel_rag.testing.small_estate_rows import alert_id
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 _KNOWN = (
     incident_item({"number": 40, "title": "Suspicious inbox rule after phishing click"}),

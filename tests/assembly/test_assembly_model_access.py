@@ -26,8 +26,8 @@ from sentinel_rag.assembly.plan import ModelPlan, plan_model
 from sentinel_rag.assembly.zone_plan import Listener
 from sentinel_rag.assembly.zones import BUILDERS
 from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.scripted_model import ScriptedModel, text_reply
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 HELLO = ModelRequest([UserMessage("Hello?")])

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 
 import anyio.to_thread
 
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 HEAD = {"type": "http.response.start", "status": 200, "headers": [(b"transfer-encoding", b"chunked")]}

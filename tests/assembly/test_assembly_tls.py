@@ -8,10 +8,10 @@ from pathlib import Path
 
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
+from tests.support.private_authority import Authority
 
 from sentinel_rag.assembly.tls import Certificate, connection_here, trusting
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.testing.private_authority import Authority
 
 pytestmark = pytest.mark.requirement("OPS-5")
 

@@ -12,6 +12,7 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse
 from starlette.routing import Route
+from tests.support.azure_search import AzureSearchDouble, running_azure_search
 
 from sentinel_rag.assembly.knowledge_access import knowledge_place, open_knowledge
 from sentinel_rag.assembly.knowledge_stores import open_store
@@ -23,8 +24,7 @@ from sentinel_rag.assembly.knowledge_zone import (
 )
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 

@@ -16,9 +16,9 @@ from starlette.routing import Route
 from sentinel_rag.assembly.knowledge_access import open_embedder, shipped_playbooks
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.settings import EmbeddingSettings, Secret
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.scripted_model import ScriptedModel
-from sentinel_rag.testing.scripted_model.replies import json_reply
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.scripted_model import ScriptedModel
+from sentinel_rag_testing.scripted_model.replies import json_reply
 
 VECTOR = json_reply({"data": [{"index": 0, "embedding": [1.0] * 4}]})
 

@@ -20,11 +20,11 @@ from sentinel_rag.sentinel.freeform_query import FreeformQueries
 from sentinel_rag.sentinel.kql_guard import KqlGuard, OfficialParser
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from sentinel_rag.workspace.server import create_app as workspace_app
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 POLICY_FILE = Path(__file__).resolve().parents[2] / "config" / "sentinel_config.yaml"
 WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d12"
@@ -93,7 +93,7 @@ def freeform_way(
             running_gateway(
                 policy,
                 folder / "state",
-                FakeExecutor(token="not-used"),
+                FakeToolServer(token="not-used"),
                 upstreams=dict.fromkeys(policy.servers(), upstream),
                 switched_off=() if on else OPT_IN_TOOLS,
             )

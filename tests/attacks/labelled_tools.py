@@ -18,8 +18,8 @@ from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S
 
 POLICY = """
@@ -87,13 +87,13 @@ def policy() -> Policy:
 
 
 @contextmanager
-def labelled_executor() -> Iterator[FakeExecutor]:
+def labelled_executor() -> Iterator[FakeToolServer]:
     """A tool server with every tool of the policy."""
     schemas = [
         ToolSchema(tool.name, "", {"type": "object", "properties": {name: {} for name in tool.parameters}})
         for tool in policy().tools.values()
     ]
-    with FakeExecutor(schemas, token="upstream-token").running() as executor:
+    with FakeToolServer(schemas, token="upstream-token").running() as executor:
         yield executor
 
 
@@ -131,7 +131,7 @@ class GatewayProcess:
 
 
 @contextmanager
-def gateway_process(folder: Path, executor: FakeExecutor) -> Iterator[GatewayProcess]:
+def gateway_process(folder: Path, executor: FakeToolServer) -> Iterator[GatewayProcess]:
     """One more Interceptor on the state in `folder`."""
     with subprocess.Popen(
         [sys.executable, __file__, str(folder), executor.url, str(executor.token)],
@@ -154,7 +154,7 @@ def journal_of(folder: Path) -> list[dict[str, Any]]:
 def main() -> None:
     folder, url, token = sys.argv[1:]
     upstreams = {"sentinel": McpHttpUpstream(url, token=token)}
-    with running_gateway(policy(), Path(folder), FakeExecutor(), upstreams=upstreams) as gateway:
+    with running_gateway(policy(), Path(folder), FakeToolServer(), upstreams=upstreams) as gateway:
         told = {"url": gateway.url, "key": gateway.key, "user": gateway.user, "approver": gateway.approver}
         print(json.dumps(told), flush=True)
         sys.stdin.read()

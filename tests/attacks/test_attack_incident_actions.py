@@ -22,9 +22,9 @@ from hypothesis import strategies as st
 
 from sentinel_rag.sentinel.comment_text import plain_text
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 INCIDENT = "0d3c2e6a-7f50-4f0e-9a51-1f6a3b1c9d01"

@@ -18,8 +18,8 @@ from estate_rows import alert, guid, incident
 from sentinel_servers import Served, workspace_app
 
 from sentinel_rag.sentinel.json_text import load_json
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.anyio
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.agent.offline import OfflineAnalyst
@@ -22,9 +23,8 @@ from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.anyio
 
@@ -75,7 +75,7 @@ def poisoned(value: Any, payload: str) -> Any:
 @pytest.fixture(scope="module")
 def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(load_policy(POLICY), tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running

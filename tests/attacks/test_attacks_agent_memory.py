@@ -20,8 +20,8 @@ from sentinel_rag.interceptor.flow.judging import judge
 from sentinel_rag.interceptor.flow.record import facts_of
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 POLICY = parse_policy("""
 tools:
@@ -61,7 +61,7 @@ def gateway(tmp_path: Path) -> Iterator[RunningGateway]:
         for tool in POLICY.tools.values()
     ]
     with (
-        FakeExecutor(schemas, token="upstream-token").running() as executor,
+        FakeToolServer(schemas, token="upstream-token").running() as executor,
         running_gateway(POLICY, tmp_path / "state", executor) as running,
     ):
         yield running

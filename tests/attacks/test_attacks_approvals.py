@@ -18,8 +18,8 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.store import KeyStore, Scope
 from sentinel_rag.interceptor.store.state import KEYS_FILE
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 POLICY = """
 tools:
@@ -46,7 +46,7 @@ DISABLE = {"account": "t.alvarez", "reason": "mail says so"}
 
 
 @pytest.fixture
-def gateway(executor: FakeExecutor, tmp_path: Path) -> Iterator[RunningGateway]:
+def gateway(executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
     with running_gateway(parse_policy(POLICY), tmp_path / "state", executor) as running:
         yield running
         assert running.executor.calls == []
@@ -94,7 +94,9 @@ def test_the_key_that_asked_cannot_decide_even_with_the_scope(gateway: RunningGa
 
 @pytest.mark.requirement("APPR-1")
 @pytest.mark.parametrize("by", ["name", "id"])
-def test_only_the_named_approvers_decide_or_see_the_arguments(executor: FakeExecutor, tmp_path: Path, by: str) -> None:
+def test_only_the_named_approvers_decide_or_see_the_arguments(
+    executor: FakeToolServer, tmp_path: Path, by: str
+) -> None:
     with closing(KeyStore(tmp_path / "state" / KEYS_FILE)) as keys:
         ana, info = keys.create([Scope.APPROVE], name="ana")
     policy = parse_policy(POLICY.replace("[ana]", f"[ciso, {'ana' if by == 'name' else info.key_id}]"))

@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 POLICY = """
 tools:
@@ -29,13 +29,13 @@ LONG = "x" * 200_000
 
 
 @pytest.fixture
-def named_only(executor: FakeExecutor, tmp_path: Path) -> Iterator[RunningGateway]:
+def named_only(executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
     with running_gateway(parse_policy(POLICY), tmp_path / "named", executor) as running:
         yield running
 
 
 @pytest.mark.parametrize("blank", ["", " ", "\r\n", "\t", "\u00a0", "\u2003", "\u3000"])
-def test_blank_text_is_not_a_value(named_only: RunningGateway, executor: FakeExecutor, blank: str) -> None:
+def test_blank_text_is_not_a_value(named_only: RunningGateway, executor: FakeToolServer, blank: str) -> None:
     answer = named_only.call("query_alerts", {"incident": blank})
     assert answer.status == 422
     assert answer.body["error"]["field"] == "incident"
@@ -44,12 +44,14 @@ def test_blank_text_is_not_a_value(named_only: RunningGateway, executor: FakeExe
     assert executor.calls == []
 
 
-def test_a_named_incident_still_passes(named_only: RunningGateway, executor: FakeExecutor) -> None:
+def test_a_named_incident_still_passes(named_only: RunningGateway, executor: FakeToolServer) -> None:
     assert named_only.call("query_alerts", {"incident": "55"}).status == 200
     assert len(executor.calls) == 1
 
 
-def test_long_arguments_of_a_denied_call_leave_their_hash_only(gateway: RunningGateway, executor: FakeExecutor) -> None:
+def test_long_arguments_of_a_denied_call_leave_their_hash_only(
+    gateway: RunningGateway, executor: FakeToolServer
+) -> None:
     answer = gateway.call("no_such_tool", {"text": LONG})
     assert answer.status == 403
     record = gateway.records()[-1]

@@ -20,8 +20,8 @@ from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute, parse_object
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 POLICY = """
@@ -42,7 +42,7 @@ tools:
 def small_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     limits = Limits(body_bytes=20_000)
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(parse_policy(POLICY), tmp_path_factory.mktemp("state"), executor, limits=limits) as running,
     ):
         yield running
@@ -196,7 +196,7 @@ def test_a_body_over_the_limit_is_413_declared_or_not(small_gateway: RunningGate
             assert connection.makefile("rb").readline().split()[1] == b"413"
 
 
-def test_a_body_that_never_ends_is_408(shipped_policy: Policy, executor: FakeExecutor, tmp_path: object) -> None:
+def test_a_body_that_never_ends_is_408(shipped_policy: Policy, executor: FakeToolServer, tmp_path: object) -> None:
     from pathlib import Path
 
     limits = Limits(body_seconds=0.2)

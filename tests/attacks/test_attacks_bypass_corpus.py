@@ -24,8 +24,8 @@ import yaml
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S
 
 CORPUS = Path(__file__).parent / "bypass_corpus"
@@ -53,7 +53,7 @@ class Doors:
     def of(self, family: str) -> RunningGateway:
         if family not in self.opened:
             policy = parse_policy(FAMILIES[family]["policy"])
-            executor = self.closing.enter_context(FakeExecutor(served_tools(policy)).running())
+            executor = self.closing.enter_context(FakeToolServer(served_tools(policy)).running())
             gateway = running_gateway(policy, self.folder / family, executor)
             self.opened[family] = self.closing.enter_context(gateway)
         return self.opened[family]

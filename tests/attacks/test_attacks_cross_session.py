@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 import pytest
 
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 
 @pytest.fixture

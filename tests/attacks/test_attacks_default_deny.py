@@ -15,8 +15,8 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S
 
 NAMES = [
@@ -78,7 +78,7 @@ tools:
 @pytest.fixture(scope="module")
 def shared(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(shipped_policy, tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running
@@ -87,7 +87,7 @@ def shared(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> 
 @pytest.fixture(scope="module")
 def files(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(parse_policy(C_POLICY), tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running
@@ -186,7 +186,7 @@ def test_leaving_a_parameter_out_does_not_get_past_a_rule_about_it(files: Runnin
     assert files.call("choose", {"mode": "read", "target": "dev"}).status == 200
 
 
-def test_a_tool_without_rules_is_denied(executor: FakeExecutor, tmp_path: Path) -> None:
+def test_a_tool_without_rules_is_denied(executor: FakeToolServer, tmp_path: Path) -> None:
     with running_gateway(parse_policy("tools: [{name: list_tables}]"), tmp_path, executor) as gateway:
         assert_denied(gateway, gateway.call("list_tables", {}), "no_rule_matched", None, "HIGH")
     assert executor.calls == []

@@ -15,8 +15,8 @@ import pytest
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails, FakeExecutor, Sends
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Dies, Fails, FakeToolServer, Sends
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 TOKEN = "canary-upstream-token-4711"  # planted to be looked for
 ARGUMENT = "canary-argument-0815"
@@ -84,7 +84,7 @@ def test_no_refusal_holds_what_it_refused_or_anything_of_others(
 ) -> None:
     caplog.set_level(logging.DEBUG)
     folder = tmp_path / "canary-folder"
-    with FakeExecutor(token=TOKEN).running() as executor, running_gateway(policy, folder, executor) as gateway:
+    with FakeToolServer(token=TOKEN).running() as executor, running_gateway(policy, folder, executor) as gateway:
         secrets = [TOKEN, ARGUMENT, DATA, gateway.key, gateway.auditor, gateway.key.rpartition("_")[2]]
         hidden = [*secrets, "canary", "/canary/policy", str(folder), executor.url, "Traceback", "sentinel_rag", '.py"']
         for name, answer, status in refusals(gateway):

@@ -21,8 +21,8 @@ from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome
 from sentinel_rag.contracts.handles import as_text
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.surfaces.cli import export
-from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import Answers
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 pytestmark = [pytest.mark.requirement("SURF-6"), pytest.mark.requirement("TAINT-3")]
 

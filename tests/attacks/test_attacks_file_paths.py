@@ -27,9 +27,9 @@ from sentinel_rag.executors.files.relative_path import parts_of
 from sentinel_rag.executors.tool_answer import ToolFault
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.anyio
 
@@ -319,7 +319,7 @@ def test_a_path_that_is_taken_is_spelled_in_one_way(path: str) -> None:
 
 @pytest.fixture
 def product(shipped_policy: Policy, root: Path, tmp_path: Path) -> Iterator[RunningGateway]:
-    with serve(create_app(root, token=TOKEN)) as files, FakeExecutor().running() as others:
+    with serve(create_app(root, token=TOKEN)) as files, FakeToolServer().running() as others:
         shared = McpHttpUpstream(others.url)
         upstreams: dict[str, Upstream] = dict.fromkeys(shipped_policy.servers(), shared)
         upstreams["files"] = McpHttpUpstream(f"{files}/mcp", token=TOKEN, is_ours=True)

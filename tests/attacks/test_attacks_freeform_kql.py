@@ -16,10 +16,10 @@ from typing import Any
 
 import pytest
 from freeform_gateway import FreeformWay, freeform_way
+from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.sentinel.freeform_query import MOST_ROWS
 from sentinel_rag.sentinel.kql_guard import OfficialParser
-from sentinel_rag.testing.microsoft_parser import microsoft_parser
 
 SECRET = "the-secret-that-must-not-appear"
 ROWS: dict[str, list[dict[str, Any]]] = {

@@ -9,10 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sentinel_rag.testing.body_mutations import mutated_bodies
-from sentinel_rag.testing.fuzz import Target, Violation
-from sentinel_rag.testing.fuzz.catalogue import TARGETS
+from tests.support.body_mutations import mutated_bodies
+from tests.support.fuzz import Target, Violation
+from tests.support.fuzz.catalogue import TARGETS
 
 INPUTS = Path(__file__).parent / "fuzz_inputs"
 MUTATIONS = 200
@@ -57,6 +56,6 @@ def test_a_promise_that_is_broken_is_told(tmp_path: Path) -> None:
     with target.opened(tmp_path) as check:
         check(b"limit == 3")
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("sentinel_rag.testing.fuzz.condition_texts.evaluate", lambda tree, arguments: True)
+            patch.setattr("tests.support.fuzz.condition_texts.evaluate", lambda tree, arguments: True)
             with pytest.raises(Violation, match="means something else"):
                 check(b"limit == 3")

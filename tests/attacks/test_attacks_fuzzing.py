@@ -22,6 +22,7 @@ from urllib.parse import urlsplit
 import hypothesis
 import pytest
 from hypothesis import HealthCheck, Phase
+from tests.support.body_mutations import VALID, mutated_bodies
 from whole_gateway import whole_gateway
 
 from law_examples import examples
@@ -29,9 +30,8 @@ from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.interceptor.openapi import OPERATIONS, PATH
 from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.body_mutations import VALID, mutated_bodies
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
 
 SEED = 20_261_128
@@ -41,7 +41,7 @@ BODIES = examples(20_000, 5_000)
 @pytest.fixture(scope="module")
 def fuzzed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         whole_gateway(tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running

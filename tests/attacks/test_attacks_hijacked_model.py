@@ -25,9 +25,9 @@ from sentinel_rag.agent.models.port import ChatModel
 from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.evidence import Answer, Outcome, SentenceState
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.running_gateway import RunningGateway
-from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, calls_reply, text_reply
+from sentinel_rag_testing.fake_tool_server import Answers
+from sentinel_rag_testing.running_gateway import RunningGateway
+from sentinel_rag_testing.scripted_model import Reply, ScriptedModel, calls_reply, text_reply
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TAINT-4")]
 READ = ("read_alert", {"alert": "7"})

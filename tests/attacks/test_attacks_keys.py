@@ -16,8 +16,8 @@ import pytest
 
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import KeyStore, Scope
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 EXECUTE = json.dumps({"session_id": "s", "tool_name": "list_tables", "args": {}}).encode()
 
@@ -25,7 +25,7 @@ EXECUTE = json.dumps({"session_id": "s", "tool_name": "list_tables", "args": {}}
 @pytest.fixture(scope="module")
 def shared_gateway(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(shipped_policy, tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running

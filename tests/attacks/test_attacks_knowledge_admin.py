@@ -14,7 +14,7 @@ import pytest
 
 from sentinel_rag.assembly.knowledge_zone import knowledge_app, knowledge_configuration
 from sentinel_rag.settings import EmbeddingSettings, Settings
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 TOOL, ADMIN = "the token of the gateway", "the token of surfaces"

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.running_knowledge import RunningKnowledge, running_knowledge
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.trusted_meta import ROW_LABELS
@@ -29,9 +30,8 @@ from sentinel_rag.knowledge.documents import (
     incident_document,
     read_folder,
 )
-from sentinel_rag.testing.fake_executor import AnswersWith, FakeExecutor
-from sentinel_rag.testing.running_gateway import running_gateway
-from sentinel_rag.testing.running_knowledge import RunningKnowledge, running_knowledge
+from sentinel_rag_testing.fake_tool_server import AnswersWith, FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 
 pytestmark = [pytest.mark.requirement("TAINT-6"), pytest.mark.requirement("KNOW-3")]
 
@@ -268,7 +268,7 @@ servers: [{name: theirs, url: "https://tickets.example.com/mcp"}]
 """)
     for sensitivity, integrity in (("LOW", "TRUSTED"), ("HIGH", "UNTRUSTED")):
         told = {ROW_LABELS: [{"sensitivity": sensitivity, "integrity": integrity}]}
-        with FakeExecutor().running() as executor:
+        with FakeToolServer().running() as executor:
             executor.on("theirs", AnswersWith({**RESULT, "_meta": told}))
             folder = tmp_path / sensitivity
             upstreams = {"theirs": McpHttpUpstream(executor.url)}

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.running_knowledge import RunningKnowledge, running_knowledge
 
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.trusted_meta import READERS
@@ -30,9 +31,8 @@ from sentinel_rag.knowledge.documents import (
     Section,
     incident_document,
 )
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer
-from sentinel_rag.testing.running_knowledge import RunningKnowledge, running_knowledge
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "knowledge"))
 from word_embedder import WordEmbedder  # the tests of the library have it
@@ -262,7 +262,7 @@ def test_nobody_but_the_gateway_asks_the_executor(full: RunningKnowledge) -> Non
 @pytest.mark.parametrize("ours", [True, False])
 async def test_a_server_of_another_maker_never_learns_who_reads(ours: bool) -> None:
     """Even if the gate handed readers over: what is not a server of this product is not sent them."""
-    with FakeExecutor().running() as executor:
+    with FakeToolServer().running() as executor:
         upstream = McpHttpUpstream(executor.url, is_ours=ours)
         await upstream.call(
             "search_knowledge_base",

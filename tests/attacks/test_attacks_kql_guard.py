@@ -10,9 +10,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 from kql_guard_corpus import ALLOWED_BY_BOTH, ALLOWED_BY_MICROSOFT, ATTACKS, READABLE, SCHEMA, Attack
+from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard
-from sentinel_rag.testing.microsoft_parser import microsoft_parser
 from sentinel_rag.workspace.kql.scope import Window
 from sentinel_rag.workspace.kql.translation import translate
 

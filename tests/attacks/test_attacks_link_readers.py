@@ -19,8 +19,8 @@ from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
 from sentinel_rag.interceptor.flow.record import facts_of
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 OURS = frozenset({"contoso.example"})
 POLICY = """
@@ -83,7 +83,7 @@ def test_a_link_to_the_operator_s_own_host_is_none_of_these(text: str) -> None:
 class Desk:
     policy: Policy
     gateway: RunningGateway
-    executor: FakeExecutor
+    executor: FakeToolServer
 
 
 @pytest.fixture(scope="module")
@@ -92,7 +92,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
         ToolSchema("read_secret", "Reads.", {"type": "object", "properties": {}}),
         ToolSchema("comment", "Comments.", {"type": "object", "properties": {"message": {"type": "string"}}}),
     ]
-    executor = FakeExecutor(schemas)
+    executor = FakeToolServer(schemas)
     folder: Path = tmp_path_factory.mktemp("links")
     policy = parse_policy(POLICY, source="links.yaml")
     with executor.running(), running_gateway(policy, folder, executor) as gateway:
@@ -123,7 +123,7 @@ def test_the_person_who_decides_is_told_of_the_link(tmp_path: Path) -> None:
         ToolSchema("comment", "Comments.", {"type": "object", "properties": {"message": {"type": "string"}}}),
     ]
     with (
-        FakeExecutor(schemas).running() as executor,
+        FakeToolServer(schemas).running() as executor,
         running_gateway(parse_policy(policy, source="links.yaml"), tmp_path, executor) as gateway,
     ):
         assert gateway.call("read_secret", {}).status == 200

@@ -18,8 +18,8 @@ from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 POLICY = """
 tools:
@@ -63,7 +63,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway
     ]
     folder: Path = tmp_path_factory.mktemp("looking")
     with (
-        FakeExecutor(schemas, token="t").running() as executor,
+        FakeToolServer(schemas, token="t").running() as executor,
         running_gateway(policy, folder, executor) as running,
     ):
         executor.on("read_command", Answers({"CommandLine": "whoami /all"}))

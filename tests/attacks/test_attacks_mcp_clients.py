@@ -17,13 +17,13 @@ from typing import Any
 
 import pytest
 from labelled_tools import labelled_gateway
+from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
-from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("GATE-5")
 ERAS = [SESSIONS, STATELESS]
@@ -126,7 +126,7 @@ def test_a_page_of_another_host_reaches_nothing(gateway: RunningGateway, headers
 
 
 @pytest.fixture
-def quick(shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path) -> Iterator[RunningGateway]:
+def quick(shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
     """A gateway that holds a call for an approver no longer than a moment."""
     with running_gateway(shipped_policy, tmp_path / "quick", executor, limits=Limits(approval_wait_s=0.2)) as running:
         yield running
@@ -213,7 +213,7 @@ def test_what_stands_beside_the_arguments_reaches_no_tool_server_and_no_label(
 
 def test_what_a_tool_server_says_on_the_way_reaches_no_client(shipped_policy: Policy, tmp_path: Path) -> None:
     """Progress and log messages of a server are words of others on a way that no label covers."""
-    with FakeExecutor(token="upstream-token", stream=True).running() as executor:
+    with FakeToolServer(token="upstream-token", stream=True).running() as executor:
         release = threading.Event()
         executor.on("list_tables", Waits(release))
         with running_gateway(shipped_policy, tmp_path, executor) as gateway:
@@ -262,7 +262,7 @@ def test_a_new_connection_launders_nothing(tmp_path: Path, era: str) -> None:
 
 
 def test_a_flood_of_sessions_ends_at_the_bound_of_the_key(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     with running_gateway(shipped_policy, tmp_path, executor, limits=Limits(sessions_per_key=3)) as gateway:
         client = RawMcp(gateway.url, gateway.key, SESSIONS)

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from sentinel_rag.assembly.model_identity import create_app
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 RESOURCE = "https://cognitiveservices.azure.com"

@@ -19,8 +19,8 @@ from sentinel_rag.agent.models.endpoints import api_key, azure_endpoint, compati
 from sentinel_rag.agent.models.failures import FailureKind, ModelError
 from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
 from sentinel_rag.agent.models.port import ModelRequest, UserMessage, complete
-from sentinel_rag.testing.scripted_model import ScriptedModel, json_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Raw, Repeated, Reply, body_reply, event_bytes
+from sentinel_rag_testing.scripted_model import ScriptedModel, json_reply, stream_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import Raw, Repeated, Reply, body_reply, event_bytes
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio

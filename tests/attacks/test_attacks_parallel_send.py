@@ -16,8 +16,8 @@ from pathlib import Path
 import pytest
 from labelled_tools import journal_of, labelled_gateway
 
-from sentinel_rag.testing.fake_executor import Waits
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import Waits
+from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
 
 PARALLEL = 50

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 from labelled_tools import labelled_gateway
 
-from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag_testing.fake_tool_server import Answers
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 

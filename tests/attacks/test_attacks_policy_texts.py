@@ -15,8 +15,8 @@ import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 POLICY = r"""
 tools:
@@ -70,7 +70,7 @@ def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway
         for tool in policy.tools.values()
     ]
     with (
-        FakeExecutor(schemas, token="upstream-token").running() as executor,
+        FakeToolServer(schemas, token="upstream-token").running() as executor,
         running_gateway(policy, tmp_path_factory.mktemp("texts") / "state", executor) as running,
     ):
         yield running

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.handles import as_text, quoted_in
-from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.running_gateway import RunningGateway
 from sentinel_rag.workspace.estate.hostile_texts import ALERT_DESCRIPTION, MAIL_SUBJECT
+from sentinel_rag_testing.fake_tool_server import Answers
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 pytestmark = pytest.mark.requirement("TAINT-3")
 

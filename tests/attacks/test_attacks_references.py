@@ -10,6 +10,7 @@ from datetime import UTC
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.planner import Talk
@@ -19,8 +20,7 @@ from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.language.frames import Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
 
 _NAMES = (
     'x" of incident 99 and "y',

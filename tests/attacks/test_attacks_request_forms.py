@@ -18,8 +18,8 @@ from sentinel_rag.assembly.serving import check_reach
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 EXECUTE = json.dumps({"session_id": "s", "tool_name": "list_tables", "args": {}}).encode()
@@ -28,7 +28,7 @@ EXECUTE = json.dumps({"session_id": "s", "tool_name": "list_tables", "args": {}}
 @pytest.fixture(scope="module")
 def shared_gateway(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor(token="upstream-token").running() as executor,
+        FakeToolServer(token="upstream-token").running() as executor,
         running_gateway(shipped_policy, tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running

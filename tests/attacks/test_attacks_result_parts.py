@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 from labelled_tools import labelled_gateway
 
-from sentinel_rag.testing.fake_executor import AnswersWith, Sends
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import AnswersWith, Sends
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 SECRET = "powershell -enc SECRET"
 TEXT = {"type": "text", "text": SECRET}

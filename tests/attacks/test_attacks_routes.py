@@ -22,8 +22,8 @@ from whole_gateway import WEBHOOK, book_of, whole_gateway
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.interceptor import create_app
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 EXECUTE, USER, APPROVE, AUDIT, ADMIN = Scope.EXECUTE, Scope.USER, Scope.APPROVE, Scope.AUDIT, Scope.ADMIN
 
@@ -99,7 +99,7 @@ class Tenants:
 
 @contextmanager
 def tenants(folder: Path) -> Iterator[Tenants]:
-    with FakeExecutor().running() as executor, whole_gateway(folder, executor) as gateway:
+    with FakeToolServer().running() as executor, whole_gateway(folder, executor) as gateway:
         keys = gateway.state.keys
         agent, info = keys.create([EXECUTE], name="agent of one")
         other, other_info = keys.create([EXECUTE], name="agent of another")

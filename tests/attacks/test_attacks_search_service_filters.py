@@ -11,12 +11,12 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 import pytest
+from tests.support.azure_search import running_azure_search
 
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
 from sentinel_rag.knowledge.stores import Entry, Wanted
 from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
-from sentinel_rag.testing.azure_search import running_azure_search
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 PAYLOADS = (

@@ -22,8 +22,8 @@ from whole_gateway import WEBHOOK, whole_gateway
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import KeyStore, Scope
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
 
 TOKEN = "canary-upstream-token-4711"  # planted to be looked for
@@ -108,7 +108,7 @@ def test_no_refusal_at_the_door_tells_what_was_sent_or_what_is_kept(
     caplog.set_level(logging.DEBUG)
     limits = Limits(body_bytes=20_000, body_seconds=0.2)
     with (
-        FakeExecutor(token=TOKEN).running() as executor,
+        FakeToolServer(token=TOKEN).running() as executor,
         whole_gateway(tmp_path, executor, limits=limits) as gateway,
     ):
         answers, used = drive(gateway)
@@ -131,7 +131,7 @@ def test_no_refusal_at_the_door_tells_what_was_sent_or_what_is_kept(
 
 
 def test_a_key_store_that_cannot_be_read_is_503_without_its_name(tmp_path: Path) -> None:
-    with FakeExecutor().running() as executor, whole_gateway(tmp_path, executor) as gateway:
+    with FakeToolServer().running() as executor, whole_gateway(tmp_path, executor) as gateway:
         key = gateway.key
         with closing(KeyStore(tmp_path / "keys.sqlite")) as other:
             other.create([Scope.AUDIT])

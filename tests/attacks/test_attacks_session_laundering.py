@@ -15,7 +15,7 @@ import pytest
 from labelled_tools import labelled_gateway
 
 from sentinel_rag.interceptor.store import Scope, open_state
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 
 @pytest.fixture

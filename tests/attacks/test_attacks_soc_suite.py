@@ -18,14 +18,14 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.soc.agent_runs import AgentBench
-from sentinel_rag.testing.soc.agents import Turn, agent_named
-from sentinel_rag.testing.soc.hijacked import HijackedAgent, Moment
-from sentinel_rag.testing.soc.measuring import fresh_product, moments
-from sentinel_rag.testing.soc.people import People
-from sentinel_rag.testing.soc.product import RunningProduct, Wire
-from sentinel_rag.testing.soc.suite import Suite, load_suite
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.soc.agent_runs import AgentBench
+from sentinel_rag_testing.soc.agents import Turn, agent_named
+from sentinel_rag_testing.soc.hijacked import HijackedAgent, Moment
+from sentinel_rag_testing.soc.measuring import fresh_product, moments
+from sentinel_rag_testing.soc.people import People
+from sentinel_rag_testing.soc.product import RunningProduct, Wire
+from sentinel_rag_testing.soc.suite import Suite, load_suite
 
 pytestmark = pytest.mark.slow
 

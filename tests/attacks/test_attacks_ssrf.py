@@ -30,9 +30,9 @@ from sentinel_rag.executors.web.pinned_connection import pinned_connector
 from sentinel_rag.executors.web.public_addresses import is_public
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio
@@ -316,7 +316,7 @@ tools:
 
 @pytest.fixture
 def product(tmp_path: Path) -> Iterator[RunningGateway]:
-    with serve(create_app(WebOptions(), token="t")) as web, FakeExecutor().running() as unused:
+    with serve(create_app(WebOptions(), token="t")) as web, FakeToolServer().running() as unused:
         upstreams = {"web": McpHttpUpstream(f"{web}/mcp", token="t", is_ours=True)}
         with running_gateway(parse_policy(POLICY), tmp_path, unused, upstreams=upstreams) as gateway:
             yield gateway

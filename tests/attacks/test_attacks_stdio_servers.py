@@ -28,8 +28,8 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.upstream import Launch, McpStdioUpstream, Returned, Unanswered, UpstreamReply, mcp_stdio
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 from waiting import WAIT_S
 
 SCRIPT = Path(__file__).with_name("hostile_stdio_server.py")
@@ -380,7 +380,7 @@ tools:
 """
 
 
-def test_a_death_in_a_call_is_502_on_record_and_not_called_repeatable(executor: FakeExecutor, tmp_path: Path) -> None:
+def test_a_death_in_a_call_is_502_on_record_and_not_called_repeatable(executor: FakeToolServer, tmp_path: Path) -> None:
     server = Server(tmp_path)
     policy = parse_policy(POLICY)
     with running_gateway(policy, tmp_path / "state", executor, upstreams={"stranger": server.upstream}) as gateway:

@@ -12,8 +12,8 @@ import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.interceptor.policy import load_policy, parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 CONFIG = Path(__file__).resolve().parents[2] / "config"
 POLICIES = [CONFIG / "sentinel_config.yaml", CONFIG / "examples" / "own_words.yaml"]
@@ -32,7 +32,7 @@ def written(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
     """A gateway at which a secret was written into incident 14."""
     policy = load_policy(request.param)
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(policy, tmp_path_factory.mktemp("stored"), executor) as gateway,
     ):
         first = gateway.open_session()

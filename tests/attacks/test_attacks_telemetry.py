@@ -13,6 +13,7 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.telemetry.exporter import Collector, SpanExporter
@@ -20,9 +21,8 @@ from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.requests import TracedRequests
 from sentinel_rag.telemetry.sampling import Sampler
 from sentinel_rag.telemetry.spans import Tracer, set_tracer
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.otlp_receiver import OtlpReceiver, running_receiver
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("OBS-1")
 CANARY = "exfil-4711"
@@ -45,7 +45,7 @@ class Traced:
 
 @pytest.fixture(params=[1.0])
 def traced(
-    request: pytest.FixtureRequest, shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    request: pytest.FixtureRequest, shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> Iterator[Traced]:
     with running_receiver() as receiver:
         exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"), wait_s=0.05)

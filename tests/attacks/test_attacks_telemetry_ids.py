@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 
 from sentinel_rag.agent.tracing import tool_span, trace_response
 from sentinel_rag.contracts.decisions import Reason
@@ -24,9 +25,8 @@ from sentinel_rag.telemetry.requests import TracedRequests
 from sentinel_rag.telemetry.sampling import Sampler
 from sentinel_rag.telemetry.session_ids import new_session_id, told_session_id
 from sentinel_rag.telemetry.spans import Span, Tracer, set_tracer
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.otlp_receiver import OtlpReceiver, running_receiver
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("OBS-1")
 ROW = "DESKTOP-7_mimikatz.exe"
@@ -41,7 +41,7 @@ TRACE = ROW.encode().hex()[:32]
 
 @pytest.fixture(params=[False])
 def traced(
-    request: pytest.FixtureRequest, shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    request: pytest.FixtureRequest, shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> Iterator[tuple[RunningGateway, OtlpReceiver, SpanExporter]]:
     with running_receiver() as receiver:
         exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"), wait_s=0.05)

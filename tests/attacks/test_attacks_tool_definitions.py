@@ -23,8 +23,8 @@ from sentinel_rag.interceptor.pins import Pins, Quarantined
 from sentinel_rag.interceptor.policy import FixedPolicy, parse_policy
 from sentinel_rag.interceptor.store import Scope, open_state
 from sentinel_rag.interceptor.upstream import Launch, McpHttpUpstream, McpStdioUpstream
-from sentinel_rag.testing.fake_executor import Dies, FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Dies, FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S
 
 POLICY = """
@@ -88,13 +88,13 @@ class Estate:
 
 
 @contextmanager
-def estate(executor: FakeExecutor, folder: Path) -> Iterator[Estate]:
+def estate(executor: FakeToolServer, folder: Path) -> Iterator[Estate]:
     with running_gateway(parse_policy(POLICY), folder, executor) as gateway:
         yield Estate(gateway)
 
 
 @pytest.fixture
-def stranger(executor: FakeExecutor) -> FakeExecutor:
+def stranger(executor: FakeToolServer) -> FakeToolServer:
     executor.tools = (NOTE, OTHER)
     return executor
 
@@ -102,7 +102,7 @@ def stranger(executor: FakeExecutor) -> FakeExecutor:
 @pytest.mark.requirement("GATE-4")
 @pytest.mark.parametrize("change", CHANGES)
 def test_a_changed_tool_is_not_offered_and_not_called_until_its_new_hash_is_accepted(
-    stranger: FakeExecutor, tmp_path: Path, change: Callable[[ToolSchema], ToolSchema]
+    stranger: FakeToolServer, tmp_path: Path, change: Callable[[ToolSchema], ToolSchema]
 ) -> None:
     with estate(stranger, tmp_path) as here:
         assert here.offered() == ["note", "other"]
@@ -141,7 +141,7 @@ def test_a_changed_tool_is_not_offered_and_not_called_until_its_new_hash_is_acce
         assert here.accept(waiting["sha256"]).status == 409
 
 
-def test_a_restart_forgets_no_quarantine_and_records_it_once(stranger: FakeExecutor, tmp_path: Path) -> None:
+def test_a_restart_forgets_no_quarantine_and_records_it_once(stranger: FakeToolServer, tmp_path: Path) -> None:
     with estate(stranger, tmp_path) as here:
         assert here.offered() == ["note", "other"]
     stranger.tools = (poisoned_description(NOTE), OTHER)
@@ -154,7 +154,7 @@ def test_a_restart_forgets_no_quarantine_and_records_it_once(stranger: FakeExecu
 
 
 def test_a_server_that_takes_its_words_back_is_believed_and_a_third_word_is_another(
-    stranger: FakeExecutor, tmp_path: Path
+    stranger: FakeToolServer, tmp_path: Path
 ) -> None:
     with estate(stranger, tmp_path) as here:
         assert here.offered() == ["note", "other"]
@@ -171,7 +171,7 @@ def test_a_server_that_takes_its_words_back_is_believed_and_a_third_word_is_anot
         assert len([record for record in here.story() if record["kind"] == "tool_quarantined"]) == 2
 
 
-def test_order_and_white_space_are_no_change(stranger: FakeExecutor, tmp_path: Path) -> None:
+def test_order_and_white_space_are_no_change(stranger: FakeToolServer, tmp_path: Path) -> None:
     with estate(stranger, tmp_path) as here:
         assert here.offered() == ["note", "other"]
         turned = dict(reversed(SCHEMA.items()))
@@ -179,7 +179,7 @@ def test_order_and_white_space_are_no_change(stranger: FakeExecutor, tmp_path: P
         assert here.offered() == ["note", "other"]
 
 
-def test_a_server_that_lists_nothing_gets_no_call(stranger: FakeExecutor, tmp_path: Path) -> None:
+def test_a_server_that_lists_nothing_gets_no_call(stranger: FakeToolServer, tmp_path: Path) -> None:
     policy = parse_policy(POLICY)
     nobody = dict.fromkeys(policy.servers(), McpHttpUpstream("http://127.0.0.1:9/mcp", token="t"))
     with running_gateway(policy, tmp_path, stranger, upstreams=nobody) as gateway:
@@ -189,7 +189,7 @@ def test_a_server_that_lists_nothing_gets_no_call(stranger: FakeExecutor, tmp_pa
         assert (gateway.last_record()["kind"], gateway.last_record()["reason"]) == ("refusal", "upstream_failed")
 
 
-def test_a_server_says_by_itself_that_its_tools_changed(executor: FakeExecutor, tmp_path: Path) -> None:
+def test_a_server_says_by_itself_that_its_tools_changed(executor: FakeToolServer, tmp_path: Path) -> None:
     policy = parse_policy(POLICY.replace("note,", "fine,").replace("other,", "change,"))
     script = Path(__file__).with_name("hostile_stdio_server.py")
     command = (sys.executable, "-I", "-S", str(script), str(tmp_path / "diary"))
@@ -203,14 +203,14 @@ def test_a_server_says_by_itself_that_its_tools_changed(executor: FakeExecutor, 
 
 
 @pytest.mark.parametrize("body", [b"", b"{}", b'{"sha256": 1}', b'{"sha256": "a", "b": 1}', b"[]"])
-def test_a_body_that_names_no_hash_is_422(stranger: FakeExecutor, tmp_path: Path, body: bytes) -> None:
+def test_a_body_that_names_no_hash_is_422(stranger: FakeToolServer, tmp_path: Path, body: bytes) -> None:
     with estate(stranger, tmp_path) as here:
         answer = here.gateway.request("POST", "/v1/pins/stranger/note", key=here.admin, body=body)
         assert (answer.status, answer.body["reason"]) == (422, "malformed_body")
 
 
 def test_an_upgrade_of_the_product_is_no_rug_pull_but_a_change_while_it_runs_is(
-    executor: FakeExecutor, tmp_path: Path
+    executor: FakeToolServer, tmp_path: Path
 ) -> None:
     executor.tools = (NOTE, OTHER)
     policy = parse_policy(POLICY.replace("stranger", "sentinel"))
@@ -228,7 +228,7 @@ def test_an_upgrade_of_the_product_is_no_rug_pull_but_a_change_while_it_runs_is(
         assert here.call("note").status == 403
 
 
-def test_a_death_in_the_middle_of_a_listing_changes_nothing(stranger: FakeExecutor, tmp_path: Path) -> None:
+def test_a_death_in_the_middle_of_a_listing_changes_nothing(stranger: FakeToolServer, tmp_path: Path) -> None:
     with estate(stranger, tmp_path) as here:
         assert here.offered() == ["note", "other"]
         stranger.on("note", Dies())
@@ -240,7 +240,7 @@ def test_a_death_in_the_middle_of_a_listing_changes_nothing(stranger: FakeExecut
 
 
 @pytest.mark.anyio
-async def test_two_gateways_on_one_folder_hold_a_tool_to_one_pin(stranger: FakeExecutor, tmp_path: Path) -> None:
+async def test_two_gateways_on_one_folder_hold_a_tool_to_one_pin(stranger: FakeToolServer, tmp_path: Path) -> None:
     policies = FixedPolicy(parse_policy(POLICY))
     tool = policies.current.tools["note"]
     with open_state(tmp_path) as state:

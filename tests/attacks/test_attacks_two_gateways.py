@@ -17,8 +17,8 @@ from labelled_tools import ROWS, GatewayProcess, gateway_process, journal_of, la
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.interceptor.store import KeyStore, Scope
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
-from sentinel_rag.testing.running_gateway import HttpAnswer
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import HttpAnswer
 from waiting import WAIT_S
 
 TOP = {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}
@@ -26,20 +26,20 @@ RACERS = 24
 
 
 @pytest.fixture(scope="module")
-def tool_server() -> Iterator[FakeExecutor]:
+def tool_server() -> Iterator[FakeToolServer]:
     with labelled_executor() as executor:
         yield executor
 
 
 @pytest.fixture(scope="module")
-def pair(tool_server: FakeExecutor, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[GatewayProcess]]:
+def pair(tool_server: FakeToolServer, tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[GatewayProcess]]:
     folder = tmp_path_factory.mktemp("pair") / "state"
     with gateway_process(folder, tool_server) as one, gateway_process(folder, tool_server) as other:
         yield [one, other]
 
 
 @pytest.fixture
-def executor(tool_server: FakeExecutor) -> FakeExecutor:
+def executor(tool_server: FakeToolServer) -> FakeToolServer:
     """The tool server as it starts: nothing called, nothing told."""
     tool_server.calls.clear()
     for tool in tool_server.tools:
@@ -48,12 +48,12 @@ def executor(tool_server: FakeExecutor) -> FakeExecutor:
 
 
 @pytest.fixture
-def one(pair: list[GatewayProcess], executor: FakeExecutor) -> GatewayProcess:
+def one(pair: list[GatewayProcess], executor: FakeToolServer) -> GatewayProcess:
     return pair[0]
 
 
 @pytest.fixture
-def other(pair: list[GatewayProcess], executor: FakeExecutor) -> GatewayProcess:
+def other(pair: list[GatewayProcess], executor: FakeToolServer) -> GatewayProcess:
     return pair[1]
 
 
@@ -94,7 +94,7 @@ def expect_refused(gateway: GatewayProcess, answer: HttpAnswer, status: int, rea
 @pytest.mark.requirement("TAINT-2")
 @pytest.mark.parametrize("opener", ["agent", "person"])
 def test_what_was_read_at_one_is_not_sent_at_the_other(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor, opener: str
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer, opener: str
 ) -> None:
     session, key = (opened(one), one.key) if opener == "person" else ("own", new_key(one))
     for gateway in (one, other):  # both hold the session in memory, low
@@ -107,7 +107,7 @@ def test_what_was_read_at_one_is_not_sent_at_the_other(
 
 @pytest.mark.requirement("TAINT-2")
 def test_another_session_of_the_key_at_the_other_process_rises_too(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     key = new_key(one)
     assert other.call("search", {"query": "x"}, session_id="ready-before", key=key).status == 200
@@ -120,7 +120,7 @@ def test_another_session_of_the_key_at_the_other_process_rises_too(
 
 @pytest.mark.requirement("TAINT-2")
 def test_reads_and_sends_that_race_across_two_processes(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     """A call sent after a read was answered is denied, and no send has its intent after the intent of a read."""
     for turn in range(8):
@@ -164,7 +164,7 @@ def test_reads_and_sends_that_race_across_two_processes(
 
 @pytest.mark.requirement("TAINT-3")
 def test_a_handle_made_at_one_resolves_at_the_other_with_its_label(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     executor.on("read_alert", Answers(ROWS))
     session = opened(one)
@@ -181,7 +181,7 @@ def test_a_handle_made_at_one_resolves_at_the_other_with_its_label(
 
 @pytest.mark.requirement("TAINT-5")
 def test_words_said_at_one_count_at_the_other(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     session = opened(one)
     assert other.call("read_incident", {"incident": "14"}, session_id=session, key=one.key).status == 200
@@ -211,7 +211,7 @@ def found(title: str, mail: str) -> JsonObject:
 )
 @pytest.mark.parametrize("at_once", [False, True], ids=["after it", "at once"])
 def test_what_one_took_from_a_record_the_other_does_not_take_from_another(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor, title: str, query: str, at_once: bool
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer, title: str, query: str, at_once: bool
 ) -> None:
     """The second record of one name, or beyond `most`, gives nothing, at whichever process it arrives."""
     session = opened(one)
@@ -262,7 +262,7 @@ def test_what_one_took_from_a_record_the_other_does_not_take_from_another(
 
 
 def test_a_session_closed_at_one_is_closed_at_the_other(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     executor.on("read_alert", Answers(ROWS))
     session = opened(one)
@@ -280,7 +280,7 @@ def test_a_session_closed_at_one_is_closed_at_the_other(
 @pytest.mark.requirement("TAINT-3")
 @pytest.mark.parametrize("where", ["there", "elsewhere"])
 def test_a_result_that_comes_after_its_session_was_closed_leaves_no_hidden_value(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor, where: str
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer, where: str
 ) -> None:
     release = threading.Event()
     executor.on("read_alert", Waits(release, ROWS))
@@ -307,7 +307,7 @@ def test_a_result_that_comes_after_its_session_was_closed_leaves_no_hidden_value
 
 @pytest.mark.requirement("TAINT-6")
 def test_a_store_written_at_one_is_read_with_its_label_at_the_other(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     reader = opened(other)
     assert other.call("read_incident", {"incident": "77"}, session_id=reader, key=other.key).status == 200
@@ -323,7 +323,7 @@ def test_a_store_written_at_one_is_read_with_its_label_at_the_other(
 
 @pytest.mark.requirement("GATE-7")
 def test_a_key_revoked_beside_them_opens_neither(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     store = KeyStore(one.folder / "keys.sqlite")
     try:
@@ -343,7 +343,7 @@ def test_a_key_revoked_beside_them_opens_neither(
 
 
 def test_a_session_opened_by_use_at_both_at_once_belongs_to_one_key(
-    one: GatewayProcess, other: GatewayProcess, executor: FakeExecutor
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
     for turn in range(5):
         start = threading.Barrier(8)

@@ -13,8 +13,8 @@ from urllib.parse import quote
 import pytest
 from labelled_tools import ROWS, labelled_gateway
 
-from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import Answers
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 NOBODYS = [
     "none-such",

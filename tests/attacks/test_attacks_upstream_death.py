@@ -28,8 +28,8 @@ from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Unanswered, UpstreamReply, UpstreamTool
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
-from sentinel_rag.testing.fake_executor import SESSIONS, Answers, Dies, FakeExecutor, Waits
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, Dies, FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 
@@ -104,7 +104,7 @@ def _length(request: bytes) -> int:
 )
 @pytest.mark.requirement("GATE-1")
 def test_a_server_that_hangs_up_is_502_and_was_asked_once(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path, reply: bytes
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path, reply: bytes
 ) -> None:
     with deaf_server([reply]) as (url, seen):
         upstream = McpHttpUpstream(url, era=Era.STATELESS)
@@ -121,7 +121,7 @@ def test_a_server_that_hangs_up_is_502_and_was_asked_once(
 
 
 def test_a_pooled_connection_that_the_server_closed_is_not_used_again(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     def answer(number: int) -> Callable[[bytes], bytes]:
         return lambda request: _answer(request, {"content": [], "structuredContent": {"n": number}})
@@ -155,7 +155,7 @@ def test_a_connection_that_dies_in_the_answer_is_502_and_the_next_call_works(gat
     assert len(gateway.executor.calls) == 2
 
 
-def test_nobody_listening_is_502(shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path) -> None:
+def test_nobody_listening_is_502(shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path) -> None:
     with socket.create_server(("127.0.0.1", 0)) as listener:
         port = listener.getsockname()[1]
     upstream = McpHttpUpstream(f"http://127.0.0.1:{port}/mcp")
@@ -168,7 +168,7 @@ def test_nobody_listening_is_502(shipped_policy: Policy, executor: FakeExecutor,
 
 @pytest.mark.parametrize(("effect", "code", "retry"), [("read", "unavailable", True), ("write", "internal", False)])
 def test_a_call_that_may_have_changed_something_is_not_called_repeatable(
-    executor: FakeExecutor, tmp_path: Path, effect: str, code: str, retry: bool
+    executor: FakeToolServer, tmp_path: Path, effect: str, code: str, retry: bool
 ) -> None:
     policy = parse_policy(
         f"tools: [{{name: list_tables, effect: {effect}, "
@@ -183,7 +183,7 @@ def test_a_call_that_may_have_changed_something_is_not_called_repeatable(
 
 def test_a_forgotten_session_is_opened_again_and_the_call_runs_once(shipped_policy: Policy, tmp_path: Path) -> None:
     with (
-        FakeExecutor(eras=(SESSIONS,)).running() as executor,
+        FakeToolServer(eras=(SESSIONS,)).running() as executor,
         running_gateway(shipped_policy, tmp_path, executor) as gateway,
     ):
         assert gateway.call("list_tables", {}).status == 200
@@ -202,7 +202,7 @@ def test_a_forgotten_session_is_opened_again_and_the_call_runs_once(shipped_poli
 
 def test_each_gateway_session_has_its_own_upstream_session(shipped_policy: Policy, tmp_path: Path) -> None:
     with (
-        FakeExecutor(eras=(SESSIONS,)).running() as executor,
+        FakeToolServer(eras=(SESSIONS,)).running() as executor,
         running_gateway(shipped_policy, tmp_path, executor) as gateway,
     ):
         for session in ("one", "two", "one"):
@@ -215,10 +215,10 @@ INTERCEPTOR = """
 import sys
 from pathlib import Path
 from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 
-executor = FakeExecutor()
+executor = FakeToolServer()
 executor._url = sys.argv[1]
 with running_gateway(load_policy(Path(sys.argv[2])), Path(sys.argv[3]), executor) as gateway:
     print(gateway.url, flush=True)
@@ -227,7 +227,9 @@ with running_gateway(load_policy(Path(sys.argv[2])), Path(sys.argv[3]), executor
 
 
 @pytest.mark.requirement("AUD-1")
-def test_kill_9_of_the_interceptor_in_a_call_leaves_a_provable_unknown(executor: FakeExecutor, tmp_path: Path) -> None:
+def test_kill_9_of_the_interceptor_in_a_call_leaves_a_provable_unknown(
+    executor: FakeToolServer, tmp_path: Path
+) -> None:
     executor.token = None
     release = threading.Event()
     executor.on("query_incidents", Waits(release))
@@ -288,7 +290,7 @@ class Raises:
 
 @pytest.mark.parametrize("error", [RuntimeError("canary"), asyncio.CancelledError()], ids=["bug", "shutdown"])
 def test_a_call_that_ends_in_no_known_way_is_on_record_as_unknown(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path, error: BaseException
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path, error: BaseException
 ) -> None:
     with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": Raises(error)}) as gateway:
         with contextlib.suppress(http.client.HTTPException, ConnectionError):

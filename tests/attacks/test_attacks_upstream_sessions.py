@@ -23,9 +23,9 @@ from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.interceptor.upstream import Era, McpHttpUpstream, Returned, Unanswered, UpstreamReply
-from sentinel_rag.testing.fake_executor import SESSIONS, Answers, AnswersText, FakeExecutor, Sends, Waits
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, AnswersText, FakeToolServer, Sends, Waits
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 
@@ -38,7 +38,7 @@ async def ask(
 
 @pytest.mark.anyio
 async def test_no_upstream_session_serves_two_principals_even_under_one_name() -> None:
-    with FakeExecutor(eras=(SESSIONS,)).running() as executor:
+    with FakeToolServer(eras=(SESSIONS,)).running() as executor:
         upstream = McpHttpUpstream(executor.url)
         async with anyio.create_task_group() as group:
             for principal in ("anna", "ben", "anna", "ben"):
@@ -53,7 +53,7 @@ async def test_no_upstream_session_serves_two_principals_even_under_one_name() -
 
 def test_closing_a_session_ends_its_upstream_session_and_no_other(shipped_policy: Policy, tmp_path: Path) -> None:
     with (
-        FakeExecutor(eras=(SESSIONS,)).running() as executor,
+        FakeToolServer(eras=(SESSIONS,)).running() as executor,
         running_gateway(shipped_policy, tmp_path, executor) as gateway,
     ):
         other = gateway.state.keys.create([Scope.EXECUTE], name="other")[0]
@@ -71,7 +71,7 @@ def test_closing_a_session_ends_its_upstream_session_and_no_other(shipped_policy
 @pytest.mark.anyio
 async def test_giving_up_one_call_names_that_call_and_harms_no_other() -> None:
     release = threading.Event()
-    with FakeExecutor(eras=(SESSIONS,)).running() as executor:
+    with FakeToolServer(eras=(SESSIONS,)).running() as executor:
         executor.on("list_tables", Waits(release, {"n": 1}))
         executor.on("query_alerts", Waits(release, {"n": 2}))
         upstream = McpHttpUpstream(executor.url)
@@ -192,7 +192,7 @@ WRONG_SUCCESSES = [
 
 @pytest.mark.parametrize("answer", WRONG_SUCCESSES, ids=lambda answer: answer.body.decode()[:60])
 def test_a_200_that_is_no_result_of_this_call_is_502(
-    executor: FakeExecutor, shipped_policy: Policy, tmp_path: Path, answer: Sends
+    executor: FakeToolServer, shipped_policy: Policy, tmp_path: Path, answer: Sends
 ) -> None:
     upstream = McpHttpUpstream(executor.url, token=executor.token)
     with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:

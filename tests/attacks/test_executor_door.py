@@ -22,7 +22,7 @@ from sentinel_rag.executors.sentinel import create_app
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 TOKEN = "t0ken-of-the-gateway"
 CALL = {

@@ -18,7 +18,7 @@ from sentinel_servers import ScriptedWire, Served
 from starlette.responses import JSONResponse
 
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.anyio
 

@@ -13,8 +13,8 @@ from sentinel_rag.interceptor.policy import load_policy
 from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.book import PolicyBook
 from sentinel_rag.interceptor.store import State, new_audit_id
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 POLICY_FILE = Path(__file__).resolve().parents[2] / "config" / "sentinel_config.yaml"
 WEBHOOK = Webhook("http://127.0.0.1:9/nobody-listens", "a secret of the webhook", decides=True)
@@ -27,7 +27,7 @@ def book_of(state: State, folder: Path, policy_file: Path = POLICY_FILE) -> Poli
 
 @contextmanager
 def whole_gateway(
-    folder: Path, executor: FakeExecutor, *, policy_file: Path = POLICY_FILE, limits: Limits | None = None
+    folder: Path, executor: FakeToolServer, *, policy_file: Path = POLICY_FILE, limits: Limits | None = None
 ) -> Iterator[RunningGateway]:
     """Serve with the state in `folder`; every server of the policy is `executor`."""
     with running_gateway(

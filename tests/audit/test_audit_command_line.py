@@ -10,13 +10,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.records import call_intent
 
 from sentinel_rag.audit import CallIntended, CallOutcome, CallRefused, OutcomeStatus
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.records import call_intent
 
 
 def intent(audit_id: str, tool: str) -> CallIntended:

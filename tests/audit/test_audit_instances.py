@@ -19,7 +19,7 @@ import asyncio, sys
 from pathlib import Path
 from sentinel_rag.audit import SessionChanged
 from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.testing.records import call_intent
+from tests.support.records import call_intent
 
 with open_state(Path(sys.argv[1])) as state:
     asyncio.run(state.journal.append(call_intent("theirs")))

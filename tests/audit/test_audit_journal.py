@@ -14,6 +14,7 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+from tests.support.records import call_intent
 
 from sentinel_rag.audit import (
     GENESIS,
@@ -27,7 +28,6 @@ from sentinel_rag.audit import (
     SessionChanged,
 )
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.testing.records import call_intent
 
 
 def outcome(audit_id: str) -> CallOutcome:

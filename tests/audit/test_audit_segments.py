@@ -15,6 +15,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.records import call_intent
 
 from sentinel_rag.audit import (
     CallOutcome,
@@ -31,7 +32,6 @@ from sentinel_rag.audit import (
 )
 from sentinel_rag.audit.instances import exclusive
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.testing.records import call_intent
 from waiting import WAIT_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -18,9 +18,9 @@ from sentinel_rag.executors.web import WebOptions
 from sentinel_rag.executors.web import create_app as web_app
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 TOKEN = "executor-token-of-the-tests"
 SESSION = "550e8400-e29b-41d4-a716-446655440000"
@@ -84,7 +84,7 @@ def product(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) ->
     with (
         serve(files_app(None, token=TOKEN)) as files,
         serve(web_app(WebOptions(), token=TOKEN)) as web,
-        FakeExecutor().running() as sentinel,
+        FakeToolServer().running() as sentinel,
     ):
         upstreams = {
             "sentinel": McpHttpUpstream(sentinel.url),
@@ -160,7 +160,7 @@ def test_the_yaml_of_adding_new_tools_loads_and_its_tool_runs(tmp_path: Path) ->
     parameters: Any = {"type": "object", "properties": {"param1": {"type": "string"}}, "required": ["param1"]}
     served = ToolSchema("new_tool", "Does something new", parameters)
     policy = parse_policy(NEW_TOOL)
-    with FakeExecutor([served]).running() as executor, running_gateway(policy, tmp_path, executor) as gateway:
+    with FakeToolServer([served]).running() as executor, running_gateway(policy, tmp_path, executor) as gateway:
         answer = gateway.call("new_tool", {"param1": "x"})
         assert (answer.status, answer.body["status"]) == (200, "success")
         assert answer.body["result"] == {"tool": "new_tool", "arguments": {"param1": "x"}}

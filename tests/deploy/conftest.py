@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 import pytest
-
-from sentinel_rag.testing.containers import Deployment, running_deployment
+from tests.support.containers import Deployment, running_deployment
 
 
 @pytest.fixture(scope="session")

@@ -19,8 +19,8 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import KeyStore, open_state
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("OPS-5")
 
@@ -36,7 +36,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 
 @pytest.fixture
-def running(shipped_policy: Policy, executor: FakeExecutor, home: Path) -> Iterator[RunningGateway]:
+def running(shipped_policy: Policy, executor: FakeToolServer, home: Path) -> Iterator[RunningGateway]:
     """An Interceptor that serves over the gateway's folder of the home."""
     with running_gateway(shipped_policy, home / "gateway", executor) as gateway:
         (home / "agent").mkdir()
@@ -129,7 +129,7 @@ def test_what_was_there_is_moved_aside_and_never_deleted(
 @pytest.mark.requirement("AUD-2")
 def test_an_old_copy_is_told_by_the_anchor(
     shipped_policy: Policy,
-    executor: FakeExecutor,
+    executor: FakeToolServer,
     home: Path,
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,

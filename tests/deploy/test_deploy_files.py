@@ -21,6 +21,7 @@ import pytest
 import yaml
 from bench.deploy_rendering import CHART, EXAMPLES, RENDERED, chart_digest
 from cryptography import x509
+from tests.support.network_policies import Way, ways, workloads
 
 from sentinel_rag.assembly.apart import FIRST_PORTS
 from sentinel_rag.audit import SigningKey
@@ -28,7 +29,6 @@ from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.store.key_secrets import read_pepper
 from sentinel_rag.settings import VARIABLES
-from sentinel_rag.testing.network_policies import Way, ways, workloads
 
 pytestmark = pytest.mark.requirement("OPS-5")
 

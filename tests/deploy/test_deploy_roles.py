@@ -8,11 +8,11 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from tests.support.containers import Container, Deployment
+from tests.support.private_authority import Authority
+from tests.support.web_client import Client, signed_in
 
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.containers import Container, Deployment
-from sentinel_rag.testing.private_authority import Authority
-from sentinel_rag.testing.web_client import Client, signed_in
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OPS-5")

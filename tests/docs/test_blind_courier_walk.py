@@ -27,18 +27,18 @@ from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
+from tests.support.langchain_installation import langchain_packages
+from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.integrations.gateway import GatewayCall, GatewayConnection, told_to_model
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import Dies, FakeExecutor
-from sentinel_rag.testing.langchain_installation import langchain_packages
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
-from sentinel_rag.testing.running_gateway import running_gateway
-from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import reply_from_dict
+from sentinel_rag_testing.fake_tool_server import Dies, FakeToolServer
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import running_gateway
+from sentinel_rag_testing.scripted_model import ScriptedModel, calls_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import reply_from_dict
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-8")
@@ -108,7 +108,7 @@ class Walk:
 
     place: Any
     answers: list[Any]
-    handler: FakeExecutor
+    handler: FakeToolServer
     collector: OtlpReceiver
     settings: dict[str, str]
 
@@ -147,7 +147,7 @@ def walk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Walk]:
     script = [reply_from_dict(reply) for reply in check.SCRIPT["replies"]]
     searches = calls_reply(("web_search", {"query": "what is a panda"}))
     with (
-        FakeExecutor([ToolSchema("new_tool", "", PARAM1)], token="t-of-the-handler").running() as handler,
+        FakeToolServer([ToolSchema("new_tool", "", PARAM1)], token="t-of-the-handler").running() as handler,
         ScriptedModel([searches, text_reply("A panda is a bear.")]).running() as model,
         ScriptedModel(script, key=check.MODEL_KEY, of_others=True).running() as model_of_example,
         running_receiver() as collector,
@@ -251,7 +251,7 @@ def test_a_failing_tool_is_a_text_and_not_the_end(walk: Walk) -> None:
 def test_the_taint_rules_load_as_they_stand_and_decide_as_they_say(tmp_path: Path) -> None:
     """Taint rule examples: the blocks of the source as one whole policy file, in front of a server of both tools."""
     policy = parse_policy(FILE_RULES + SEARCH_RULES)
-    with FakeExecutor().running() as executor, running_gateway(policy, tmp_path, executor) as gateway:
+    with FakeToolServer().running() as executor, running_gateway(policy, tmp_path, executor) as gateway:
         denied = gateway.call("file_read", {"file_path": "confidential/x"})
         assert (denied.status, denied.body["rule_id"]) == (403, "file_read_confidential")
         assert denied.body["detail"].endswith("Taint level: HIGH")

@@ -9,7 +9,7 @@ import pytest
 from page_boxes import Step, matches, steps
 
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 STEPS = list(steps((Path(__file__).resolve().parents[2] / "docs" / "concepts.md").read_text()))
 

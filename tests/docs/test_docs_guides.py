@@ -21,8 +21,8 @@ from page_boxes import BOX, Step, matches, steps
 from sentinel_rag.assembly.tool_servers import ToolServers
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 GUIDES = Path(__file__).resolve().parents[2] / "docs" / "guides"
 
@@ -92,7 +92,7 @@ def notes(tmp_path: Path) -> Iterator[RunningGateway]:
     path = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
     servers = ToolServers(folder=str(tmp_path / "servers"), environment={"PATH": path}, credentials={})
     with (
-        FakeExecutor(token="upstream-token").running() as nobody,
+        FakeToolServer(token="upstream-token").running() as nobody,
         running_gateway(policy, tmp_path / "state", nobody, upstreams=servers.upstreams(policy)) as gateway,
     ):
         yield gateway

@@ -13,8 +13,8 @@ import pytest
 from page_boxes import BOX
 
 from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 PAGE = Path(__file__).resolve().parents[2] / "docs" / "mcp.md"
@@ -35,7 +35,7 @@ def servers() -> dict[str, dict[str, Any]]:
 @pytest.fixture(scope="module")
 def gateway(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor(token="upstream-token").running() as executor,
+        FakeToolServer(token="upstream-token").running() as executor,
         running_gateway(shipped_policy, tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running

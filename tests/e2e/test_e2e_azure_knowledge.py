@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.azure_search import AzureSearchDouble, running_azure_search
 
-from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
-from sentinel_rag.testing.scripted_model import ScriptedModel
-from sentinel_rag.testing.scripted_model.replies import Reply, json_reply
-from sentinel_rag.testing.scripted_model.server import ModelHttpRequest
+from sentinel_rag_testing.scripted_model import ScriptedModel
+from sentinel_rag_testing.scripted_model.replies import Reply, json_reply
+from sentinel_rag_testing.scripted_model.server import ModelHttpRequest
 from waiting import WAIT_S
 
 MEANING: Mapping[str, str] = {"dispatch": "mail", "letter": "mail", "machine": "host", "computer": "host"}

@@ -17,12 +17,12 @@ from uuid import uuid4
 
 import pytest
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.serving.identity import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.requirement("DATA-3"), pytest.mark.requirement("DATA-1")]

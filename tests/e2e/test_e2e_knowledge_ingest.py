@@ -15,10 +15,10 @@ from uuid import uuid4
 import pytest
 
 from sentinel_rag.assembly.run_state import RunFolder
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("KNOW-2")

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, text_reply
+from sentinel_rag_testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, text_reply
 
 KEY = "sk-model-canary-93a1"
 OPEN = ("query_incidents", {"status": "Open", "order": "severity", "limit": 5})

@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-from sentinel_rag.testing.postgres_server import PostgresServer
+from tests.support.postgres_server import PostgresServer
 
 
 @pytest.mark.requirement("OPS-5")

@@ -17,8 +17,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, stream_reply
-from sentinel_rag.testing.scripted_model.replies import Hang, chunk
+from sentinel_rag_testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, stream_reply
+from sentinel_rag_testing.scripted_model.replies import Hang, chunk
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.requirement("CHAT-14"), pytest.mark.requirement("SURF-1")]

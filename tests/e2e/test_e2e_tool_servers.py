@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 SCRIPT = Path(__file__).parents[1] / "interceptor" / "reference_mcp_server.py"

@@ -11,9 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
+from tests.support.web_client import Client, signed_in
 
-from sentinel_rag.testing.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
-from sentinel_rag.testing.web_client import Client, signed_in
 from waiting import WAIT_S
 
 PASSWORD = "lantern over wet gravel"

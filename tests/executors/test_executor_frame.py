@@ -27,7 +27,7 @@ from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.executors.web import WebOptions
 from sentinel_rag.executors.web import create_app as web_app
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio

@@ -19,7 +19,7 @@ from mcp.client.streamable_http import streamable_http_client  # the same
 from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.executors.files import create_app
 from sentinel_rag.executors.files.file_tools import MAX_TEXT_BYTES
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio

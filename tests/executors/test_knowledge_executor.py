@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.running_knowledge import RunningKnowledge, running_knowledge
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.json_values import JsonObject
@@ -32,7 +33,6 @@ from sentinel_rag.knowledge.documents import (
 )
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.testing.running_knowledge import RunningKnowledge, running_knowledge
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "knowledge"))
 from word_embedder import WordEmbedder  # the tests of the library have it

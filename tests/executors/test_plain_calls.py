@@ -23,7 +23,7 @@ from sentinel_rag.executors.plain_calls import PlainCalls
 from sentinel_rag.executors.tool_answer import ToolAnswer
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Returned
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 TOKEN = "token-of-the-tests"
@@ -100,7 +100,7 @@ def test_a_call_does_not_load_the_library() -> None:
     program = """
         import http.client, sys
         from sentinel_rag.executors.files import create_app
-        from sentinel_rag.testing.loopback import serve
+        from sentinel_rag_testing.loopback import serve
         token, body, *headers = sys.argv[1:]
         with serve(create_app(None, token=token)) as url:
             connection = http.client.HTTPConnection(url.removeprefix("http://"))

@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 from starlette.responses import JSONResponse, RedirectResponse, Response
+from tests.support.fake_search import FakeSearch, FoundPage
 
 from sentinel_rag.executors.web.fetching import PageFetcher
 from sentinel_rag.executors.web.providers.bundled import FOLDER, bundled_pages
 from sentinel_rag.executors.web.server import WebOptions, search_provider
 from sentinel_rag.executors.web.web_tools import WebTools
-from sentinel_rag.testing.fake_search import FakeSearch, FoundPage
 
 pytestmark = pytest.mark.anyio
 

@@ -8,12 +8,12 @@ from types import ModuleType
 
 import pytest
 from gateway_estate import ESTATE_TOOLS, POLICY, ROWS, EstateGateway
+from tests.support.langchain_installation import importable_langchain
 
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.langchain_installation import importable_langchain
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 
 @pytest.fixture(scope="module")
@@ -29,7 +29,7 @@ def lang() -> Iterator[ModuleType]:
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     """A gateway over the policy of `gateway_estate`, in front of a fake executor."""
     with (
-        FakeExecutor(ESTATE_TOOLS, token="t").running() as executor,
+        FakeToolServer(ESTATE_TOOLS, token="t").running() as executor,
         running_gateway(parse_policy(POLICY), tmp_path_factory.mktemp("state"), executor) as running,
     ):
         yield running

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 POLICY = """
 tools:

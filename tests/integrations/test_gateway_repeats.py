@@ -24,8 +24,8 @@ from sentinel_rag.integrations.gateway.conversations import Conversations
 from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, Outcome
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.responses import away_response, outcome_response
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-8")
@@ -49,7 +49,7 @@ def policies() -> Reloaded:
 @pytest.fixture
 def gateway(policies: Reloaded, tmp_path: Path) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor(ESTATE_TOOLS, token="t").running() as executor,
+        FakeToolServer(ESTATE_TOOLS, token="t").running() as executor,
         running_gateway(READS, tmp_path, executor, policies=lambda _: policies) as running,
     ):
         yield running

@@ -16,8 +16,8 @@ from page_of_adapters import BY_HAND, FIRST, run
 
 from sentinel_rag.integrations.gateway import GatewayConnection
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import Answers
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 pytestmark = pytest.mark.requirement("GATE-8")
 BLOCKED = "Tool '{}' was blocked by a security policy. Reason: Access denied by security policy. Taint level: {}"

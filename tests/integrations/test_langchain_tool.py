@@ -29,9 +29,9 @@ from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
 from sentinel_rag.integrations.gateway.calls import Patience
 from sentinel_rag.integrations.gateway.offers import chosen
 from sentinel_rag.interceptor.responses import away_response
-from sentinel_rag.testing.fake_executor import Answers, AnswersText, Dies, Fails, Waits
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Dies, Fails, Waits
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-8")

@@ -9,10 +9,10 @@ from types import ModuleType
 import pytest
 from gateway_estate import EstateGateway
 from page_of_adapters import SDK, run
+from tests.support.langchain_installation import importable_langchain
 
 from sentinel_rag.integrations.gateway import GatewayConnection
-from sentinel_rag.testing.langchain_installation import importable_langchain
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 pytestmark = pytest.mark.requirement("GATE-8")
 

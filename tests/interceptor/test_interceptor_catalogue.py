@@ -10,8 +10,8 @@ import pytest
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 
 def tool(name: str, properties: dict[str, Any], required: tuple[str, ...] = (), **more: Any) -> ToolSchema:
@@ -60,7 +60,7 @@ tools:
         tool("elsewhere", {}),
         tool("not_in_the_policy", {}),
     ]
-    with FakeExecutor(served).running() as executor:
+    with FakeToolServer(served).running() as executor:
         from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
         upstreams = {"sentinel": McpHttpUpstream(executor.url)}

@@ -10,8 +10,8 @@ import pytest
 
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.store.state import JOURNAL_FILE
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
 POLICY = """
 tools:
@@ -24,7 +24,7 @@ CALL = {"session_id": "s", "tool_name": "list_tables", "args": {}}
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[RunningGateway]:
-    with FakeExecutor().running() as executor, running_gateway(parse_policy(POLICY), tmp_path, executor) as running:
+    with FakeToolServer().running() as executor, running_gateway(parse_policy(POLICY), tmp_path, executor) as running:
         yield running
 
 

@@ -7,7 +7,7 @@ from contextlib import closing
 
 import pytest
 
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 
 def until_full(gateway: RunningGateway) -> HttpAnswer:

@@ -19,8 +19,8 @@ from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import KeyState, KeyStore, Principal, Refused, Scope, open_state
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 
 CORPUS = Path(__file__).parent / "corpus"
 START = datetime(2026, 3, 1, 12, tzinfo=UTC)
@@ -323,7 +323,7 @@ def test_processes_that_open_a_new_store_together_share_one_pepper(tmp_path: Pat
 
 @pytest.mark.requirement("GATE-7")
 def test_changes_made_while_nothing_ran_are_recorded_once_at_the_next_start(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     with closing(KeyStore(tmp_path / "keys.sqlite")) as keys:
         text, info = keys.create([Scope.AUDIT], name="night shift", by="command line, user 7")
@@ -346,7 +346,7 @@ def test_changes_made_while_nothing_ran_are_recorded_once_at_the_next_start(
 
 
 def test_a_change_is_on_record_before_the_first_use_that_shows_it(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     with (
         running_gateway(shipped_policy, tmp_path, executor) as gateway,

@@ -16,8 +16,8 @@ import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = [pytest.mark.requirement("GATE-4"), pytest.mark.requirement("CHAT-14")]
 POLICY = """
@@ -37,7 +37,7 @@ MOST_LOOKS = 3_000
 def gateway(tmp_path: Path) -> Iterator[RunningGateway]:
     schemas = [ToolSchema(name, "", {"type": "object"}) for name in ("read_rows", "close_incident")]
     with (
-        FakeExecutor(schemas, token="t").running() as executor,
+        FakeToolServer(schemas, token="t").running() as executor,
         running_gateway(parse_policy(POLICY), tmp_path, executor) as running,
     ):
         yield running

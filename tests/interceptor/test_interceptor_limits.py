@@ -19,8 +19,8 @@ from sentinel_rag.interceptor.gate.in_flight import InFlight
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 POLICY = """
@@ -42,7 +42,7 @@ tools:
 @contextmanager
 def limited(folder: Path, limits: Limits) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor().running() as executor,
+        FakeToolServer().running() as executor,
         running_gateway(parse_policy(POLICY), folder, executor, limits=limits) as gateway,
     ):
         yield gateway

@@ -14,7 +14,7 @@ from sentinel_rag.interceptor.openapi import OPERATIONS, PATH, document_of
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS
 from sentinel_rag.interceptor.policy import FixedPolicy, Policy
 from sentinel_rag.interceptor.store import Scope, open_state
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 ONLY_IF_CONFIGURED = {
     ("POST", "/v1/approvals/{approval_id}/decision"),  # with a webhook that decides

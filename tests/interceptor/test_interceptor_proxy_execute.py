@@ -12,8 +12,8 @@ import pytest
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.testing.fake_executor import Answers, AnswersText, Fails, FakeExecutor, Sends, Waits
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Fails, FakeToolServer, Sends, Waits
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 
@@ -150,7 +150,7 @@ def test_an_untyped_tool_error_shows_its_text_but_never_the_credential(gateway: 
     assert (answer.status, answer.body["detail"]) == (502, "no such table; sent [credential]")
 
 
-def test_a_slow_tool_ends_in_504_within_its_own_limit(executor: FakeExecutor, tmp_path: Path) -> None:
+def test_a_slow_tool_ends_in_504_within_its_own_limit(executor: FakeToolServer, tmp_path: Path) -> None:
     policy = parse_policy(
         """
 tools:
@@ -170,7 +170,7 @@ tools:
         assert len(executor.calls) == 1
 
 
-def test_calls_in_flight_are_bounded(executor: FakeExecutor, shipped_policy: Policy, tmp_path: Path) -> None:
+def test_calls_in_flight_are_bounded(executor: FakeToolServer, shipped_policy: Policy, tmp_path: Path) -> None:
     release = threading.Event()
     executor.on("list_tables", Waits(release))
     limits = Limits(calls_in_flight=2)
@@ -192,7 +192,7 @@ def test_results_of_concurrent_calls_are_not_swapped(gateway: RunningGateway) ->
 
 
 def test_a_result_over_the_limit_is_413_and_not_cut(
-    executor: FakeExecutor, shipped_policy: Policy, tmp_path: Path
+    executor: FakeToolServer, shipped_policy: Policy, tmp_path: Path
 ) -> None:
     from sentinel_rag.interceptor.upstream import McpHttpUpstream
 
@@ -205,7 +205,7 @@ def test_a_result_over_the_limit_is_413_and_not_cut(
 
 
 def test_a_tool_whose_server_is_not_connected_is_502(
-    executor: FakeExecutor, shipped_policy: Policy, tmp_path: Path
+    executor: FakeToolServer, shipped_policy: Policy, tmp_path: Path
 ) -> None:
     with running_gateway(shipped_policy, tmp_path, executor, upstreams={}) as gateway:
         answer = gateway.call("list_tables", {})

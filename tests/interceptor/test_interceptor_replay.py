@@ -12,7 +12,7 @@ from sentinel_rag.interceptor.flow import judge
 from sentinel_rag.interceptor.flow.record import facts_of
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 TOOLS = ("query_incidents", "query_sentinel_alerts", "run_kql_query", "list_tables", "file_write", "no such tool")
 ARGUMENTS = ({}, {"limit": 3}, {"template": "raw_signins"}, {"template": "x", "limit": 1}, {"owner": "é\u0000"})

@@ -14,14 +14,14 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope, SessionClosed, open_state
 from sentinel_rag.interceptor.store import sessions as sessions_module
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 MEDIUM = Label(Sensitivity.MEDIUM, Integrity.UNTRUSTED)
 
 
 def test_a_restart_lowers_no_label_and_gives_no_session_away(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     with running_gateway(shipped_policy, tmp_path, executor) as gateway:
         key = gateway.key
@@ -112,7 +112,7 @@ def test_the_state_is_for_its_owner_only(tmp_path: Path) -> None:
 
 
 def test_a_journal_that_cannot_be_written_runs_nothing(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path: Path
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     with running_gateway(shipped_policy, tmp_path, executor) as gateway:
         assert gateway.call("list_tables", {}).status == 200

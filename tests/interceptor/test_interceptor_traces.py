@@ -11,6 +11,8 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.support.mcp_over_http import RawMcp
+from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -23,10 +25,8 @@ from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.requests import TracedRequests
 from sentinel_rag.telemetry.sampling import Sampler
 from sentinel_rag.telemetry.spans import Tracer, set_tracer
-from sentinel_rag.testing.fake_executor import SESSIONS, STATELESS, Answers, Fails, FakeExecutor
-from sentinel_rag.testing.mcp_over_http import RawMcp
-from sentinel_rag.testing.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import SESSIONS, STATELESS, Answers, Fails, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OBS-1")
@@ -55,7 +55,7 @@ def traced(
 ) -> Iterator[tuple[RunningGateway, OtlpReceiver]]:
     """A gateway over a tool server of either era, whose spans go to a receiver."""
     schema = {"type": "object", "properties": {"marker": {"type": "string"}}}
-    executor = FakeExecutor([ToolSchema("look_up", "Looks up.", schema)], token="t" * 16, eras=(request.param,))
+    executor = FakeToolServer([ToolSchema("look_up", "Looks up.", schema)], token="t" * 16, eras=(request.param,))
     with running_receiver() as receiver, executor.running():
         exporter = SpanExporter(Collector(receiver.url), SpanEncoder(resource({}), "1"), wait_s=0.05)
         set_tracer(Tracer(Sampler(), exporter.take))

@@ -31,7 +31,7 @@ from sentinel_rag.interceptor.upstream import (
     UpstreamReply,
 )
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.filterwarnings("ignore:The .* capability is deprecated")

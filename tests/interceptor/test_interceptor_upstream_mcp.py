@@ -18,8 +18,8 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Returned, ToolFailed, Unanswered
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
-from sentinel_rag.testing.fake_executor import SESSIONS, STATELESS, Answers, FakeExecutor, Sends
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.fake_tool_server import SESSIONS, STATELESS, Answers, FakeToolServer, Sends
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 VALUE: dict[str, Any] = {"rows": [{"n": 1, "text": "é \u0000 \U0001f600"}, {"n": 2.5, "text": None}], "ok": True}
@@ -88,7 +88,7 @@ async def test_our_client_speaks_to_the_official_server(official_url: str, era: 
 async def test_the_official_client_speaks_to_the_fake_executor(mode: Any, stream: bool) -> None:
     from mcp.client.client import Client
 
-    with FakeExecutor(stream=stream).running() as executor:
+    with FakeToolServer(stream=stream).running() as executor:
         executor.on("list_tables", Answers(VALUE))
         async with Client(executor.url, mode=mode) as client:
             listed = await client.list_tools()
@@ -107,7 +107,7 @@ async def test_the_official_client_speaks_to_the_fake_executor(mode: Any, stream
 async def test_the_era_is_asked_once_and_the_newer_one_taken(
     eras: tuple[str, ...], expected: str, stream: bool
 ) -> None:
-    with FakeExecutor(eras=eras, stream=stream, token="t").running() as executor:
+    with FakeToolServer(eras=eras, stream=stream, token="t").running() as executor:
         upstream = McpHttpUpstream(executor.url, token="t")
         for _ in range(2):
             reply = await upstream.call(
@@ -130,7 +130,7 @@ async def test_a_list_that_is_not_one_or_never_ends_is_an_error() -> None:
 
 @pytest.mark.anyio
 async def test_a_question_back_in_the_middle_of_a_call_is_not_a_success() -> None:
-    with FakeExecutor().running() as executor:
+    with FakeToolServer().running() as executor:
         body = b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":"input_required","content":[]}}'
         executor.on("list_tables", *(Sends(body % number) for number in (1, 2, 3)))
         upstream = McpHttpUpstream(executor.url, era=Era.STATELESS)

@@ -6,8 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-
-from sentinel_rag.testing.postgres_server import PostgresServer
+from tests.support.postgres_server import PostgresServer
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "data" / "playbooks"
 

@@ -26,10 +26,10 @@ from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 END = datetime(2025, 3, 12, 15, tzinfo=UTC)

@@ -9,13 +9,13 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from tests.support.embedding_model import embedding_model
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.knowledge.embedding import local_installation
 from sentinel_rag.knowledge.embedding.local_installation import default_tokenizer, install_tokenizer, local_model_state
 from sentinel_rag.knowledge.embedding.minilm import MiniLm
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.embedding_model import embedding_model
 
 
 @pytest.fixture(scope="module")

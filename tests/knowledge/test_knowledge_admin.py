@@ -39,7 +39,7 @@ from sentinel_rag.knowledge.ingest_record import (
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("KNOW-2")

@@ -10,13 +10,13 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from made_files import Typed, made_pdf
+from tests.support.embedding_model import embedding_model
 
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import FileReading, read_folder
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
-from sentinel_rag.testing.embedding_model import embedding_model
 
 ENDINGS = (".md", ".html", ".pdf", ".txt")
 PIECES = [

@@ -5,8 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sentinel_rag.testing.ingest_crash import Moment, crash_trial, searching
+from tests.support.ingest_crash import Moment, crash_trial, searching
 
 COUNT = 150
 

@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from store_contract import MODEL, by_meaning, by_words, document, put
+from tests.support.postgres_server import PostgresServer
 from word_embedder import WordEmbedder
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -28,7 +29,6 @@ from sentinel_rag.knowledge.moving import MoveReport, move
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, LocalStore
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 

@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from incident_estate import Estate, estate, ingest_estates
 from store_contract import by_words
+from tests.support.azure_search import AzureSearchDouble, running_azure_search
+from tests.support.postgres_server import PostgresServer
 
 from sentinel_rag.executors.knowledge import KnowledgeBase, Opened
 from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
@@ -22,8 +24,6 @@ from sentinel_rag.knowledge.playbook_owners import SHIPPED, PlaybookOwner, home_
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
 from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
-from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
-from sentinel_rag.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 _NUMBERS = count()

@@ -15,6 +15,8 @@ from pathlib import Path
 
 import pytest
 from store_contract import EVERYONE, MODEL, StoreContract, by_meaning, by_words, document, put
+from tests.support.azure_search import AzureSearchDouble, running_azure_search
+from tests.support.azure_search.service import Fault
 from word_embedder import WordEmbedder
 
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
@@ -25,8 +27,6 @@ from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, Knowled
 from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
 from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
 from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
-from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
-from sentinel_rag.testing.azure_search.service import Fault
 from waiting import WAIT_S
 
 _NUMBERS = itertools.count()

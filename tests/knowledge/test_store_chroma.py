@@ -17,6 +17,7 @@ from typing import Any
 
 import pytest
 from store_contract import EVERYONE, MODEL, StoreContract, by_meaning, by_words, document, put
+from tests.support.chroma_installation import importable_chroma
 from word_embedder import WordEmbedder
 
 from sentinel_rag.contracts.errors import UnavailableError
@@ -24,7 +25,6 @@ from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, Wanted
 from sentinel_rag.knowledge.stores.chroma import ChromaStore
-from sentinel_rag.testing.chroma_installation import importable_chroma
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 

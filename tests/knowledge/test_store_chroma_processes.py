@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 from chroma_crashes import REBUILT
 from store_contract import MODEL, by_meaning, by_words, document, put
+from tests.support.chroma_installation import importable_chroma
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection, Facets
@@ -22,7 +23,6 @@ from sentinel_rag.knowledge.stores import LocalStore, Wanted
 from sentinel_rag.knowledge.stores.chroma import ChromaStore
 from sentinel_rag.knowledge.stores.chroma.ownership import Left, Ownership, Phase
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.chroma_installation import importable_chroma
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 HERE = Path(__file__).parent

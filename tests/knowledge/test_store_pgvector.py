@@ -17,6 +17,7 @@ import numpy as np
 import psycopg
 import pytest
 from store_contract import MODEL, StoreContract, by_meaning, by_words, document, put
+from tests.support.postgres_server import PostgresServer
 from word_embedder import WordEmbedder
 
 from sentinel_rag.contracts.errors import UnavailableError
@@ -24,7 +25,6 @@ from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, VectorSpace, Wanted
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore, connections
-from sentinel_rag.testing.postgres_server import PostgresServer
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 _NUMBERS = count(1)

@@ -11,9 +11,9 @@ import anyio
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.sentinel.kql_guard import GuardReport, KqlGuard
-from sentinel_rag.testing.microsoft_parser import microsoft_parser
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "attacks"))
 from kql_guard_corpus import (

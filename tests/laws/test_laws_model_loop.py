@@ -15,6 +15,7 @@ import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.small_estate import NOW, small_estate
 
 from conversation_rules import conversation_faults
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
@@ -36,8 +37,7 @@ from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result, shipped_catalogue
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, denial, failure, rows_result, shipped_catalogue
 
 pytestmark = [pytest.mark.requirement("CHAT-13"), pytest.mark.requirement("GRND-1")]
 LIMITS = TurnLimits(turn_s=60, rounds=3, calls_a_round=4, calls=6, retries=0)

@@ -20,7 +20,7 @@ from sentinel_rag.agent.models.answer_parts import (
 from sentinel_rag.agent.models.endpoints import Dialect, request_body
 from sentinel_rag.agent.models.failures import Asked, ModelError, failure_of_error, failure_of_response
 from sentinel_rag.agent.models.port import AssistantMessage, ModelRequest, TextDelta, ToolResultMessage, UserMessage
-from sentinel_rag.testing.scripted_model.request_rules import request_fault
+from sentinel_rag_testing.scripted_model.request_rules import request_fault
 
 pytestmark = pytest.mark.requirement("OPS-3")
 

@@ -1,6 +1,6 @@
 """The guarantee: what a sink receives does not depend on data above what it accepts, but for the part of a call that an
 exception in the journal names. 500 traces in `make test`, 2,000 in `make laws`, 10,000 in
-`make bench`; see `sentinel_rag.testing.two_worlds` for
+`make bench`; see `sentinel_rag_testing.two_worlds` for
 what one is."""
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow import judging
 from sentinel_rag.interceptor.flow.named_values import Naming
 from sentinel_rag.interceptor.store import Session, SessionStore, open_state
-from sentinel_rag.testing.named_choices import NAMED, is_plain, spelled
-from sentinel_rag.testing.two_worlds import TraceVerdict, run_trace
+from sentinel_rag_testing.named_choices import NAMED, is_plain, spelled
+from sentinel_rag_testing.two_worlds import TraceVerdict, run_trace
 
 TRACES = examples(2_000, 500)
 PARTS = 2

@@ -9,10 +9,10 @@ from contextlib import closing
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import Connection
 from sentinel_rag.audit.postgres import PostgresDatabase
-from sentinel_rag.testing.postgres_state import EmptyStates
 
 HOSTILE = (
     "\x00",

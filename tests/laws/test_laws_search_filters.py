@@ -8,10 +8,10 @@ from __future__ import annotations
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from tests.support.azure_search.definitions import Field
+from tests.support.azure_search.odata import parsed
 
 from sentinel_rag.knowledge.stores.azure_search.odata import any_one_of, one_of
-from sentinel_rag.testing.azure_search.definitions import Field
-from sentinel_rag.testing.azure_search.odata import parsed
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 FIELDS = {

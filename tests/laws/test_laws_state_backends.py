@@ -13,6 +13,7 @@ import anyio
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.interceptor.approvals import ApprovalSpent, Decider, DecisionRefused, Verdict, Waiting
@@ -21,7 +22,6 @@ from sentinel_rag.interceptor.flow import Hidden, NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.policy.model import ValueKind
 from sentinel_rag.interceptor.store import ContextMoved, Session, SessionClosed, State, next_result, open_state
-from sentinel_rag.testing.postgres_state import EmptyStates
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 EMPTY_SHA256 = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"

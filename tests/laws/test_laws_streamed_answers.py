@@ -17,7 +17,7 @@ from sentinel_rag.agent.model_analyst.answer_text import Draft, shown, without_r
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Sentence
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 pytestmark = [pytest.mark.requirement("CHAT-14"), pytest.mark.requirement("GRND-1")]
 ROWS = [

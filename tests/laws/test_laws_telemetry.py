@@ -7,13 +7,13 @@ import re
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from tests.support.otlp_receiver import read_request
 
 from sentinel_rag.telemetry.attributes import ALLOWED, NAMES, OTHER_NAME, Form
 from sentinel_rag.telemetry.logs import looks_secret
 from sentinel_rag.telemetry.otlp import MAX_SESSIONS, SpanEncoder, key_value, rejected_spans, resource, varint
 from sentinel_rag.telemetry.session_ids import told_session_id
 from sentinel_rag.telemetry.spans import Kind, Span, Told
-from sentinel_rag.testing.otlp_receiver import read_request
 
 pytestmark = pytest.mark.requirement("OBS-1")
 KEY = "sr_agent_" + "aB3-" * 10

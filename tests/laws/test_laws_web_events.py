@@ -8,11 +8,11 @@ import anyio
 import hypothesis.strategies as st
 import pytest
 from hypothesis import given, settings
+from tests.support.web_client import parse_events
 
 from sentinel_rag.contracts.handles import fill_in, handles_in, placeholder
 from sentinel_rag.surfaces.web.turns import Event, LiveTurn
 from sentinel_rag.surfaces.web.turns.events import answer_events, pieces
-from sentinel_rag.testing.web_client import parse_events
 
 PARTS = st.one_of(
     st.text(max_size=20),

@@ -12,17 +12,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
+from tests.support.crash_load import POLICY
+from tests.support.crash_trial import crash_executor
+from tests.support.postgres_proxy import PostgresProxy
+from tests.support.postgres_server import PostgresServer
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import JournalReader, PostgresPlace
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.testing.crash_load import POLICY
-from sentinel_rag.testing.crash_trial import crash_executor
-from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
-from sentinel_rag.testing.postgres_proxy import PostgresProxy
-from sentinel_rag.testing.postgres_server import PostgresServer
-from sentinel_rag.testing.postgres_state import EmptyStates
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S, until
 
 pytestmark = pytest.mark.requirement("OPS-5")
@@ -36,7 +36,7 @@ class Site:
     gateway: RunningGateway
     proxy: PostgresProxy
     place: PostgresPlace
-    executor: FakeExecutor
+    executor: FakeToolServer
 
     def call(self, tool: str, **arguments: str) -> HttpAnswer:
         return self.gateway.call(tool, {"marker": "m", **arguments}, session_id="s")
@@ -51,14 +51,14 @@ class Site:
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[FakeExecutor]:
+def executor() -> Iterator[FakeToolServer]:
     with crash_executor() as running:
         yield running
 
 
 @pytest.fixture
 def site(
-    executor: FakeExecutor, postgres: PostgresServer, postgres_states: EmptyStates, tmp_path: Path
+    executor: FakeToolServer, postgres: PostgresServer, postgres_states: EmptyStates, tmp_path: Path
 ) -> Iterator[Site]:
     executor.on("note")
     executor.calls.clear()

@@ -11,6 +11,9 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.postgres_server import PostgresServer
+from tests.support.postgres_state import EmptyStates
+from tests.support.records import call_intent
 
 from sentinel_rag.agent.conversations.store import ConversationStore, StoredConversation, StoredTurn
 from sentinel_rag.audit import CallOutcome, JournalCut, JournalReader, OutcomeStatus, PostgresPlace
@@ -21,9 +24,6 @@ from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
 from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.surfaces.people import PeopleStore
-from sentinel_rag.testing.postgres_server import PostgresServer
-from sentinel_rag.testing.postgres_state import EmptyStates
-from sentinel_rag.testing.records import call_intent
 from waiting import until
 
 pytestmark = pytest.mark.requirement("OPS-5")

@@ -8,6 +8,8 @@ from pathlib import Path
 
 import pytest
 from psycopg.conninfo import conninfo_to_dict
+from tests.support.postgres_server import PostgresServer
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import PostgresPlace, StateAway
 from sentinel_rag.audit.postgres.connecting import Connector
@@ -15,8 +17,6 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.interceptor.store import open_state
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.postgres_server import PostgresServer
-from sentinel_rag.testing.postgres_state import EmptyStates
 
 pytestmark = pytest.mark.requirement("OPS-5")
 CANARY = "canary-pass-word"

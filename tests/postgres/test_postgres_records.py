@@ -40,6 +40,8 @@ from test_people_store import (  # the same, with the fixtures of this file
     test_the_owner_is_made_once_and_not_managed,
     test_the_provider_s_id_of_a_person_is_kept_and_names_are_not_shared,
 )
+from tests.support.postgres_proxy import PostgresProxy
+from tests.support.postgres_server import PostgresServer
 
 from sentinel_rag.agent.conversations.store import MIGRATIONS as CONVERSATION_TABLES
 from sentinel_rag.agent.conversations.store import ConversationStore
@@ -52,8 +54,6 @@ from sentinel_rag.surfaces.people import PeopleStore
 from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web.turns import ConversationRecord, Event, TurnState
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
-from sentinel_rag.testing.postgres_proxy import PostgresProxy
-from sentinel_rag.testing.postgres_server import PostgresServer
 from waiting import until
 
 __all__ = [

@@ -11,6 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.mcp_over_http import RawMcp
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.contracts.ports import utc_now
@@ -18,10 +20,8 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.store import Scope, open_state
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.mcp_over_http import RawMcp
-from sentinel_rag.testing.postgres_state import EmptyStates
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import until
 
 POLICY = """
@@ -47,7 +47,7 @@ class Site:
 
     gateways: tuple[RunningGateway, RunningGateway]
     policy: Policy
-    executor: FakeExecutor
+    executor: FakeToolServer
     folder: Path
     postgres: PostgresPlace | None
 
@@ -88,7 +88,7 @@ def site(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactor
     any_object = {"type": "object", "properties": {"marker": {"type": "string"}}}
     tools = [ToolSchema(name, name, any_object) for name in ("look_up", "change")]
     with (
-        FakeExecutor(tools, token="upstream-token").running() as executor,
+        FakeToolServer(tools, token="upstream-token").running() as executor,
         running_gateway(policy, folder, executor, postgres=place) as first,
         running_gateway(policy, folder, executor, postgres=place) as second,
     ):

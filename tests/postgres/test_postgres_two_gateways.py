@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-
-from sentinel_rag.testing.crash_trial import crash_executor, crash_trial
-from sentinel_rag.testing.postgres_state import EmptyStates
+from tests.support.crash_trial import crash_executor, crash_trial
+from tests.support.postgres_state import EmptyStates
 
 
 @pytest.mark.requirement("AUD-3")

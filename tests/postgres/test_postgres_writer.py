@@ -11,11 +11,11 @@ from pathlib import Path
 
 import psycopg
 import pytest
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import Connection, Journal, JournalReader, RecordFilter, SessionChanged, StateAway
 from sentinel_rag.audit.postgres import PostgresDatabase
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.testing.postgres_state import EmptyStates
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-5")]
 

@@ -16,9 +16,9 @@ from typing import Any
 
 from sentinel_servers import Served, workspace_app
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 END = datetime(2025, 3, 12, 15, tzinfo=UTC)

@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from sentinel_servers import NOW, ScriptedWire, Served, start_estate, workspace_app
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 
 @pytest.fixture

@@ -29,9 +29,9 @@ from sentinel_rag.sentinel.log_analytics import LogAnalytics, LogsWorkspace
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
 IDENTITY_HEADER = "identity-header-of-the-tests"

@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse
 
 from sentinel_rag.sentinel.access_checks import check_access
 from sentinel_rag.sentinel.rest.permissions import UPDATE_INCIDENTS, WRITE_COMMENTS, Permissions
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.anyio
 

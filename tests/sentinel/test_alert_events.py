@@ -25,7 +25,7 @@ from starlette.responses import JSONResponse, Response
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.sentinel.kql_guard import installed_parser
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.anyio
 

@@ -15,7 +15,7 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.sentinel.rest import Incident
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-2"), pytest.mark.requirement("TOOL-3")]
 

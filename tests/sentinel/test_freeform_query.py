@@ -9,13 +9,13 @@ from typing import Any
 import pytest
 from sentinel_servers import NOW, ScriptedWire, Served, connected
 from starlette.responses import JSONResponse
+from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.sentinel.freeform_query import MOST_ROWS, FreeformQueries
 from sentinel_rag.sentinel.freeform_text import bounded
 from sentinel_rag.sentinel.kql_guard import KqlGuard, OfficialParser
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.microsoft_parser import microsoft_parser
 from sentinel_rag.workspace.table_schemas import known_tables
 
 pytestmark = pytest.mark.anyio

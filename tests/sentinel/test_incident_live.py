@@ -15,8 +15,8 @@ from starlette.responses import JSONResponse
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, Operation, RateBuckets
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-2")]
 

@@ -22,7 +22,7 @@ from sentinel_rag.sentinel.azure_policies import is_loopback
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.anyio
 

@@ -19,8 +19,8 @@ from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.rest import ArmConnection, Incident, SentinelRest
 from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, Operation, RateBuckets
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-2")]
 

@@ -28,8 +28,8 @@ from sentinel_rag.contracts.tool_schemas import (
     WRITING_TOOLS,
 )
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-3")]

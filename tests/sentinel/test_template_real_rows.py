@@ -11,8 +11,8 @@ import duckdb
 import pytest
 from sentinel_servers import Served, workspace_app
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TOOL-4")]
 

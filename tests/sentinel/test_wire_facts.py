@@ -29,8 +29,8 @@ from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-1")]
 

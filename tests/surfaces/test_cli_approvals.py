@@ -21,8 +21,8 @@ import pytest
 
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page, summary
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 SENTINEL = Path(sys.executable).parent / "sentinel"
@@ -76,7 +76,7 @@ class Terminal:
 
 
 @pytest.fixture
-def terminal(executor: FakeExecutor, tmp_path: Path) -> Iterator[Terminal]:
+def terminal(executor: FakeToolServer, tmp_path: Path) -> Iterator[Terminal]:
     with running_gateway(parse_policy(POLICY), tmp_path / "state", executor) as gateway:
         assert gateway.call("read_mail", {}).status == 200
         yield Terminal(gateway, tmp_path / "home")

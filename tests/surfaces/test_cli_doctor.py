@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.chromium import PAGE
 
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.chromium import PAGE
-from sentinel_rag.testing.running_gateway import RunningGateway
-from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
+from sentinel_rag_testing.running_gateway import RunningGateway
+from sentinel_rag_testing.scripted_model import ScriptedModel, text_reply
 
 pytestmark = pytest.mark.requirement("OPS-4")
 EVERYWHERE = (

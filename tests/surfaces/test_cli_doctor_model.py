@@ -11,7 +11,7 @@ import pytest
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, calls_reply, json_reply, text_reply
+from sentinel_rag_testing.scripted_model import Reply, ScriptedModel, calls_reply, json_reply, text_reply
 
 pytestmark = [pytest.mark.requirement("OPS-4"), pytest.mark.requirement("OPS-3")]
 KEY = "key-canary-2a"

@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+from tests.support.otlp_receiver import running_receiver
 
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli.doctor._finding import Level
 from sentinel_rag.surfaces.cli.doctor._telemetry import telemetry
-from sentinel_rag.testing.otlp_receiver import running_receiver
 
 pytestmark = [pytest.mark.requirement("OPS-4"), pytest.mark.requirement("OBS-1")]
 SECRET = "canary-of-a-header"

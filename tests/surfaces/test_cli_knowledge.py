@@ -7,14 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+from tests.support.embedding_model import embedding_model
 
 from sentinel_rag.knowledge.embedding import local_installation
 from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.embedding_model import embedding_model
-from sentinel_rag.testing.scripted_model import ScriptedModel
-from sentinel_rag.testing.scripted_model.replies import Reply, json_reply
-from sentinel_rag.testing.scripted_model.server import ModelHttpRequest
+from sentinel_rag_testing.scripted_model import ScriptedModel
+from sentinel_rag_testing.scripted_model.replies import Reply, json_reply
+from sentinel_rag_testing.scripted_model.server import ModelHttpRequest
 
 Run = Callable[..., tuple[int, str, str]]
 

@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.sentinel.kql_guard import parser_installation
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.microsoft_parser import microsoft_parser
 
 pytestmark = pytest.mark.requirement("TOOL-5")
 Run = Callable[..., tuple[int, str, str]]

@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from rich.console import Console
+from tests.support.obedient_analyst import cited_answer
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Evidence, Progress
@@ -16,7 +17,6 @@ from sentinel_rag.surfaces.cli._evidence_page import evidence_lines
 from sentinel_rag.surfaces.cli._render import print_answer
 from sentinel_rag.surfaces.cli._status_line import TurnDisplay
 from sentinel_rag.surfaces.rendering.marks import found_alone
-from sentinel_rag.testing.obedient_analyst import cited_answer
 
 pytestmark = pytest.mark.requirement("SURF-1")
 

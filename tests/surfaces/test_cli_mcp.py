@@ -17,9 +17,9 @@ import pytest
 
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer, Waits
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("GATE-5")
@@ -28,14 +28,14 @@ SESSIONS, STATELESS = "2025-11-25", "2026-07-28"
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[FakeExecutor]:
-    with FakeExecutor(token="upstream-token").running() as running:
+def executor() -> Iterator[FakeToolServer]:
+    with FakeToolServer(token="upstream-token").running() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def gateway(
-    shipped_policy: Policy, executor: FakeExecutor, tmp_path_factory: pytest.TempPathFactory
+    shipped_policy: Policy, executor: FakeToolServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGateway]:
     with running_gateway(shipped_policy, tmp_path_factory.mktemp("state"), executor) as running:
         yield running
@@ -108,7 +108,7 @@ def serving(home: Path, url: str, key: str) -> Iterator[Served]:
 @pytest.mark.anyio
 @pytest.mark.parametrize("era", [SESSIONS, STATELESS])
 async def test_the_official_client_gets_the_same_tools_and_results(
-    gateway: RunningGateway, executor: FakeExecutor, tmp_path: Path, era: str
+    gateway: RunningGateway, executor: FakeToolServer, tmp_path: Path, era: str
 ) -> None:
     from mcp.client.client import Client
     from mcp.client.stdio import StdioServerParameters
@@ -127,7 +127,9 @@ async def test_the_official_client_gets_the_same_tools_and_results(
     assert (denied.is_error, denied.structured_content["reason"]) == (True, "approval_required")
 
 
-def test_a_session_from_its_opening_to_its_end(gateway: RunningGateway, executor: FakeExecutor, tmp_path: Path) -> None:
+def test_a_session_from_its_opening_to_its_end(
+    gateway: RunningGateway, executor: FakeToolServer, tmp_path: Path
+) -> None:
     """Progress, cancellation, a question to the client, and everything that is wrong, in one process."""
     release = threading.Event()
     capabilities = {"elicitation": {"form": {}}}
@@ -176,7 +178,7 @@ def test_a_session_from_its_opening_to_its_end(gateway: RunningGateway, executor
 
 
 def test_a_request_that_ends_takes_no_other_ones_cancellation_with_it(
-    gateway: RunningGateway, executor: FakeExecutor, tmp_path: Path
+    gateway: RunningGateway, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     """Two requests under one id, which nobody forbids without sessions: one is answered, the other cancelled."""
     first, second = threading.Event(), threading.Event()
@@ -201,7 +203,7 @@ def test_a_request_that_ends_takes_no_other_ones_cancellation_with_it(
 
 
 def test_without_sessions_a_cancelled_call_has_no_answer(
-    gateway: RunningGateway, executor: FakeExecutor, tmp_path: Path
+    gateway: RunningGateway, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     release = threading.Event()
     meta = {

@@ -16,8 +16,8 @@ from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.book import PolicyBook
 from sentinel_rag.interceptor.store import Scope, State, new_audit_id
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 POLICY = """
 tools:
@@ -69,7 +69,7 @@ def run(file: Path, capsys: pytest.CaptureFixture[str]) -> Run:
 
 
 @pytest.fixture
-def journal(file: Path, clean_environment: Path, executor: FakeExecutor) -> Iterator[RunningGateway]:
+def journal(file: Path, clean_environment: Path, executor: FakeToolServer) -> Iterator[RunningGateway]:
     """A gateway that has decided calls of every kind, its policy reloaded in between."""
     folder = gateway_folder(clean_environment)
 

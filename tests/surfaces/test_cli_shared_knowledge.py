@@ -8,10 +8,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.azure_search import running_azure_search
 
 from sentinel_rag.assembly.knowledge_access import shipped_playbooks
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.testing.azure_search import running_azure_search
 
 Run = Callable[..., Any]
 SHIPPED = sum(each.suffix == ".md" for each in shipped_playbooks().iterdir())

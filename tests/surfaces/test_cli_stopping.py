@@ -13,7 +13,7 @@ from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, ToolTrace
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.http import create_app
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 
 TOKEN = "a-surface-token-of-the-tests"
 

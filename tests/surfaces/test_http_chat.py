@@ -9,13 +9,13 @@ from typing import Any
 
 import anyio
 import pytest
+from tests.support.obedient_analyst import cited_answer
 
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.surfaces.http import create_app
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.obedient_analyst import cited_answer
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 TOKEN = "a-surface-token-of-the-tests"

@@ -7,10 +7,10 @@ from datetime import UTC, datetime
 from typing import Any
 
 import pytest
+from tests.support.obedient_analyst import cited_answer
 
 from sentinel_rag.contracts.evidence import Answer, Evidence
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
-from sentinel_rag.testing.obedient_analyst import cited_answer
 
 pytestmark = pytest.mark.requirement("SURF-6")
 

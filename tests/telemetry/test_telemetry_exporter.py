@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import anyio
 import pytest
+from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 
 from sentinel_rag.telemetry.exporter import MAX_BATCH, Collector, CollectorConnection, Refused, SpanExporter
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.spans import Kind, Span
-from sentinel_rag.testing.otlp_receiver import OtlpReceiver, running_receiver
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OBS-1")

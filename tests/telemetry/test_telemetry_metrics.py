@@ -19,7 +19,7 @@ from starlette.routing import Route
 from sentinel_rag.telemetry.began import request_began
 from sentinel_rag.telemetry.metrics import MAX_SERIES, OTHER, Counter, Gauge, Histogram, Registry
 from sentinel_rag.telemetry.requests import CountedRequests
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OBS-2")

@@ -11,11 +11,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import pytest
-
-from sentinel_rag.testing.azure_search import AzureSearchDouble, running_azure_search
-from sentinel_rag.testing.azure_search.porter import stem
-from sentinel_rag.testing.azure_search.service import Fault
-from sentinel_rag.testing.azure_search.words import bm25, phrases, tokens
+from tests.support.azure_search import AzureSearchDouble, running_azure_search
+from tests.support.azure_search.porter import stem
+from tests.support.azure_search.service import Fault
+from tests.support.azure_search.words import bm25, phrases, tokens
 
 VERSION = "?api-version=2024-07-01"
 DEFINITION: dict[str, Any] = {

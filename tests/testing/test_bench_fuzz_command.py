@@ -10,10 +10,10 @@ import pytest
 from bench.__main__ import main
 from bench.fuzz_campaign import reproduce
 from bench.guided_fuzz import Findings, dictionary, kind_of, with_long_tokens
+from tests.support.fuzz.catalogue import TARGETS
+from tests.support.fuzz.target import Violation, expect
 
 from sentinel_rag.interceptor.request_body import parse_execute
-from sentinel_rag.testing.fuzz.catalogue import TARGETS
-from sentinel_rag.testing.fuzz.target import Violation, expect
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, *words: str) -> int | str | None:
@@ -64,7 +64,7 @@ def test_a_finding_is_shown_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     path = tmp_path / "found"
     path.write_bytes(b'{"session_id": "s", "tool_name": "t", "args": {}}')
     assert reproduce(TARGETS["request-body"], path) is None
-    monkeypatch.setattr("sentinel_rag.testing.fuzz.request_bodies.MAX_DEPTH", 1)
+    monkeypatch.setattr("tests.support.fuzz.request_bodies.MAX_DEPTH", 1)
     shown = reproduce(TARGETS["request-body"], path)
     assert shown is not None
     assert shown.endswith("it is nested more deeply than is let in")

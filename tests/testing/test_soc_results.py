@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.soc.suite import load_suite
+from sentinel_rag_testing.soc.suite import load_suite
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SUITE = load_suite()

@@ -13,14 +13,14 @@ from hypothesis import strategies as st
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.interceptor.policy import load_policy
 from sentinel_rag.interceptor.policy_tools import load_cases, run_case
-from sentinel_rag.testing.soc.__main__ import main
-from sentinel_rag.testing.soc.encodings import PIECES, WHOLE, encoded, has_arrived, pieces
-from sentinel_rag.testing.soc.judging import Observation, holds
-from sentinel_rag.testing.soc.measuring import moments
-from sentinel_rag.testing.soc.placeholders import filled
-from sentinel_rag.testing.soc.policies import POLICIES, policy_file
-from sentinel_rag.testing.soc.product import IncidentState
-from sentinel_rag.testing.soc.suite import DATA, Condition, Goal, Task, load_suite, schema
+from sentinel_rag_testing.soc.__main__ import main
+from sentinel_rag_testing.soc.encodings import PIECES, WHOLE, encoded, has_arrived, pieces
+from sentinel_rag_testing.soc.judging import Observation, holds
+from sentinel_rag_testing.soc.measuring import moments
+from sentinel_rag_testing.soc.placeholders import filled
+from sentinel_rag_testing.soc.policies import POLICIES, policy_file
+from sentinel_rag_testing.soc.product import IncidentState
+from sentinel_rag_testing.soc.suite import DATA, Condition, Goal, Task, load_suite, schema
 
 SUITE = load_suite()
 SECRETS = st.from_regex(r"[A-Z]{3,8}-[0-9A-F]{4}", fullmatch=True)

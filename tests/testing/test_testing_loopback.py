@@ -13,7 +13,7 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse
 from starlette.routing import Route
 
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 
@@ -37,7 +37,7 @@ def test_an_application_that_fails_to_start_is_reported() -> None:
 
 def test_an_application_that_never_lets_its_loop_run_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
     """Its thread would take a core of the process for ever, and nobody would know."""
-    monkeypatch.setattr("sentinel_rag.testing.loopback.END_SECONDS", 0.1)
+    monkeypatch.setattr("sentinel_rag_testing.loopback.END_SECONDS", 0.1)
     arrived, release = threading.Event(), threading.Event()
 
     async def turns(request: Request) -> PlainTextResponse:

@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.scripted_model import ScriptedModel, text_reply
-from sentinel_rag.testing.scripted_model.replies import reply_from_dict
+from sentinel_rag_testing.scripted_model import ScriptedModel, text_reply
+from sentinel_rag_testing.scripted_model.replies import reply_from_dict
 from waiting import WAIT_S
 
-COMMAND = [sys.executable, "-m", "sentinel_rag.testing.scripted_model"]
+COMMAND = [sys.executable, "-m", "sentinel_rag_testing.scripted_model"]
 GOOD: dict[str, Any] = {"model": "m", "messages": [{"role": "user", "content": "Hi"}]}
 
 

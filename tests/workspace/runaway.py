@@ -12,10 +12,10 @@ from time import monotonic
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.store import MemoryLimits
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 WORKSPACE_ID = "6f3a1c52-0d7e-4b1a-9c55-5e3f0a51a7e0"

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from arm_client import PATH, ArmClient, app_over
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = [pytest.mark.requirement("DATA-2"), pytest.mark.requirement("DATA-4")]
 

@@ -13,9 +13,9 @@ from typing import Any
 import pytest
 from arm_client import WORKSPACE_ID, ArmClient, Reply, app_over
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.serving.faults import Fault, FaultSchedule
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.requirement("DATA-6")
 

@@ -21,10 +21,10 @@ from azure.mgmt.securityinsight import SecurityInsightsMgmtClient
 from azure.mgmt.securityinsight import models as sentinel
 from azure.monitor.query import LogsBatchQuery, LogsQueryClient, LogsQueryPartialResult, LogsQueryResult
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.serving.identity import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = [pytest.mark.requirement("DATA-4"), pytest.mark.requirement("DATA-2")]
 

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 import pytest
 from arm_client import PATH, ArmClient, Reply, app_over
 
-from sentinel_rag.testing.loopback import serve
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.serving.arm.request_limits import RequestLimits
 from sentinel_rag.workspace.workspace import Workspace
+from sentinel_rag_testing.loopback import serve
 
 pytestmark = pytest.mark.requirement("DATA-4")
 

@@ -10,7 +10,7 @@ from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.tool_runs import ToolRun, resolve
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_calls import DocumentResult, Failed, Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 CALL = ToolCall("c1", "s", "get_incident_detail", {"incident": "124"})
 DOSSIER = {

@@ -15,7 +15,7 @@ from sentinel_rag.agent.answers.view import read_rows, view
 from sentinel_rag.agent.tokens import EstimatingCounter
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 COUNTER = EstimatingCounter()
 NOW = datetime(2026, 11, 29, 12, tzinfo=UTC)

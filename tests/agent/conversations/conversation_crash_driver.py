@@ -14,12 +14,12 @@ import sys
 from pathlib import Path
 
 import anyio
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.conversations.chat import StoredChat
 from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.small_estate import NOW, small_estate
 
 QUESTIONS = ("list open incidents", "who owns [2]?")
 SESSION = "session-of-the-crash"

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.conversations import store as store_module
 from sentinel_rag.agent.conversations.chat import DELETED, NOT_ASKED, SESSION_GONE, StoredChat
@@ -19,8 +20,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 SESSION = "session-of-a-shift"
 pytestmark = pytest.mark.anyio

@@ -6,6 +6,7 @@ import sqlite3
 from pathlib import Path
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.conversations.chat import StoredChat
 from sentinel_rag.agent.conversations.store import MIGRATIONS, ConversationStore
@@ -13,7 +14,6 @@ from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.conversations import Preferences, Verbosity
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.small_estate import NOW, small_estate
 
 CORPUS = sorted((Path(__file__).parent / "conversation_corpus").glob("version_*.sql"))
 

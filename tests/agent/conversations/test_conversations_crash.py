@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 from conversation_crash_driver import QUESTIONS, SESSION
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.conversations.chat import StoredChat
 from sentinel_rag.agent.conversations.store import STOPPED, ConversationStore
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.small_estate import NOW, small_estate
 from waiting import WAIT_S
 
 

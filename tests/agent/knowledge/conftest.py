@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import pytest
-
-from sentinel_rag.testing.small_knowledge import SearchTool, small_knowledge
+from tests.support.small_knowledge import SearchTool, small_knowledge
 
 
 @pytest.fixture(scope="session")

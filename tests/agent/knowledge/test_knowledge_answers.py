@@ -10,6 +10,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_knowledge import SearchTool, small_knowledge
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.agent.offline.compositions.web_pages import STEERING
@@ -22,9 +24,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, DocumentResult, Succeeded, ToolCall, ToolOutcome
 from sentinel_rag.knowledge.documents import Document, read_folder
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, failure, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_knowledge import SearchTool, small_knowledge
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, failure, rows_result
 
 pytestmark = pytest.mark.anyio
 

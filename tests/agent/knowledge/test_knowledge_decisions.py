@@ -6,14 +6,14 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_knowledge import SearchTool
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import DocumentResult
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_knowledge import SearchTool
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 TAKEOVER = "identity-compromise.md > Account takeover (identity compromise) > Triage"

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from tests.support.dialogues.judging import Thing, judge
+from tests.support.dialogues.running import FOLDER, Session, dialogues_of
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_knowledge import SearchTool
 
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.testing.dialogues.judging import Thing, judge
-from sentinel_rag.testing.dialogues.running import FOLDER, Session, dialogues_of
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_knowledge import SearchTool
 
 pytestmark = pytest.mark.anyio
 DIALOGUES = dialogues_of(FOLDER / "handwritten_knowledge.yaml")

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_knowledge import SearchTool, small_knowledge
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, rows_result
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_knowledge import SearchTool, small_knowledge
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, rows_result
 
 pytestmark = pytest.mark.anyio
 

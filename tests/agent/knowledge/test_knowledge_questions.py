@@ -7,12 +7,12 @@ from typing import Any
 
 import pytest
 import yaml
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.offline import OfflineAnalyst
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_calls import DocumentResult, ToolCall
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 SET: dict[str, Any] = yaml.safe_load((Path(__file__).parent / "knowledge_questions.yaml").read_text())

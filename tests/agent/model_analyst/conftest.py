@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.model_analyst import ModelAnalyst, TurnLimits
 from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
@@ -17,9 +18,8 @@ from sentinel_rag.agent.models.tiers import Tier
 from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer, Progress
 from sentinel_rag.contracts.ports import Question, ToolGateway
-from sentinel_rag.testing.scripted_gateway import ScriptedGateway, shipped_catalogue
-from sentinel_rag.testing.scripted_model import Reply, ScriptedModel
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import ScriptedGateway, shipped_catalogue
+from sentinel_rag_testing.scripted_model import Reply, ScriptedModel
 
 PATIENT = TimeLimits(connect_s=30, first_token_s=30, next_token_s=30, whole_answer_s=60, tail_s=10)
 SESSION = "session-1"

@@ -4,6 +4,7 @@ what code says where a call was refused, failed, found nothing, or was never mad
 from __future__ import annotations
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.agent.model_analyst.loop import ONLY_OWN
@@ -12,9 +13,8 @@ from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
-from sentinel_rag.testing.scripted_gateway import denial, failure, rows_result
-from sentinel_rag.testing.scripted_model import calls_reply, text_reply
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import denial, failure, rows_result
+from sentinel_rag_testing.scripted_model import calls_reply, text_reply
 
 pytestmark = pytest.mark.anyio
 LIE = (

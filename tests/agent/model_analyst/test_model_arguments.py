@@ -11,7 +11,7 @@ from sentinel_rag.agent.model_analyst.tools import fitted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Succeeded, ToolCall
-from sentinel_rag.testing.scripted_gateway import rows_result
+from sentinel_rag_testing.scripted_gateway import rows_result
 
 TOOLS = {tool.name: tool for tool in SHIPPED_TOOLS}
 

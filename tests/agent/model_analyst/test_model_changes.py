@@ -6,6 +6,7 @@ from __future__ import annotations
 import json
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.model_analyst import TurnLimits
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
@@ -13,10 +14,9 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
-from sentinel_rag.testing.scripted_gateway import denial, failure, rows_result
-from sentinel_rag.testing.scripted_model import calls_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import DONE, Cut, call_piece, chunk
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import denial, failure, rows_result
+from sentinel_rag_testing.scripted_model import calls_reply, stream_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import DONE, Cut, call_piece, chunk
 
 pytestmark = pytest.mark.anyio
 CLOSE = {"incident": "40", "status": "Closed", "classification": "Undetermined"}

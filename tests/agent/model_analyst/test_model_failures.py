@@ -7,6 +7,7 @@ from collections.abc import Callable
 
 import anyio
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.model_analyst import TurnLimits
@@ -14,8 +15,8 @@ from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
-from sentinel_rag.testing.scripted_gateway import failure, rows_result
-from sentinel_rag.testing.scripted_model import (
+from sentinel_rag_testing.scripted_gateway import failure, rows_result
+from sentinel_rag_testing.scripted_model import (
     ModelHttpRequest,
     Reply,
     calls_reply,
@@ -23,8 +24,7 @@ from sentinel_rag.testing.scripted_model import (
     stream_reply,
     text_reply,
 )
-from sentinel_rag.testing.scripted_model.replies import Cut, Hang, chunk, ending
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_model.replies import Cut, Hang, chunk, ending
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-13")]

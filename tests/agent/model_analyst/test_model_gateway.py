@@ -15,10 +15,10 @@ from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
-from sentinel_rag.testing.scripted_model import calls_reply, text_reply
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.scripted_model import calls_reply, text_reply
 
 pytestmark = pytest.mark.anyio
 
@@ -43,11 +43,11 @@ def _schema(name: str, parameter: str, kind: str) -> ToolSchema:
 
 
 @pytest.fixture
-async def tickets(tmp_path: Path) -> AsyncIterator[tuple[RunningGateway, HttpToolGateway, FakeExecutor]]:
+async def tickets(tmp_path: Path) -> AsyncIterator[tuple[RunningGateway, HttpToolGateway, FakeToolServer]]:
     """A gateway whose tools are a stranger's, and the agent's client of it."""
     served = [_schema("ticket_search", "text", "string"), _schema("ticket_close", "number", "integer")]
     with (
-        FakeExecutor(served).running() as executor,
+        FakeToolServer(served).running() as executor,
         running_gateway(parse_policy(POLICY), tmp_path, executor) as gateway,
     ):
         async with HttpToolGateway(gateway.url, gateway.key) as client:

@@ -10,7 +10,7 @@ from sentinel_rag.agent.model_analyst.answer_text import with_calls, without_rea
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.tool_runs import READING_TOOLS
 from sentinel_rag.contracts.evidence import Outcome
-from sentinel_rag.testing.scripted_model import calls_reply, text_reply
+from sentinel_rag_testing.scripted_model import calls_reply, text_reply
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]
 CALL = json.dumps({"name": "query_incidents", "arguments": {"status": "Open", "severity": "High"}})

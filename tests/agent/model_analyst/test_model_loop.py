@@ -6,6 +6,7 @@ import json
 
 import anyio
 import pytest
+from tests.support.small_estate import NOW, small_estate
 
 from sentinel_rag.agent.model_analyst import MAX_TOOL_ROUNDS, TurnLimits
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
@@ -13,10 +14,9 @@ from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem
 from sentinel_rag.contracts.tool_calls import ToolCall, ToolOutcome
-from sentinel_rag.testing.scripted_gateway import denial, failure, rows_result
-from sentinel_rag.testing.scripted_model import calls_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import DONE, call_piece, chunk, ending
-from sentinel_rag.testing.small_estate import NOW, small_estate
+from sentinel_rag_testing.scripted_gateway import denial, failure, rows_result
+from sentinel_rag_testing.scripted_model import calls_reply, stream_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import DONE, call_piece, chunk, ending
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.anyio

@@ -11,6 +11,7 @@ from datetime import timedelta
 from pathlib import Path
 
 import pytest
+from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.conversations.chat import StoredChat
 from sentinel_rag.agent.conversations.store import ConversationStore
@@ -22,8 +23,7 @@ from sentinel_rag.contracts.conversations import CarriedFact, Remembered, Verbos
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_model import calls_reply, text_reply
-from sentinel_rag.testing.small_estate import NOW
+from sentinel_rag_testing.scripted_model import calls_reply, text_reply
 
 pytestmark = pytest.mark.anyio
 SESSION = "session-1"

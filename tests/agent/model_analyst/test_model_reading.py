@@ -6,14 +6,14 @@ import re
 from pathlib import Path
 
 import pytest
+from tests.support.small_estate import NOW, small_estate
+from tests.support.small_knowledge import small_knowledge
 
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.agent.tokens import load_counter
 from sentinel_rag.contracts.evidence import Outcome
-from sentinel_rag.testing.scripted_gateway import rows_result
-from sentinel_rag.testing.scripted_model import calls_reply, text_reply
-from sentinel_rag.testing.small_estate import NOW, small_estate
-from sentinel_rag.testing.small_knowledge import small_knowledge
+from sentinel_rag_testing.scripted_gateway import rows_result
+from sentinel_rag_testing.scripted_model import calls_reply, text_reply
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-18")]
 

@@ -10,8 +10,8 @@ from sentinel_rag.agent.model_analyst import TurnLimits
 from sentinel_rag.agent.models.failures import FailureKind
 from sentinel_rag.agent.models.openai_wire import TimeLimits
 from sentinel_rag.contracts.evidence import Outcome
-from sentinel_rag.testing.scripted_model import SCENARIOS, Failed, Scenario, text_reply
-from sentinel_rag.testing.scripted_model.replies import Hang
+from sentinel_rag_testing.scripted_model import SCENARIOS, Failed, Scenario, text_reply
+from sentinel_rag_testing.scripted_model.replies import Hang
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-13")]

@@ -10,8 +10,8 @@ from sentinel_rag.agent.model_analyst import TurnLimits
 from sentinel_rag.agent.model_analyst.composing import SENTENCES
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Sentence, Written
 from sentinel_rag.contracts.ports import Question
-from sentinel_rag.testing.scripted_model import calls_reply, json_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Part, Reply, call_piece, chunk, completion, ending
+from sentinel_rag_testing.scripted_model import calls_reply, json_reply, stream_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import Cut, Hang, Part, Reply, call_piece, chunk, completion, ending
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-14"), pytest.mark.requirement("GRND-1")]

@@ -12,8 +12,8 @@ from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
 from sentinel_rag.agent.models.failures import ModelError
 from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
 from sentinel_rag.agent.models.port import Finished, ModelRequest, TextDelta, UserMessage, complete
-from sentinel_rag.testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Cut, chunk, ending
+from sentinel_rag_testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, stream_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import Cut, chunk, ending
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]

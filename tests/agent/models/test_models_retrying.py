@@ -10,8 +10,8 @@ from sentinel_rag.agent.models.failures import FailureKind, ModelError
 from sentinel_rag.agent.models.openai_wire import TimeLimits
 from sentinel_rag.agent.models.port import Finished, ModelEvent, ModelRequest, RetryScheduled, TextDelta, complete
 from sentinel_rag.agent.models.retrying import RetryBudget, RetryingModel, RetryPolicy
-from sentinel_rag.testing.scripted_model import Reply, ScriptedModel, json_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Cut, Hang, Pause, chunk, ending
+from sentinel_rag_testing.scripted_model import Reply, ScriptedModel, json_reply, stream_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import Cut, Hang, Pause, chunk, ending
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-13")]
 BUSY = json_reply({"error": {"message": "Busy"}}, 503)

@@ -21,7 +21,7 @@ from sentinel_rag.agent.models.port import (
     UserMessage,
     complete,
 )
-from sentinel_rag.testing.scripted_model import (
+from sentinel_rag_testing.scripted_model import (
     SCENARIOS,
     Answered,
     ExpectedCall,
@@ -30,7 +30,7 @@ from sentinel_rag.testing.scripted_model import (
     ScriptedModel,
     text_reply,
 )
-from sentinel_rag.testing.scripted_model.replies import Hang, reply_from_dict
+from sentinel_rag_testing.scripted_model.replies import Hang, reply_from_dict
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]

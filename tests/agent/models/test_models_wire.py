@@ -45,8 +45,8 @@ from sentinel_rag.agent.models.port import (
 )
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
-from sentinel_rag.testing.scripted_model import ScriptedModel, calls_reply, json_reply, stream_reply, text_reply
-from sentinel_rag.testing.scripted_model.replies import Hang, Pause, Repeated, chunk, completion, ending, event_bytes
+from sentinel_rag_testing.scripted_model import ScriptedModel, calls_reply, json_reply, stream_reply, text_reply
+from sentinel_rag_testing.scripted_model.replies import Hang, Pause, Repeated, chunk, completion, ending, event_bytes
 from waiting import WAIT_S
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-3")]

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 from bench.bench_strangers import World
+from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.planner import Decision, Kind, Planner, StoredQueries, Talk, as_dict, as_lines
 from sentinel_rag.agent.planner import rows as table
-from sentinel_rag.testing.small_estate import NOW
 
 WORLD = World({"templates": "shipped"})
 ROWS: list[dict[str, Any]] = tomllib.loads((Path(__file__).parent / "decisions.toml").read_text(encoding="utf-8"))[

@@ -9,8 +9,8 @@ from typing import Any
 
 from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 TEXT = """
 tools:
@@ -67,7 +67,7 @@ def policy(text: str = TEXT) -> Policy:
 @contextmanager
 def open_gateway(folder: Path, *, webhook: Webhook | None = None, text: str = TEXT) -> Iterator[RunningGateway]:
     with (
-        FakeExecutor(token="upstream-token").running() as executor,
+        FakeToolServer(token="upstream-token").running() as executor,
         running_gateway(policy(text), folder, executor, webhook=webhook) as gateway,
     ):
         yield gateway

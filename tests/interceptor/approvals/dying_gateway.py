@@ -15,8 +15,8 @@ from approval_policy import DISABLE, ask, policy
 
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.upstream import UpstreamReply, UpstreamTool
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 
 
 class KilledBeforeSending:
@@ -51,7 +51,7 @@ class KilledBeforeSending:
 
 def main() -> None:
     upstreams = {"sentinel": KilledBeforeSending()}
-    with running_gateway(policy(), Path(sys.argv[1]), FakeExecutor(), upstreams=upstreams) as gateway:
+    with running_gateway(policy(), Path(sys.argv[1]), FakeToolServer(), upstreams=upstreams) as gateway:
         approval_id = ask(gateway)
         gateway.request("POST", f"/v1/approvals/{approval_id}/approve", key=gateway.approver)
         print(approval_id, gateway.key, flush=True)

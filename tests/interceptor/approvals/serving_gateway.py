@@ -12,14 +12,14 @@ from pathlib import Path
 from approval_policy import policy
 
 from sentinel_rag.interceptor.upstream import McpHttpUpstream
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 
 
 def main() -> None:
     folder, url, token = sys.argv[1:]
     upstreams = {"sentinel": McpHttpUpstream(url, token=token)}
-    with running_gateway(policy(), Path(folder), FakeExecutor(), upstreams=upstreams) as gateway:
+    with running_gateway(policy(), Path(folder), FakeToolServer(), upstreams=upstreams) as gateway:
         print(json.dumps({"url": gateway.url, "key": gateway.key, "approver": gateway.approver}), flush=True)
         sys.stdin.read()
 

@@ -13,7 +13,7 @@ import pytest
 from approval_policy import DISABLE, TEXT, ask, open_gateway
 
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 
 @pytest.fixture

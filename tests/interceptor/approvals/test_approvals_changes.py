@@ -11,7 +11,7 @@ import pytest
 from approval_policy import DISABLE, ask, open_gateway
 
 from sentinel_rag.interceptor.approval_desk import routes
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 
 @pytest.fixture

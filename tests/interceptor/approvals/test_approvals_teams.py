@@ -16,7 +16,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag.interceptor.approval_desk import Webhook
-from sentinel_rag.testing.loopback import serve
+from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
 SECRET = "a-shared-secret-of-more-than-32-characters"

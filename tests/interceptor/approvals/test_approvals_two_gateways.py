@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.fake_executor import FakeExecutor
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from waiting import WAIT_S
 
 RACERS = 20
@@ -43,7 +43,7 @@ class Process:
 
 
 @contextmanager
-def gateway_process(folder: Path, executor: FakeExecutor) -> Iterator[Process]:
+def gateway_process(folder: Path, executor: FakeToolServer) -> Iterator[Process]:
     script = str(Path(__file__).with_name("serving_gateway.py"))
     with subprocess.Popen(
         [sys.executable, script, str(folder), executor.url, str(executor.token)],
@@ -60,7 +60,7 @@ def gateway_process(folder: Path, executor: FakeExecutor) -> Iterator[Process]:
 
 @pytest.mark.requirement("APPR-2")
 @pytest.mark.requirement("APPR-3")
-def test_two_gateways_let_one_of_twenty_racing_retries_run(executor: FakeExecutor, tmp_path: Path) -> None:
+def test_two_gateways_let_one_of_twenty_racing_retries_run(executor: FakeToolServer, tmp_path: Path) -> None:
     folder = tmp_path / "state"
     with ExitStack() as stack:
         one, other = (stack.enter_context(gateway_process(folder, executor)) for _ in range(2))

@@ -28,8 +28,8 @@ from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.approval_desk.notifier import Notifier
 from sentinel_rag.interceptor.approval_desk.webhook import DECISION, NOTICE, SIGNATURE_HEADER, is_signed, sign
 from sentinel_rag.interceptor.approvals import Decider, Verdict
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 from waiting import WAIT_S
 
 SECRET = "a-shared-secret-of-more-than-32-characters"

@@ -10,8 +10,8 @@ import pytest
 
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 PAGE = "http://127.0.0.1:4000/#/approvals"
@@ -65,18 +65,18 @@ def policy() -> Policy:
 
 
 @pytest.fixture(scope="module")
-def executor() -> Iterator[FakeExecutor]:
+def executor() -> Iterator[FakeToolServer]:
     from sentinel_rag.contracts.tool_calls import ToolSchema
 
     names = ("look_up", "hidden", "quoted", "change", "send", "beside_the_policy")
     tools = [ToolSchema(name, f"{name}, says the server.", SCHEMA) for name in names]
-    with FakeExecutor(tools, token="upstream-token").running() as running:
+    with FakeToolServer(tools, token="upstream-token").running() as running:
         yield running
 
 
 @pytest.fixture(scope="module")
 def gateway(
-    policy: Policy, executor: FakeExecutor, tmp_path_factory: pytest.TempPathFactory
+    policy: Policy, executor: FakeToolServer, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[RunningGateway]:
     limits = Limits(approval_wait_s=120.0)
     folder = tmp_path_factory.mktemp("state")
@@ -85,7 +85,7 @@ def gateway(
 
 
 @pytest.fixture(autouse=True)
-def answering(executor: FakeExecutor) -> None:
+def answering(executor: FakeToolServer) -> None:
     """Each test begins with tools that answer what they were asked."""
     for tool in executor.tools:
         executor.on(tool.name)

@@ -8,14 +8,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 ERAS = [SESSIONS, STATELESS]
@@ -45,7 +45,7 @@ def pending_of(gateway: RunningGateway, marker: str) -> str:
 @pytest.mark.parametrize("verdict", ["approve", "deny"])
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_client_that_waits_gets_what_the_approver_decided(
-    gateway: RunningGateway, executor: FakeExecutor, connect: Any, key: str, era: str, verdict: str
+    gateway: RunningGateway, executor: FakeToolServer, connect: Any, key: str, era: str, verdict: str
 ) -> None:
     from mcp_types import ElicitResult
 
@@ -78,7 +78,7 @@ async def test_a_client_that_waits_gets_what_the_approver_decided(
 @pytest.mark.parametrize("action", ["decline", "cancel"])
 @pytest.mark.parametrize("era", ERAS)
 async def test_a_client_that_does_not_wait_gets_the_denial_and_the_approval_goes_on_waiting(
-    gateway: RunningGateway, executor: FakeExecutor, connect: Any, key: str, era: str, action: Any
+    gateway: RunningGateway, executor: FakeToolServer, connect: Any, key: str, era: str, action: Any
 ) -> None:
     from mcp_types import ElicitResult
 
@@ -123,7 +123,7 @@ def test_a_client_that_shows_forms_gets_one_without_a_question(
 
 
 def test_without_sessions_another_gateway_takes_up_the_call_that_waits(
-    gateway: RunningGateway, executor: FakeExecutor, policy: Policy, key: str
+    gateway: RunningGateway, executor: FakeToolServer, policy: Policy, key: str
 ) -> None:
     """Two gateways of one state, as behind a balancer: the one asks, the other gets the answer."""
     message = {"name": "change", "arguments": {"marker": "balanced"}}

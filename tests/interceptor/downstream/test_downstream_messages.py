@@ -8,12 +8,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor, Waits
-from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("GATE-5")
 
@@ -63,7 +63,7 @@ def test_the_session_of_a_client_is_one_of_its_key_and_ends_with_it(gateway: Run
 
 @pytest.mark.parametrize("era", [SESSIONS, STATELESS])
 def test_the_record_of_a_call_is_that_of_the_other_way_in(
-    gateway: RunningGateway, executor: FakeExecutor, era: str
+    gateway: RunningGateway, executor: FakeToolServer, era: str
 ) -> None:
     """One path: what the journal says of a call does not tell on which way it came."""
     executor.on("look_up", Answers({"a": 1}))
@@ -92,7 +92,7 @@ def test_requests_without_a_session_share_the_standing_one_of_their_key(
 
 
 def test_a_session_outlives_the_process_that_opened_it_with_its_label(
-    policy: Policy, executor: FakeExecutor, tmp_path: Path
+    policy: Policy, executor: FakeToolServer, tmp_path: Path
 ) -> None:
     with running_gateway(policy, tmp_path, executor) as first:
         client = RawMcp(first.url, first.key, SESSIONS, {"elicitation": {}}).initialized()
@@ -146,7 +146,7 @@ HEADERS: dict[str, tuple[dict[str, str], dict[str, Any], int]] = {
 
 @pytest.mark.parametrize("name", HEADERS)
 def test_headers_that_say_something_else_than_the_body_are_refused(
-    modern: RawMcp, executor: FakeExecutor, name: str
+    modern: RawMcp, executor: FakeToolServer, name: str
 ) -> None:
     headers, meta, code = HEADERS[name]
     before = len(executor.calls)
@@ -189,7 +189,7 @@ def test_an_answer_in_a_form_that_is_not_accepted_is_406(modern: RawMcp) -> None
 
 
 def test_who_asks_for_progress_hears_that_the_call_runs_and_then_its_result(
-    opened: RawMcp, executor: FakeExecutor
+    opened: RawMcp, executor: FakeToolServer
 ) -> None:
     release = threading.Event()
     executor.on("look_up", Waits(release, {"done": True}))
@@ -206,7 +206,7 @@ def test_who_asks_for_progress_hears_that_the_call_runs_and_then_its_result(
 
 
 def test_a_cancelled_call_that_reads_is_stopped_and_on_record(
-    gateway: RunningGateway, opened: RawMcp, executor: FakeExecutor
+    gateway: RunningGateway, opened: RawMcp, executor: FakeToolServer
 ) -> None:
     release = threading.Event()
     executor.on("look_up", Waits(release))
@@ -229,7 +229,7 @@ def test_a_cancelled_call_that_reads_is_stopped_and_on_record(
 
 
 def test_who_closes_the_stream_does_not_wait_any_more(
-    gateway: RunningGateway, modern: RawMcp, executor: FakeExecutor
+    gateway: RunningGateway, modern: RawMcp, executor: FakeToolServer
 ) -> None:
     release = threading.Event()
     executor.on("look_up", Waits(release))

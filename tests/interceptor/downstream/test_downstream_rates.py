@@ -9,15 +9,15 @@ from itertools import islice
 from urllib.parse import urlsplit
 
 import pytest
+from tests.support.mcp_over_http import SESSIONS, RawMcp
 
 from sentinel_rag.interceptor import Limits
 from sentinel_rag.interceptor.downstream import tool_calls
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.interceptor.policy.model import Rate
 from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.mcp_over_http import SESSIONS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("GATE-5")
 FORM = {"elicitation": {"form": {}}}
@@ -33,7 +33,9 @@ ENDS: Mapping[str, tuple[int, dict[str, str], bytes]] = {
 
 
 @pytest.fixture(scope="module")
-def hasty(policy: Policy, executor: FakeExecutor, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
+def hasty(
+    policy: Policy, executor: FakeToolServer, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[RunningGateway]:
     """A gateway that waits for no body."""
     limits = Limits(body_bytes=1_000, body_seconds=0.05)
     with running_gateway(policy, tmp_path_factory.mktemp("hasty"), executor, limits=limits) as running:
@@ -74,7 +76,7 @@ def test_a_request_that_was_counted_before_it_was_refused_counts_once(gateway: R
 
 @pytest.mark.requirement("APPR-1")
 def test_a_key_without_room_when_its_approval_comes_is_told_to_wait_and_not_the_old_denial(
-    gateway: RunningGateway, executor: FakeExecutor
+    gateway: RunningGateway, executor: FakeToolServer
 ) -> None:
     key, terms = gateway.state.keys.create([Scope.EXECUTE], rate=Rate(3, 600.0))
     client = RawMcp(gateway.url, key, SESSIONS, FORM).initialized()

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.telemetry.sampling import Sampler
 from sentinel_rag.telemetry.spans import Span, Tracer, set_tracer
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.mcp_over_http import SESSIONS, STATELESS, RawMcp
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = [pytest.mark.requirement("OBS-1"), pytest.mark.requirement("GATE-5")]
 TRACE = "4bf92f3577b34da6a3ce929d0e0e4736"
@@ -34,14 +34,14 @@ def ended() -> Iterator[list[Span]]:
 
 
 @pytest.fixture
-def traced(ended: list[Span], policy: Policy, executor: FakeExecutor, tmp_path: Path) -> Iterator[RunningGateway]:
+def traced(ended: list[Span], policy: Policy, executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
     with running_gateway(policy, tmp_path, executor) as running:
         yield running
 
 
 @pytest.mark.parametrize("era", [SESSIONS, STATELESS])
 def test_the_spans_of_a_call_belong_to_the_trace_of_its_client(
-    traced: RunningGateway, executor: FakeExecutor, ended: list[Span], era: str
+    traced: RunningGateway, executor: FakeToolServer, ended: list[Span], era: str
 ) -> None:
     client = RawMcp(traced.url, traced.key, era)
     client = client if era == STATELESS else client.initialized()

@@ -9,8 +9,8 @@ import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 POLICY = """
 tools:
@@ -86,7 +86,7 @@ def flow_gateway(tmp_path: Path) -> Iterator[RunningGateway]:
         for tool in policy.tools.values()
     ]
     with (
-        FakeExecutor(schemas, token="t").running() as executor,
+        FakeToolServer(schemas, token="t").running() as executor,
         running_gateway(policy, tmp_path / "state", executor) as running,
     ):
         executor.on("read_alert", Answers(ROWS))

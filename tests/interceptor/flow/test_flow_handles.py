@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.fake_executor import Answers, AnswersText
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import Answers, AnswersText
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 COMMAND = "powershell -enc SECRET admin"
 HANDLE = "r1#/rows/0/CommandLine"

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 
 def denied(answer: HttpAnswer, reason: str = "sink_label") -> bool:

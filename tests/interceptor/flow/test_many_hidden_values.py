@@ -9,6 +9,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 
 import pytest
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.labels import TOP
@@ -16,7 +17,6 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow import Hidden, NoSuchHandle, Reference
 from sentinel_rag.interceptor.flow.references import MAX_HANDLES
 from sentinel_rag.interceptor.store import HandleStore, State, handles, open_state
-from sentinel_rag.testing.postgres_state import EmptyStates
 
 pytestmark = pytest.mark.requirement("TAINT-3")
 NOW = datetime(2026, 7, 1, 12, tzinfo=UTC)

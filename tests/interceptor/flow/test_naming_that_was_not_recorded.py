@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 import pytest
 
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 pytestmark = [pytest.mark.requirement("TAINT-5"), pytest.mark.requirement("AUD-1")]
 

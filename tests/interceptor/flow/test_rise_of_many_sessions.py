@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
@@ -17,7 +18,6 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.store import Session, State, open_state
 from sentinel_rag.interceptor.store.session_rises import Opener, raise_below
-from sentinel_rag.testing.postgres_state import EmptyStates
 
 LABELS = [Label(sensitivity, integrity) for sensitivity, integrity in product(Sensitivity, Integrity)]
 

@@ -10,8 +10,8 @@ import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 
@@ -54,7 +54,7 @@ def gateway(tmp_path: Path) -> Iterator[RunningGateway]:
         ToolSchema(tool.name, "", {"type": "object", "properties": {name: {} for name in tool.parameters}})
         for tool in POLICY.tools.values()
     ]
-    executor = FakeExecutor(schemas)
+    executor = FakeToolServer(schemas)
     executor.on("list_files", Answers(FILES))
     executor.on("read_channel", Answers(MESSAGES))
     with executor.running(), running_gateway(POLICY, tmp_path / "state", executor) as running:

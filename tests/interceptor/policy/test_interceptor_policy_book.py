@@ -20,8 +20,8 @@ from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.book import PolicyBook, changed_servers
 from sentinel_rag.interceptor.policy.loading import parse_policy
 from sentinel_rag.interceptor.store import Scope, State, new_audit_id
-from sentinel_rag.testing.fake_executor import FakeExecutor, Waits
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
 
 RULE = """
@@ -53,7 +53,7 @@ def file(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def served(file: Path, executor: FakeExecutor, tmp_path: Path) -> Iterator[RunningGateway]:
+def served(file: Path, executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
     def book(state: State) -> PolicyBook:
         archive = PolicyArchive(tmp_path / "state" / "policies")
         return PolicyBook(file, archive=archive, record=state.journal.append, new_id=new_audit_id)

@@ -10,8 +10,8 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.policy import Policy, parse_policy
 from sentinel_rag.interceptor.policy.own_tools import OWN_TOOLS
-from sentinel_rag.testing.fake_executor import FakeExecutor
-from sentinel_rag.testing.running_gateway import running_gateway
+from sentinel_rag_testing.fake_tool_server import FakeToolServer
+from sentinel_rag_testing.running_gateway import running_gateway
 
 pytestmark = pytest.mark.requirement("GATE-8")
 RULES = """
@@ -40,7 +40,7 @@ def test_a_rule_is_not_walked_around_by_another_spelling(tmp_path: Path) -> None
     served = ToolSchema(
         "file_read", "", {"type": "object", "properties": {n: {} for n in policy.tools["file_read"].parameters}}
     )
-    with FakeExecutor([served]).running() as executor, running_gateway(policy, tmp_path, executor) as gateway:
+    with FakeToolServer([served]).running() as executor, running_gateway(policy, tmp_path, executor) as gateway:
         for path in ("confidential/x", "./confidential/x", "confidential//x", "public/../confidential/./x"):
             answer = gateway.call("file_read", {"file_path": path})
             assert (answer.status, answer.body["rule_id"]) == (403, "secret")

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.sentinel.kql_guard import KqlGuard, KqlProblem, OfficialParser
 from sentinel_rag.sentinel.kql_guard.allowed_names import AGGREGATES, FUNCTIONS, OPERATORS, PLUGINS, SYNTAX
-from sentinel_rag.testing.microsoft_parser import microsoft_parser
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TOOL-5")]
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import anyio
 import pytest
+from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Pipe, Table
@@ -23,7 +24,6 @@ from sentinel_rag.sentinel.kql_guard.parser_installation import (
     pinned_version,
 )
 from sentinel_rag.sentinel.kql_guard.parser_process import ParserStuckError
-from sentinel_rag.testing.microsoft_parser import microsoft_parser
 
 SCHEMA = {
     "SigninLogs": {"TimeGenerated": "datetime", "UserPrincipalName": "string", "ResultType": "string"},

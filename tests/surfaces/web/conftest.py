@@ -12,8 +12,8 @@ from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.policy.archive import PolicyArchive
 from sentinel_rag.interceptor.policy.book import PolicyBook
 from sentinel_rag.interceptor.store import State, new_audit_id
-from sentinel_rag.testing.fake_executor import Answers, FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 POLICY = """
 tools:
@@ -58,7 +58,7 @@ def web_gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGat
         for tool in policy.tools.values()
     ]
     with (
-        FakeExecutor(schemas, token="t").running() as executor,
+        FakeToolServer(schemas, token="t").running() as executor,
         running_gateway(policy, folder / "state", executor, policies=book) as running,
     ):
         executor.on("read_alert", Answers(ROWS))

@@ -17,6 +17,8 @@ from datetime import datetime, timedelta
 from pathlib import Path
 
 from argon2 import PasswordHasher
+from tests.support.obedient_analyst import ObedientAnalyst
+from tests.support.web_client import Client, signed_in
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.labels import Sensitivity
@@ -38,10 +40,8 @@ from sentinel_rag.surfaces.web import (
     create_app,
 )
 from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk, TurnLimits
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.obedient_analyst import ObedientAnalyst
-from sentinel_rag.testing.running_gateway import RunningGateway
-from sentinel_rag.testing.web_client import Client, signed_in
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
 
 AGENT_TOKEN = "a-surface-token-of-the-tests"  # of servers that live for one test

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 from running_web import RunningWeb
+from tests.support.web_client import Client
 
 from sentinel_rag.surfaces.people import Role
 from sentinel_rag.surfaces.web import create_api
-from sentinel_rag.testing.running_gateway import HttpAnswer
-from sentinel_rag.testing.web_client import Client
+from sentinel_rag_testing.running_gateway import HttpAnswer
 
 SECRET = "the-words-of-dana"
 CHAT = {"message": "say hello"}

@@ -17,7 +17,7 @@ from sentinel_rag.surfaces.people import Role
 from sentinel_rag.surfaces.web import Limits
 from sentinel_rag.surfaces.web._openapi import REFUSALS
 from sentinel_rag.surfaces.web.turns.events import TYPES
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 SEED = 20_261_128
 OPERATIONS = [

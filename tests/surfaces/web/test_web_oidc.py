@@ -13,11 +13,11 @@ import jwt
 import pytest
 from cryptography.hazmat.primitives.asymmetric import rsa
 from running_web import RunningWeb, running_web
+from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
+from tests.support.web_client import signed_in
 
 from sentinel_rag.surfaces.web import Provider
-from sentinel_rag.testing.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
-from sentinel_rag.testing.running_gateway import HttpAnswer, RunningGateway
-from sentinel_rag.testing.web_client import signed_in
+from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 COOKIE = "sentinel-oidc"
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import pytest
 from fastapi import FastAPI
 from running_web import RunningWeb
+from tests.support.web_client import Client
 
 from sentinel_rag.surfaces.web.routes.page import KINDS, load_page, page_router
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.web_client import Client
+from sentinel_rag_testing.loopback import serve
 
 
 def page_of(folder: Path, *, oidc: bool = False) -> FastAPI:

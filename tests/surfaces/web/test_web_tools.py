@@ -18,7 +18,7 @@ from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import Account, Role
 from sentinel_rag.surfaces.web import Connections, Gateway
 from sentinel_rag.surfaces.web._looks import AT_ONCE, LASTS_S, Looks
-from sentinel_rag.testing.fake_executor import Answers, Fails, FakeExecutor, Waits
+from sentinel_rag_testing.fake_tool_server import Answers, Fails, FakeToolServer, Waits
 from waiting import WAIT_S
 
 READ = "/tools/read_alert"
@@ -26,7 +26,7 @@ HIDDEN = "powershell -enc SECRET admin"
 
 
 @pytest.fixture
-def tool(web: RunningWeb) -> Iterator[FakeExecutor]:
+def tool(web: RunningWeb) -> Iterator[FakeToolServer]:
     """The tool server, which answers as ever behind the test."""
     yield web.gateway.executor
     web.gateway.executor.on("read_alert", Answers({"rows": [{"Host": "ws-01", "CommandLine": HIDDEN}], "total": 1}))
@@ -56,7 +56,7 @@ def test_a_person_reads_with_a_tool_in_a_session_of_their_own(web: RunningWeb) -
 
 
 @pytest.mark.requirement("TAINT-3")
-def test_a_hidden_value_stays_a_placeholder_for_whom_it_is_not(web: RunningWeb, tool: FakeExecutor) -> None:
+def test_a_hidden_value_stays_a_placeholder_for_whom_it_is_not(web: RunningWeb, tool: FakeToolServer) -> None:
     low = web.browser("low-tools", clearance=Sensitivity.LOW)
     forged = placeholder("r1#/rows/0/CommandLine")
     tool.on("read_alert", Answers({"rows": [{"Host": forged, "CommandLine": HIDDEN}]}))
@@ -85,7 +85,7 @@ def test_only_what_reads_is_listed_and_run(web: RunningWeb) -> None:
     assert len(web.gateway.executor.calls) == before
 
 
-def test_a_tool_that_fails_is_told_with_what_to_do(web: RunningWeb, tool: FakeExecutor) -> None:
+def test_a_tool_that_fails_is_told_with_what_to_do(web: RunningWeb, tool: FakeToolServer) -> None:
     dana = web.person("dana-tools")
     for code, status, reason in (
         (QueryErrorCode.UNAVAILABLE, 503, "upstream_failed"),
@@ -158,7 +158,7 @@ async def test_a_look_moves_to_another_session_after_a_while_and_with_another_ke
 
 @pytest.mark.anyio
 async def test_one_person_reads_six_at_once_and_leaves_the_other_places_to_others(
-    web: RunningWeb, tool: FakeExecutor
+    web: RunningWeb, tool: FakeToolServer
 ) -> None:
     for name in ("ines-tools", "jona-tools"):
         web.person(name)

@@ -6,11 +6,11 @@ import json
 
 import pytest
 from running_web import RunningWeb
+from tests.support.obedient_analyst import FACT
+from tests.support.web_client import Client
 
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import OWNER, Role
-from sentinel_rag.testing.obedient_analyst import FACT
-from sentinel_rag.testing.web_client import Client
 
 
 def waiting_id(client: Client, host: str, **more: str) -> str:

@@ -12,11 +12,11 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser
 from running_web import RunningWeb
+from tests.support.chromium import LONGEST_WAIT_MS
 from visitor import Visit, Visitor
 
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.surfaces.people import Role
-from sentinel_rag.testing.chromium import LONGEST_WAIT_MS
 
 
 @pytest.fixture

@@ -25,9 +25,9 @@ from visitor import Visit
 
 from sentinel_rag.surfaces.people import Role
 from sentinel_rag.surfaces.rendering import safe
-from sentinel_rag.testing.fake_executor import Answers
-from sentinel_rag.testing.loopback import serve
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.fake_tool_server import Answers
+from sentinel_rag_testing.loopback import serve
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[3] / "attacks"))
 

@@ -19,8 +19,8 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, format_time
 from sentinel_rag.interceptor.policy import Policy
 from sentinel_rag.surfaces.rendering import safe
-from sentinel_rag.testing.fake_executor import Answers, AnswersBy, Fails, FakeExecutor
-from sentinel_rag.testing.running_gateway import RunningGateway, running_gateway
+from sentinel_rag_testing.fake_tool_server import Answers, AnswersBy, Fails, FakeToolServer
+from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
 HOSTILE = "<img src=x onerror=alert(1)>\u202egpj.exe ![p](https://evil.example/p)"
 TOLD = "<img src=x onerror=alert(1)>\\u202egpj.exe ![p](https://evil.example/p)"
@@ -165,14 +165,14 @@ SITUATION = {
 def web_gateway(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
     """The shipped policy, in the place of the one of the folder above."""
     with (
-        FakeExecutor(token="t").running() as executor,
+        FakeToolServer(token="t").running() as executor,
         running_gateway(shipped_policy, tmp_path_factory.mktemp("incidents"), executor) as running,
     ):
         yield running
 
 
 @pytest.fixture
-def tool(web: RunningWeb) -> FakeExecutor:
+def tool(web: RunningWeb) -> FakeToolServer:
     """The tool server, with an answer for each tool that the views read."""
     server = web.gateway.executor
     server.on("query_incidents", result([incident(7), incident(8, title=HOSTILE, severity="Odd")]))
@@ -199,7 +199,7 @@ def asked(web: RunningWeb, tool: str) -> dict[str, Any]:
 
 @pytest.mark.requirement("SURF-4")
 def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
-    web: RunningWeb, visit: Visit, tool: FakeExecutor
+    web: RunningWeb, visit: Visit, tool: FakeToolServer
 ) -> None:
     page = go(visit("dana-incidents"), "Incidents")
     expect(page.get_by_role("status")).to_have_text("2 of 2 incidents.")
@@ -252,7 +252,7 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
 
 @pytest.mark.requirement("SURF-4")
 def test_a_list_says_how_much_of_it_is_here_and_which_workspace_a_row_is_of(
-    web: RunningWeb, visit: Visit, tool: FakeExecutor
+    web: RunningWeb, visit: Visit, tool: FakeToolServer
 ) -> None:
     first, second = [incident(number) for number in range(100, 150)], [incident(number) for number in range(150, 153)]
     # By the offset asked for: a list that an earlier visitor left amid its reading may still arrive here.
@@ -290,7 +290,7 @@ def test_a_list_says_how_much_of_it_is_here_and_which_workspace_a_row_is_of(
 
 
 @pytest.mark.requirement("CHAT-10")
-def test_failed_empty_partial_and_old_are_four_things(web: RunningWeb, visit: Visit, tool: FakeExecutor) -> None:
+def test_failed_empty_partial_and_old_are_four_things(web: RunningWeb, visit: Visit, tool: FakeToolServer) -> None:
     error = QueryError(
         code=QueryErrorCode.UNAVAILABLE, message="Log Analytics is away.", next_step="Try it again in a minute."
     )
@@ -318,7 +318,7 @@ def test_failed_empty_partial_and_old_are_four_things(web: RunningWeb, visit: Vi
 
 
 @pytest.mark.requirement("SURF-4")
-def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visit: Visit, tool: FakeExecutor) -> None:
+def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visit: Visit, tool: FakeToolServer) -> None:
     page = go(visit("dana-trends"), "Trends")
     picture = page.get_by_role("region", name="Alerts over time, drawn").get_by_role("img")
     expect(picture).to_have_accessible_name(re.compile("^3 alerts in 3 bars; most, 3, from "))
@@ -353,7 +353,7 @@ def test_trends_draw_what_is_known_say_what_is_not_and_stand_in_a_table_too(visi
 @pytest.mark.requirement("SURF-5")
 @pytest.mark.parametrize(("scheme", "width"), [("light", 1280), ("dark", 390)])
 def test_hostile_texts_stay_texts_and_everybody_can_read_the_views(
-    visit: Visit, tool: FakeExecutor, scheme: str, width: int
+    visit: Visit, tool: FakeToolServer, scheme: str, width: int
 ) -> None:
     """The attacker writes titles, alert names, comments, entity names and playbooks."""
     axe = (FRONTEND / "node_modules" / "axe-core" / "axe.min.js").read_text()
@@ -383,7 +383,7 @@ def test_hostile_texts_stay_texts_and_everybody_can_read_the_views(
 
 
 @pytest.mark.requirement("SURF-5")
-def test_every_hostile_text_is_readable_wherever_an_incident_shows_it(visit: Visit, tool: FakeExecutor) -> None:
+def test_every_hostile_text_is_readable_wherever_an_incident_shows_it(visit: Visit, tool: FakeToolServer) -> None:
     """The attacker writes titles, events, comments, names of entities and steps, all of the corpus in each place."""
     texts = [each for each in WIRE if each.text]
     shown = [safe(each.text) for each in texts]

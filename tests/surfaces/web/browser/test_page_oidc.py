@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import pytest
 from playwright.sync_api import expect
 from running_web import RunningWeb, running_web
+from tests.support.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
 from visitor import Visit
 
 from sentinel_rag.surfaces.web import Provider
-from sentinel_rag.testing.oidc_provider import CLIENT_ID, CLIENT_SECRET, OidcProvider
-from sentinel_rag.testing.running_gateway import RunningGateway
+from sentinel_rag_testing.running_gateway import RunningGateway
 
 
 @pytest.fixture(scope="module")

@@ -5,9 +5,8 @@ from __future__ import annotations
 import pytest
 from playwright.sync_api import expect
 from running_web import RunningWeb, password_of
+from tests.support.web_client import Client, signed_in
 from visitor import Visit
-
-from sentinel_rag.testing.web_client import Client, signed_in
 
 
 @pytest.mark.requirement("SURF-4")

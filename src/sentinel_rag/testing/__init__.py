@@ -1,1 +1,0 @@
-"""Shipped fakes for people who test against Sentinel RAG."""
