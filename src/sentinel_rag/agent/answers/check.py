@@ -251,7 +251,7 @@ def _check(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool)
         _of_others(unit, sentence, refs, evidence)
         or (_single(Verdict(SentenceState.OWN_WORDS), CitedBy.NOBODY) if unit.kind in _NO_STATEMENT else None)
         or _of_cells(unit, refs, evidence)
-        or _of_parts(unit, evidence, advises=advises)
+        or _of_parts(units, at, evidence, advises=advises)
         or _of_citations(units, at, sentence, refs)
         or _of_own_words(sentence)
         or _of_neighbours(units, at, sentence)
@@ -340,9 +340,10 @@ def _are_comparable(shown: str, right: str) -> bool:
     return states or (shown.strip().isdigit() and right.strip().isdigit())
 
 
-def _of_parts(unit: Unit, evidence: Evidence, *, advises: bool) -> Found | None:
+def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool) -> Found | None:
     """Several citations inside one sentence: each part is compared with its own; the worst is the sentence's. So are
     the cells of a table's row, and those without a citation with all of the row's."""
+    unit, near = units[at], _near(units, at)
     if unit.cells or not unit.cited:
         return None
     row = unit.kind is UnitKind.ROW
@@ -353,12 +354,13 @@ def _of_parts(unit: Unit, evidence: Evidence, *, advises: bool) -> Found | None:
     for place, text, refs in [*parts, *([(0, rest, unit.refs)] if rest else [])]:
         bids = text is rest and not rest.partition("|")[0].strip()  # the first cell says what to do
         sentence = Sentence(text, unit.kind, evidence, advises=advises or bids)
-        verdict = _with_more(sentence, refs, unit.refs, Kind.NUMBER, Kind.DURATION)
+        verdict = against(sentence, refs, (*unit.refs, *near))
+        if row and verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing):
+            verdict, place = _with_label(unit, place, text, refs, evidence) or verdict, place
+        verdict = _with_more(verdict, sentence, refs, unit.refs, (*unit.refs, *near))
         if verdict.state is SentenceState.NOT_FOUND and not verdict.missing:  # `Neither address [a] is among them [b]`
             whole = against(Sentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
             verdict = whole if whole.state is SentenceState.VALUES_FOUND else verdict
-        if row and verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing):
-            verdict, place = _with_label(unit, place, text, refs, evidence) or verdict, place
         listed = sentence.bag <= plain_words() or text is rest
         if listed and verdict.state is SentenceState.SOURCE_GIVEN and verdicts and not verdict.missing:
             # `124 is High [c1.1], and so is 108 [c1.8]`
@@ -430,51 +432,75 @@ def _is_to_do(cell: Sentence) -> bool:
     return cell.asks and all(_is_free_in_advice(each, cell, advises=True) for each in strong)
 
 
-def _with_more(sentence: Sentence, refs: Sequence[str], more: Sequence[str], *kinds: Kind) -> Verdict:
-    """Against its own citations; where nothing but literals of some kinds is missing, against more: `two` counts the
-    rows of the whole sentence, `30 minutes later` begins at the sentence before."""
-    verdict = against(sentence, refs)
-    if verdict.missing and more and all(each.kind in kinds for each in verdict.missing):
-        wider = against(sentence, tuple(dict.fromkeys((*more, *refs))))
+def _with_more(
+    verdict: Verdict, sentence: Sentence, refs: Sequence[str], unit_refs: Sequence[str], near: Sequence[str]
+) -> Verdict:
+    """What was found by its own citations, and more: a number may count the rows of the whole sentence; what else is
+    missing is granted where it needs no citation of its own, and then no more than a source was given."""
+    missing = verdict.missing
+    if unit_refs and missing and all(each.kind is Kind.NUMBER for each in missing):
+        wider = against(sentence, tuple(dict.fromkeys((*unit_refs, *refs))), near)
         if wider.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN):
-            return replace(wider, refs=tuple(refs) if Kind.NUMBER in kinds else wider.refs)
-    return (_uncited(sentence, verdict) if verdict.missing else None) or verdict
+            return replace(wider, refs=tuple(refs))
+    if not missing or verdict.state is not SentenceState.NOT_FOUND:
+        return verdict
+    reasons = {each: reason for each in missing if (reason := _needs_none(each, sentence, verdict, near))}
+    if len(reasons) < len(missing) or (_ADVICE in reasons.values() and _is_known_otherwise(sentence)):
+        return verdict
+    rest = against(sentence, refs, near, granted=frozenset(missing))
+    if rest.state is SentenceState.VALUES_FOUND or rest.state is SentenceState.SOURCE_GIVEN:
+        return replace(rest, state=SentenceState.SOURCE_GIVEN, reason="; ".join(dict.fromkeys(reasons.values())))
+    return verdict
 
 
-def _uncited(sentence: Sentence, verdict: Verdict) -> Verdict | None:
-    """A label (`Felix Braun (118): ...`) stands beside a name of the sentence in a row that it does not cite; what
-    advice speaks of in any row. None for what does not."""
-    evidence, missing = sentence.evidence, verdict.missing
-    asked = [each for each in missing if sentence.advises or sentence.bids_with(each)]
-    free = {each for each in asked if _is_free_in_advice(each, sentence, advises=True)}
-    missing = tuple(each for each in missing if each not in free)
-    if not missing:
-        known = _is_known_otherwise(sentence)
-        return None if known else replace(verdict, state=SentenceState.SOURCE_GIVEN, reason=_ADVICE, missing=())
+def _needs_none(literal: Literal, sentence: Sentence, verdict: Verdict, near: Sequence[str]) -> str:
+    """Why a literal that stands nowhere in what is cited needs no citation: it is free in advice, the person said it,
+    a sentence before cites it, or a name stands beside one that the cited rows hold. Empty where it needs one."""
+    evidence = sentence.evidence
+    if (sentence.advises or sentence.bids_with(literal)) and _is_free_in_advice(literal, sentence, advises=True):
+        return _ADVICE
+    if literal.kind in (Kind.MOMENT, Kind.DURATION) and evidence.was_said(literal):
+        return f"“{literal.raw}” is what was asked about"
+    where = _row_beside(literal, sentence, verdict)
+    if not where and literal.kind in (Kind.MOMENT, Kind.NUMBER):
+        where = next((ref for ref in near if (facts := evidence.facts(ref)) and facts.row and facts.holds(literal)), "")
+    return f"“{literal.raw}” stands in {where}, which it does not cite" if where else ""
+
+
+def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
+    """A row in which a name stands beside one that the cited rows hold: of a label any such row, of another name one of
+    another sort of thing than the cited rows tell of."""
+    evidence = sentence.evidence
+    label = sentence.is_label(literal)
+    if not label and literal.kind not in STRONG_NAMES and literal not in sentence.thing_numbers:
+        return ""
     named = [each for each, held in verdict.support.items() if held and each in sentence.anchors]
     beside = frozenset().union(evidence.heads_of(verdict.refs), *map(evidence.holders, named))
-    more = [min(there & beside, default="") for each in missing for there in [evidence.holders(each)]]
-    if not all(more) or not all(map(sentence.is_label, missing)):
-        return None
-    wider = against(sentence, tuple(dict.fromkeys((*verdict.refs, *more))))
-    if not free.issuperset(wider.missing) or (
-        not wider.missing and wider.state not in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN)
-    ):
-        return None
-    reason = f"“{missing[0].raw}” stands in {more[0]}, which it does not cite"
-    return replace(wider, state=SentenceState.SOURCE_GIVEN, reason=reason)
+    there = evidence.holders(literal) & beside
+    if label or not there:
+        return min(there, default="")
+    holding = filter(None, map(evidence.facts, sorted(evidence.holders(literal))[:MOST_TRIED]))
+    sorts = frozenset(sort for facts in holding for sort in facts.sorts_of(literal) if sort)
+    cited = [facts for ref in verdict.refs[:MOST_TRIED] for facts in evidence.rows_at(ref)[:MOST_TRIED]]
+    said = [str(each.value) for each in verdict.support if not literal.start <= each.start < literal.end]
+    return "" if not sorts or any(facts.tells_other(sorts, said) for facts in cited) else min(there)
 
 
 def _of_citations(units: Sequence[Unit], at: int, sentence: Sentence, refs: Sequence[str]) -> Found | None:
     if not refs:
         return None
     unit = units[at]
-    before = next((each.refs for each in reversed(units[max(0, at - AHEAD) : at]) if each.refs), ())
-    later = bool(sentence.has("before", "after", "then", "older"))
-    verdict = _with_more(sentence, refs, before if later else (), Kind.DURATION)
+    near = _near(units, at)
+    verdict = _with_more(against(sentence, refs, near), sentence, refs, (), near)
     if unit.cells and verdict.state is SentenceState.SOURCE_GIVEN:
         verdict = replace(verdict, state=SentenceState.VALUES_FOUND, reason="")
     return _single(verdict, CitedBy.WRITER)
+
+
+def _near(units: Sequence[Unit], at: int) -> tuple[str, ...]:
+    """What the sentences before cite, the nearest first."""
+    before = reversed(units[max(0, at - AHEAD) : at])
+    return tuple(dict.fromkeys(ref for unit in before for ref in unit.refs[:MOST_SHOWN_REFS]))
 
 
 def _of_own_words(sentence: Sentence) -> Found | None:
@@ -517,8 +543,11 @@ _ADVICE = "advice: what it speaks of exists, and more was not compared"
 _DEED = "it claims a deed: only the result of a call that changes something can hold it"
 
 
-def against(sentence: Sentence, refs: Sequence[str]) -> Verdict:
-    """A sentence compared with what it cites."""
+def against(
+    sentence: Sentence, refs: Sequence[str], near: Sequence[str] = (), *, granted: frozenset[Literal] = frozenset()
+) -> Verdict:
+    """A sentence compared with what it cites. From a row `near` by a length of time may begin; literals that are
+    `granted` need not stand there."""
     evidence = sentence.evidence
     rows: list[Facts] = []
     wholes: list[Result] = []
@@ -545,7 +574,7 @@ def against(sentence: Sentence, refs: Sequence[str]) -> Verdict:
         return Verdict(SentenceState.VALUES_FOUND, "", tuple(refs))
     if sentence.own_deed and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
         return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs))
-    return compare(Comparison(sentence, rows, wholes, refs), RULES)
+    return compare(Comparison(sentence, rows, wholes, refs, near, granted), RULES)
 
 
 def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:

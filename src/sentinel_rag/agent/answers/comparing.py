@@ -50,7 +50,13 @@ class Comparison:
     """A sentence with the rows and whole results that it cites."""
 
     def __init__(
-        self, sentence: Sentence, rows: Sequence[Facts], wholes: Sequence[Result], refs: Sequence[str]
+        self,
+        sentence: Sentence,
+        rows: Sequence[Facts],
+        wholes: Sequence[Result],
+        refs: Sequence[str],
+        near: Sequence[str] = (),
+        granted: frozenset[Literal] = frozenset(),
     ) -> None:
         self.sentence = sentence
         self.literals = sentence.literals
@@ -58,6 +64,10 @@ class Comparison:
         self.rows = list(rows)
         self.wholes = list(wholes)
         self.refs = tuple(refs)
+        self.near = near
+        """Rows that sentences before cite: a length of time may begin there."""
+        self.granted = granted
+        """Literals that need not stand in what is cited."""
         self.plain = [facts for facts in self.rows if not facts.computed]
         """The cited rows that were read and not computed."""
         self.computed = [facts for facts in self.rows if facts.computed]
@@ -92,6 +102,8 @@ class Comparison:
         """Fill `support` and `missing`."""
         for literal in self.literals:
             held = self._rows_with(literal)
+            if literal in self.granted and held is None:
+                continue
             if held is not None:
                 self.support[literal] = held
             elif literal.kind is Kind.SPOKEN:
@@ -597,6 +609,9 @@ class Comparison:
             fits_rows(end, at) for end in (ends[0], ends[-1]) for at in ends if at != end
         ):
             return True
+        begins = self._times_told()
+        if any(fits_rows(a, b) for a in begins for b in (*begins, *self._times_near()) if a != b):
+            return True
         if len(self.plain) == 1:
             times = [at for name, at in self.plain[0].moments if name in PRIMARY_TIMES]
             if self.evidence.now is not None and any(name == "created_time" for name, _ in self.plain[0].moments):
@@ -609,15 +624,34 @@ class Comparison:
         return bool(gaps) and (fits(happened[0], happened[-1]) or fits(*gaps[len(gaps) // 2]))
 
 
+    def _times_told(self) -> list[datetime]:
+        """When the cited rows happened, and their times that the sentence tells."""
+        told = [each.value for each in self.sentence.of_kind(Kind.MOMENT)]
+        rows = self.plain[:MOST_ROWS_BETWEEN]
+        times = [facts.happened[1] for facts in rows if facts.happened]
+        times += [at for facts in rows for _, at in facts.moments if any(each.fits(at, facts.zone) for each in told)]
+        return list(dict.fromkeys(times))[:MOST_ROWS_BETWEEN]
+
+    def _times_near(self) -> list[datetime]:
+        """When the rows happened that the sentences before cite."""
+        rows = (self.evidence.facts(ref) for ref in self.near)
+        return [facts.happened[1] for facts in rows if facts is not None and facts.happened][:MOST_ROWS_BETWEEN]
+
+
 Rule = Callable[[Comparison], Verdict | None]
 """What speaks of a comparison, or is silent."""
 
 
 def compare(comparison: Comparison, rules: Sequence[Rule]) -> Verdict:
-    """The verdict of the first rule that speaks."""
+    """The verdict of the first rule that speaks; of what is not found with the reasons of all others that say so, for
+    one repair is to mend all of it."""
     comparison.find()
-    said = (rule(comparison) for rule in rules)
-    return next((each for each in said if each is not None), None) or comparison.verdict(SentenceState.VALUES_FOUND)
+    said = (each for rule in rules if (each := rule(comparison)) is not None)
+    first = next(said, None)
+    if first is None or first.state is not SentenceState.NOT_FOUND:
+        return first or comparison.verdict(SentenceState.VALUES_FOUND)
+    more = (each.reason for each in said if each.state is SentenceState.NOT_FOUND)
+    return replace(first, reason="; ".join(dict.fromkeys((first.reason, *more))))
 
 
 def _rule(state: SentenceState, reason: Callable[[Comparison], str]) -> Rule:

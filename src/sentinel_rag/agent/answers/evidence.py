@@ -206,6 +206,29 @@ class Facts:
                     return float(value)
         return None
 
+    def sorts_of(self, literal: Literal) -> Iterator[str]:
+        """What sorts of thing a name is here."""
+        if literal.kind is Kind.NUMBER:
+            yield "number"
+        for column in self._columns(literal) if literal.kind is not Kind.NUMBER else ():
+            yield _sort(self.kind if column == "name" else column)
+        yield from (_sort(_entity_kind(item)) for item in self._entities if _stands(literal, f" {key(str(item))} "))
+
+    def tells_other(self, sorts: frozenset[str], said: Sequence[str]) -> bool:
+        """Whether the row tells of a thing of one of these sorts, and of none that is `said`."""
+        if "number" in sorts and self.named_numbers:
+            return True
+        mine = [(_sort(_entity_kind(item)), key(str(item))) for item in self._entities]
+        mine += [(_sort(self.kind if column == "name" else column), text) for column, text in self.texts]
+        return any(
+            sort in sorts and not any(f" {name} " in f" {text} " for name in said) for sort, text in mine if sort
+        )
+
+    @property
+    def _entities(self) -> tuple[Cell, ...]:
+        found = self.cells.get("entities", ())
+        return found if isinstance(found, tuple) else ()
+
     def cell(self, column: str) -> Source:
         """A cell with its place; of a column that the row lacks the row."""
         assert self.row is not None
@@ -225,6 +248,30 @@ class Facts:
             if total_label(total.path) == name and (literal.kind is not Kind.NUMBER or total.value == literal.value):
                 return Source(self.result.ref, total.pointer, total.value)
         return Source(self.result.ref, "", None)
+
+
+_SORTS = (
+    ("account", ("account", "user", "upn", "mailbox", "actor", "owner", "caller", "principal")),
+    ("host", ("device", "computer", "host", "workstation", "machine")),
+    ("address", ("address", "ip")),
+    ("file", ("file", "process", "image", "command")),
+    ("technique", ("technique",)),
+)  # fmt: skip
+"""Sorts of things, with parts of the names of columns and kinds that hold them."""
+
+
+@cache
+def _sort(column: str) -> str:
+    """The sort of the things that a column holds; empty where that is not known."""
+    low = column.casefold()
+    return next(
+        (sort for sort, parts in _SORTS if any(low.startswith(part) or low.endswith(part) or (len(part) > 2 and part in low) for part in parts)),
+        "",
+    )
+
+
+def _entity_kind(item: Cell) -> str:
+    return str(item).partition(":")[0]
 
 
 def _is_number(literal: Literal, number: float) -> bool:
@@ -358,6 +405,11 @@ class Evidence:
     def facts(self, ref: str) -> Facts | None:
         """What `c1.3` or `c1` holds."""
         return self._facts.get(ref)
+
+    def rows_at(self, ref: str) -> Sequence[Facts]:
+        """The row `c1.3`, or the rows of `c1`."""
+        facts = self._facts.get(ref)
+        return () if facts is None else (facts,) if facts.row is not None else self.rows_of(facts.result)
 
     def whole(self, result: Result) -> Facts:
         """What a result holds as a whole."""
@@ -539,7 +591,7 @@ class Evidence:
         read = _Read(result, self._whole(result))
         rows: list[Facts] = []
         heads: dict[str, Facts] = {}
-        arguments = [key(text) for text in _asked(result)]
+        arguments = [key(text) for text in (*_asked(result), *_table_of(result))]
         for row in result.rows:
             facts = self.facts_of(row, result)
             rows.append(facts)
@@ -903,6 +955,12 @@ def _asked(result: Result) -> list[str]:
         return _flat(result.arguments)
     values = _flat({name: value for name, value in result.arguments.items() if name not in _FREE_TEXT})
     return [value for value in values if len(value.split()) <= _MOST_WORDS_ASKED]
+
+
+def _table_of(result: Result) -> list[str]:
+    """The one log table that the rows of a query come from: a person asks for it, and no cell says it."""
+    tables = [] if result.computed or len(result.kinds) > 1 else _flat(result.coverage.get("tables"))
+    return tables if len(tables) == 1 else []
 
 
 def _flat(value: Any) -> list[str]:

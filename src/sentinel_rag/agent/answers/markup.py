@@ -309,7 +309,7 @@ class _Blocks:
     def _row(self, line: _Line, text: str) -> list[Unit]:
         start, end = self._span(text)
         bare = text[start:end]
-        if _RULE.fullmatch(bare):
+        if _RULE.fullmatch(bare) and self._table_line:
             return []
         self._table_line += 1
         inner = start + 1

@@ -89,9 +89,11 @@ class Sentence:
         if not self.says(word, "bids"):
             return False
         following = self.words_after(word.start, 3)
-        states = any(self.says(each, "that") for each in following)  # `Keep in mind that 124 has 9 alerts`
-        state = word.text in self.lexicon.spoken  # `Open incidents: 124`
-        return not states and not (state and any(each.text in self.lexicon.things for each in following[:1]))
+        things = [each.text in self.lexicon.things for each in following]
+        told = (self.says(each, "that") and not (at and things[at - 1]) for at, each in enumerate(following))
+        noun = following and self.lexicon.has("part_of", following[0].text)  # `Review of the supplier accounts`
+        state = word.text in self.lexicon.spoken and any(things[:1])  # `Open incidents: 124`
+        return not (any(told) or noun or state)  # `Keep in mind that 124 has 9 alerts` tells
 
     @property
     def asks(self) -> bool:
