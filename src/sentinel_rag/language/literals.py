@@ -541,8 +541,9 @@ def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexi
             one = bool(at) and lexicon.has("one", plain[at - 1])
             if times == 1 and one:
                 bound = _bound(before[:-1], lexicon)
-            if lexicon.fractions[word] < 50 and not (at and (plain[at - 1] in lexicon.numbers or (times == 1 and one))):
-                return  # `third` in a row of ordinals
+            noun = bool(behind) and behind[0] not in plain_words() and not text[end : raws[at + 1][1]].strip()
+            if lexicon.fractions[word] < 50 and (times == 1 and (not one or noun)):
+                return  # `third` in a row of ordinals, `a third time`
             share = min(100.0, lexicon.fractions[word] * times)
             yield Literal(Kind.PERCENT, share, raw, start, end, "~" if bound == "=" else bound)
     elif word in lexicon.numbers:

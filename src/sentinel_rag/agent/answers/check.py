@@ -459,6 +459,8 @@ def _needs_none(literal: Literal, sentence: Sentence, verdict: Verdict, near: Se
     evidence = sentence.evidence
     if (sentence.advises or sentence.bids_with(literal)) and _is_free_in_advice(literal, sentence, advises=True):
         return _ADVICE
+    if literal.start > sentence.unshown:
+        return _UNSHOWN
     if literal.kind in (Kind.MOMENT, Kind.DURATION) and evidence.was_said(literal):
         return f"“{literal.raw}” is what was asked about"
     where = _row_beside(literal, sentence, verdict)
@@ -540,6 +542,7 @@ _NOT_STRONG_ALONE = frozenset({"tech", "codeword", "host", "file", "cve"})
 _SHORTEST_NOTE = 3
 """Words; a sentence of more is a note of a result where the note begins so."""
 _ADVICE = "advice: what it speaks of exists, and more was not compared"
+_UNSHOWN = "it tells what nothing that was read shows; that was not compared"
 _DEED = "it claims a deed: only the result of a call that changes something can hold it"
 
 

@@ -43,7 +43,7 @@ def _place_behind(of: Comparison, *tables: str, unless_number: bool = False) -> 
     sentence = of.sentence
     denied = sentence.words[-1:] if sentence.has("negative") else ()  # `there is none at all`
     for word in sentence.words:
-        if not sentence.says(word, *tables) or word in denied:
+        if not sentence.says(word, *tables) or word in denied or _is_at_all(of, word):
             continue
         close = [each for each in of.literals if 0 <= each.start - word.start < len(word.text) + 3]
         counts = any(each.kind in _NUMERIC and each not in sentence.thing_numbers for each in close)
@@ -51,6 +51,12 @@ def _place_behind(of: Comparison, *tables: str, unless_number: bool = False) -> 
         if not (any(each.kind is Kind.DURATION for each in close) or (unless_number and counts)):
             return word.start + 1
     return 0
+
+
+def _is_at_all(of: Comparison, word: Word) -> bool:
+    """`nothing at all`, `überhaupt alle`: it stresses a denial and counts nothing."""
+    before = of.sentence.words_before(word.start, 1)
+    return bool(before) and of.sentence.says(before[0], "stress")
 
 
 def _are_all(of: Comparison, rows: Sequence[Facts], labels: Sequence[Literal]) -> bool:
@@ -196,18 +202,26 @@ def negative(of: Comparison) -> Verdict | None:
     if of.failed:
         reason = f"{of.failed} failed: it shows neither that there is some nor that there is none"
         return of.verdict(SentenceState.NOT_FOUND, reason)
-    if of.support and all(_is_of_showing(of, word) for word in said):
+    if of.support and all(word.end > of.sentence.unshown for word in said):
         return of.verdict(
             SentenceState.SOURCE_GIVEN, "it tells what nothing that was read shows; that was not compared"
         )
     of_rows = next((word for word in said if _is_of_rows(of, word.start)), said[0])
+    if _is_of_none_read(of, of_rows):
+        return of.verdict(SentenceState.SOURCE_GIVEN, "no row that was read holds all of it; more was not read")
     return _unproved(of, of_rows.start + 1, "it says that there is none: cite a complete result that shows it")
 
 
-def _is_of_showing(of: Comparison, word: Word) -> bool:
-    """`no row shows it`, `kein Log belegt es`: the writer tells how far the reading went."""
-    behind = of.sentence.words_after(word.start, 2)
-    return len(behind) == 2 and all(map(of.sentence.says, behind, ("records", "shows")))
+def _is_of_none_read(of: Comparison, word: Word) -> bool:
+    """`no alert` of what stood in a raw log: no row of that sort, of all that was read, holds what the sentence names."""
+    following = of.sentence.words_after(word.start, 3)
+    thing = next((kind for each in following if (kind := of.sentence.lexicon.things.get(each.text))), "")
+    labels = [each for each in of.sentence.labels if each.kind is not Kind.SPOKEN]
+    if thing not in ("alert", "incident", "comment") or len(labels) < 2 or not of.support:
+        return False
+    held = frozenset.intersection(*map(of.evidence.holders, labels))
+    kinds = {facts.kind for ref in held if (facts := of.evidence.facts(ref)) is not None}
+    return bool(of.evidence.has_rows_of(thing)) and thing not in kinds
 
 
 def _unproved(of: Comparison, place: int, reason: str) -> Verdict:
@@ -587,8 +601,7 @@ def order(of: Comparison) -> Verdict | None:
     compared = _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain)
     if compared or (sentence.has("then") and _cited_in_order(of)):  # compared by `out_of_order`
         return None
-    state = SentenceState.SOURCE_GIVEN if sentence.advises else SentenceState.NOT_FOUND
-    return of.verdict(state, "it tells an order of events: give both times, or cite a compute result")
+    return of.verdict(SentenceState.SOURCE_GIVEN, "it tells an order of events, which was not compared")
 
 
 def _homes(of: Comparison, rows: Sequence[Facts]) -> list[int]:

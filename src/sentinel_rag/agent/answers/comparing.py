@@ -125,6 +125,7 @@ class Comparison:
             return [] if between or self._fits_window(literal) else None
         if literal.kind is Kind.NUMBER and self._is_factor(literal):
             return [facts for facts in self.computed if facts.holds(literal)] or None
+        literal = self.sentence.day_of(literal) or literal
         held = [facts for facts in self.rows if self._in_row(literal, facts)]
         held = held or self._in_entities(literal) or self._in_whole(literal)
         if not held and literal.kind is Kind.MOMENT and self.sentence.has("head"):

@@ -439,6 +439,10 @@ class Evidence:
         """All rows of a result, parts of a dossier too."""
         return self._read[result.ref].rows
 
+    def has_rows_of(self, kind: str) -> bool:
+        """Whether a result has rows of a kind."""
+        return any(kind in read.result.kinds for read in self._read.values())
+
     def result(self, ref: str) -> Result | None:
         """The result with this id."""
         read = self._read.get(ref)
@@ -872,6 +876,8 @@ _LOGS = {
     "DeviceProcessEvents": "defender", "DeviceNetworkEvents": "defender", "DnsEvents": "dns",
 }  # fmt: skip
 """What the trade calls the log that a table holds."""
+_TABLES = {"alert_id": "securityalert", "incident_name": "securityincident"}
+"""Columns that only the rows of one log table have."""
 _LOGON_TYPES = {2: "interactive", 3: "network", 4: "batch", 5: "service", 7: "unlock", 10: "remote interactive"}
 
 
@@ -881,6 +887,8 @@ def _means(column: str, value: str | int | float) -> Iterator[str]:
         yield _LOGS[str(value)]
     elif column == "LogonType" and value in _LOGON_TYPES:
         yield _LOGON_TYPES[int(value)]
+    elif column in _TABLES:
+        yield _TABLES[column]
     elif column == "event" and " from Closed to " in str(value):
         yield "reopened"
 

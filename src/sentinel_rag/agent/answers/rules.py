@@ -288,6 +288,12 @@ def opposite_outcome(of: Comparison) -> str:
     return ""
 
 
+def _home(facts: Facts) -> str:
+    """The row; of an entity its incident's dossier, in which all are together."""
+    dossier = facts.row is not None and "/entities/" in facts.row.pointer
+    return f"{facts.result.ref} {facts.row.pointer.partition('/entities/')[0]}" if dossier and facts.row else facts.ref
+
+
 @not_found
 def belong_together(of: Comparison) -> str:
     """A literal that stands only in rows of which the sentence says nothing else is not about them."""
@@ -295,10 +301,11 @@ def belong_together(of: Comparison) -> str:
     if len(of.sentence.of_kind(Kind.MOMENT)) > 1 and of.sentence.has("between"):
         soft.append(Kind.MOMENT)
     placed = {
-        literal: {facts.ref for facts in held}
+        literal: {_home(facts) for facts in held}
         for literal, held in of.support.items()
-        if held and (literal.kind not in soft or literal in of.sentence.thing_numbers)
+        if held and not any(facts.computed for facts in held) and (literal.kind not in soft or literal in of.sentence.thing_numbers)
     }
+    cited = {_home(facts) for facts in of.rows}
     if len({of.sentence.sort(literal) for literal in placed}) < 2:
         return ""
     for literal, mine in placed.items():
@@ -307,7 +314,7 @@ def belong_together(of: Comparison) -> str:
             theirs
             for other, theirs in placed.items()
             if other.value != literal.value
-            and (mine & of.cited or theirs & of.cited or of.sentence.clause_start(other.start) == start)
+            and (mine & cited or theirs & cited or of.sentence.clause_start(other.start) == start)
         ]
         if others and not any(mine & theirs for theirs in others):
             return f"“{literal.raw}” stands in {min(mine)}, which holds nothing else of the sentence"

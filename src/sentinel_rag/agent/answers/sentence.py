@@ -9,13 +9,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from collections.abc import Iterable
+from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
 from sentinel_rag.agent.answers.evidence import RUN, Evidence, demands
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.language.lexicon import fold, plain_words
-from sentinel_rag.language.literals import Kind, Literal, Word, key, scan, tokens
+from sentinel_rag.language.literals import Kind, Literal, Moment, Word, key, scan, tokens
 
 STRONG_NAMES = frozenset({Kind.ID, Kind.NAME, Kind.TEXT})
 STATES = frozenset({Kind.STATE, Kind.SPOKEN})
@@ -75,6 +76,8 @@ class Sentence:
         if first and self.says(first[0], "whether"):
             words += [word for at in self._clauses[1:] for word in self.words_after(at - 1, 1)]
         last = self.words[-1:] if len(self.words) <= _LONGEST_BID else ()
+        ends = self._clauses[1:] if self.kind is UnitKind.ITEM else ()
+        last = (*last, *(word for end in ends for word in self.words_before(end, 1)))
         return any(map(self._asks, words)) or any(self.says(word, "bids_last") for word in last)
 
     def _sets_condition(self, label: int) -> bool:
@@ -190,6 +193,14 @@ class Sentence:
             return True
         return self.evidence.is_named_number(literal) and not self.counted(literal)
 
+    def day_of(self, literal: Literal) -> Literal | None:
+        """`am Tag 28`, `los del día 28`: a number behind the word for a day is one of the month."""
+        before = self.words_before(literal.start, 1) if literal.kind is Kind.NUMBER and literal.raw.isdigit() else ()
+        day = bool(before) and self.lexicon.time_units.get(before[0].text) == 86_400
+        if not day or not 1 <= literal.number <= 31 or literal.start - before[0].end > 1:
+            return None
+        return replace(literal, kind=Kind.MOMENT, value=Moment(day=int(literal.number)))
+
     @cached_property
     def thing_numbers(self) -> frozenset[Literal]:
         """The numbers that name a thing."""
@@ -235,8 +246,20 @@ class Sentence:
             )
         return denied
 
+    @cached_property
+    def unshown(self) -> int:
+        """From where on it tells how far the reading went: behind `no row shows`, `nothing shows`."""
+        for word in self.words:
+            behind = self.words_after(word.start, 2) if self.says(word, "negative") else ()
+            behind = behind[1:] if behind and self.says(behind[0], "records") else behind[:1]
+            if behind and self.says(behind[0], "shows"):
+                return word.start
+        return len(self.text)
+
     def states(self, word: Word) -> bool:
         """Whether the clause of a word states it rather than denies, doubts or advises it."""
+        if word.start > self.unshown:
+            return False
         stated = not any(self.says(each, *_UNSTATED) for each in self.inside(word.start, self.words))
         return stated and not self.advises
 
