@@ -213,7 +213,7 @@ def negative(of: Comparison) -> Verdict | None:
 
 
 def _is_of_none_read(of: Comparison, word: Word) -> bool:
-    """`no alert` of what stood in a raw log: no row of that sort, of all that was read, holds what the sentence names."""
+    """`no alert` of what a raw log holds: no row of that sort, of all that was read, holds what the sentence names."""
     following = of.sentence.words_after(word.start, 3)
     thing = next((kind for each in following if (kind := of.sentence.lexicon.things.get(each.text))), "")
     labels = [each for each in of.sentence.labels if each.kind is not Kind.SPOKEN]

@@ -624,7 +624,6 @@ class Comparison:
         gaps = sorted(pairwise(happened), key=lambda pair: pair[1] - pair[0])
         return bool(gaps) and (fits(happened[0], happened[-1]) or fits(*gaps[len(gaps) // 2]))
 
-
     def _times_told(self) -> list[datetime]:
         """When the cited rows happened, and their times that the sentence tells."""
         told = [each.value for each in self.sentence.of_kind(Kind.MOMENT)]

@@ -265,7 +265,11 @@ def _sort(column: str) -> str:
     """The sort of the things that a column holds; empty where that is not known."""
     low = column.casefold()
     return next(
-        (sort for sort, parts in _SORTS if any(low.startswith(part) or low.endswith(part) or (len(part) > 2 and part in low) for part in parts)),
+        (
+            sort
+            for sort, parts in _SORTS
+            if any(low.startswith(part) or low.endswith(part) or (len(part) > 2 and part in low) for part in parts)
+        ),
         "",
     )
 

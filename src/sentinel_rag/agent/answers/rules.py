@@ -303,7 +303,9 @@ def belong_together(of: Comparison) -> str:
     placed = {
         literal: {_home(facts) for facts in held}
         for literal, held in of.support.items()
-        if held and not any(facts.computed for facts in held) and (literal.kind not in soft or literal in of.sentence.thing_numbers)
+        if held
+        and not any(facts.computed for facts in held)
+        and (literal.kind not in soft or literal in of.sentence.thing_numbers)
     }
     cited = {_home(facts) for facts in of.rows}
     if len({of.sentence.sort(literal) for literal in placed}) < 2:
