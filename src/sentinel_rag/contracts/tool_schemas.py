@@ -9,11 +9,14 @@ Shapes of the results (`rows` of a QueryResult; times are ISO 8601 UTC strings; 
 query_incidents      number, title, severity, status, created_time, updated_time, closed_time, owner, classification,
                      alert_count, provider_incident_id, incident_name (GUID), provider, url, description.
                      summary: by_severity, by_status (each name -> count), updated_in_window (count of incidents
-                     created before the window that changed in it). With `entity`: only incidents one of whose alerts,
+                     created before the window that changed in it), merged (those that Defender merged into others: in
+                     no other count, and no row). With `entity`: only incidents one of whose alerts,
                      of whatever time, names it; partial if too many alerts may name it to look at all.
 get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
-                     above and defender_url (its page in the Defender portal, where Sentinel tells it; url is the one
-                     in the Azure portal), open_duration_s (creation to closing, seconds; null while open),
+                     above (status Merged and closed_time null for one that Defender merged into another), merged_into
+                     (number; null where the log does not tell, a note says how it is known), defender_url (its page in
+                     the Defender portal, where Sentinel tells it; url is the one in the Azure portal),
+                     open_duration_s (creation to closing, seconds; null while open),
                      first_response_s (creation to the first change; null if the workspace does not tell),
                      classification_reason, classification_comment (as it was closed; null if not told), alerts
                      [fields of query_alerts], alert_ids_without_row [GUID], entities {kind -> [{name, alerts,

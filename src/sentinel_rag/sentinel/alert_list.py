@@ -51,6 +51,11 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     named: int | None = None
     if "incident" in arguments:
         incident = (await resolve_incident(view, arguments["incident"])).of_sentinel()
+        notes.extend(incident.merge_notes())
+        into = next((merge.into for merge in incident.merges.values() if merge.into is not None), None)
+        if into is not None and len(incident.records) == 1:
+            notes.append(f"The alerts told are those of incident {into}, into which it was merged.")
+            incident = (await resolve_incident(view, str(into))).of_sentinel()
         ids = {alert_id for record in incident.records for alert_id in alert_ids_of(record)}
         looked_for = sorted(ids)[: 2 * MOST_IDS_IN_A_QUERY]
         conditions.append(f"SystemAlertId in~ {list_literal(looked_for)}")

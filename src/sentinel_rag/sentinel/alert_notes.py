@@ -8,6 +8,7 @@ from datetime import timedelta
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.incident_links import IncidentLinks
+from sentinel_rag.sentinel.incidents import MERGED
 from sentinel_rag.sentinel.newest_alerts import ALERT_TIME, FIRST_ROW
 
 
@@ -57,4 +58,4 @@ def _disagrees(alert: Alert, links: IncidentLinks) -> bool:
     if number is None:
         return False
     alert_closed = alert.record["Status"] in ("Resolved", "Dismissed")
-    return alert_closed != (links.statuses.get(number) == "Closed")
+    return alert_closed != (links.statuses.get(number) in ("Closed", MERGED))

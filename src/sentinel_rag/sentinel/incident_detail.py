@@ -24,6 +24,7 @@ from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 _DETAIL_COLUMNS = (
     *incidents.INCIDENT_COLUMNS,
+    Column("merged_into", "long"),
     Column("defender_url", "string"),
     Column("open_duration_s", "real"),
     Column("first_response_s", "real"),
@@ -57,7 +58,7 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
     )
     answers = list(resolution.answers)
     rows: list[dict[str, JsonValue]] = []
-    notes = list(resolution.notes)
+    notes = [*resolution.notes, *resolution.merge_notes()]
     if resolution.number:
         notes.append(f"Both are here: first the one with the Sentinel number {resolution.number}.")
     left_out: Counter[str] = Counter()
@@ -76,7 +77,9 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
         room = COMPACT_BYTES if arguments["detail"] == "compact" else FULL_BYTES
         for each in live:
             record = each.record
-            parts = IncidentParts.of(record, versions, found, each.bookmarks)
+            merge = resolution.merges.get(record["IncidentNumber"])
+            into = merge.into if merge is not None else None
+            parts = IncidentParts.of(record, versions, found, each.bookmarks, merged_into=into)
             notes += each.notes
             told = richest(parts.told, share=room // len(resolution.records))
             rows.append(told.row)

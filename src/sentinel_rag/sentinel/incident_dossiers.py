@@ -21,6 +21,7 @@ from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.log_tables import in_utc, parse_dynamic
+from sentinel_rag.sentinel.merged_incidents import Merge, merges_of
 from sentinel_rag.sentinel.rest import Incident, IncidentComment, SentinelRest
 
 _REST_NAMES = {
@@ -31,19 +32,23 @@ _REST_NAMES = {
     "puid": "PUID",
 }
 """Properties of an entity that SecurityAlert does not write as REST does with a capital first letter."""
-_INCIDENT_COLUMNS = "IncidentNumber, IncidentName, TimeGenerated, LastModifiedTime, AlertIds, AdditionalData, Comments"
+_INCIDENT_COLUMNS = (
+    "IncidentNumber, IncidentName, TimeGenerated, LastModifiedTime, ClosedTime, Status, Labels, AlertIds, "
+    "AdditionalData, Comments"
+)
 
 
 @dataclass(frozen=True, slots=True)
 class IncidentDossier:
     """`entities` are (kind, name) pairs, those of most alerts first; `alerts` are names, each once; `comments` are
-    "day author: text", oldest first."""
+    "day author: text", oldest first. `merged_into` is told of one that Defender merged, where the log tells it."""
 
     entities: tuple[tuple[str, str], ...] = ()
     alerts: tuple[str, ...] = ()
     tactics: tuple[str, ...] = ()
     techniques: tuple[str, ...] = ()
     comments: tuple[str, ...] = ()
+    merged_into: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,13 +77,16 @@ async def dossiers_from_log(logs: LogsWorkspace, numbers: Sequence[int]) -> dict
     alerts = [Alert.from_record(record) for answer in answers for record in answer.records()]
     alerts.sort(key=lambda alert: (alert.record["StartTime"] or alert.record["TimeGenerated"], alert.alert_id))
     by_id = {alert.alert_id: alert for alert in alerts}
+    merges, _ = await merges_of(logs, records)
     found: dict[str, LoggedDossier] = {}
     for record in records:
         own = incidents.alert_ids_of(record)
         named = [by_id[alert_id] for alert_id in own if alert_id in by_id]
         moment = record["LastModifiedTime"] or record["TimeGenerated"]
         found[str(record["IncidentName"] or "").lower()] = LoggedDossier(
-            _of_rows(record, named), None if moment is None else in_utc(moment), len(own) - len(named)
+            _of_rows(record, named, merges.get(record["IncidentNumber"])),
+            None if moment is None else in_utc(moment),
+            len(own) - len(named),
         )
     return found
 
@@ -126,7 +134,7 @@ def _alerts_query(ids: Sequence[str]) -> str:
     )
 
 
-def _of_rows(record: Mapping[str, Any], alerts: Sequence[Alert]) -> IncidentDossier:
+def _of_rows(record: Mapping[str, Any], alerts: Sequence[Alert], merge: Merge | None) -> IncidentDossier:
     tally = EntityTally()
     for alert in alerts:
         tally.add(alert.entities.entities, alert.alert_id)
@@ -149,6 +157,7 @@ def _of_rows(record: Mapping[str, Any], alerts: Sequence[Alert]) -> IncidentDoss
             for entry in entries
             if entry.get("message")
         ),
+        merged_into=None if merge is None else merge.into,
     )
 
 

@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
-from sentinel_rag.sentinel.incidents import INCIDENT_TABLE
+from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, IS_MERGED, MERGED
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -46,17 +46,19 @@ async def incident_links(view: WorkspaceView, alert_ids: Iterable[str] | None = 
         narrowed = f"\n| where AlertId in~ {list_literal(sorted(wanted))}"
     answer = await view.logs.query(
         f"{INCIDENT_TABLE}\n"
-        "| summarize arg_max(TimeGenerated, AlertIds, Status) by IncidentNumber\n"
+        "| summarize arg_max(TimeGenerated, AlertIds, Status, Labels) by IncidentNumber\n"
+        f"| extend Merged = {IS_MERGED}\n"
         "| mv-expand AlertId = AlertIds to typeof(string)\n"
         "| where isnotempty(AlertId) and isnotnull(IncidentNumber)" + narrowed + "\n"
-        "| project AlertId, IncidentNumber, Status, TimeGenerated\n"
-        "| order by TimeGenerated desc, IncidentNumber desc"
+        "| project AlertId, IncidentNumber, Status, Merged, TimeGenerated\n"
+        "| order by Merged asc, TimeGenerated desc, IncidentNumber desc"
     )
     numbers: dict[str, list[int]] = defaultdict(list)
     statuses: dict[int, str] = {}
     for record in answer.records():
         alert_id, number = str(record["AlertId"]).lower(), record["IncidentNumber"]
-        if (wanted is None or alert_id in wanted) and number not in numbers[alert_id]:
+        stale = record["Merged"] and numbers[alert_id]  # the alert moved on with the merge
+        if (wanted is None or alert_id in wanted) and number not in numbers[alert_id] and not stale:
             numbers[alert_id].append(number)
-        statuses[number] = record["Status"]
+        statuses[number] = MERGED if record["Merged"] else record["Status"]
     return IncidentLinks({key: tuple(found) for key, found in numbers.items() if found}, statuses, answer)

@@ -16,6 +16,7 @@ from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY
 from sentinel_rag.sentinel.entity_incidents import EntityIncidents, incidents_naming
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.merged_incidents import MOST_NAMED, left_out_note, merges_of
 from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -55,6 +56,11 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     notes = [*chosen.notes, *naming.notes, *incidents.reopened_note(rows)]
     if "entity_kind" in arguments and "entity" not in arguments:
         notes.append(KIND_WITHOUT_ENTITY)
+    answers = [rows_answer, counts_answer, *naming.answers]
+    if totals.merged:
+        note, merge_answers = await merged_note(view, base, window, totals.merged, time_column=time_column)
+        notes.append(note)
+        answers += merge_answers
     if totals.updated:
         notes.append(
             f"{totals.updated} more incident{'s were' if totals.updated != 1 else ' was'} created before the window "
@@ -68,13 +74,14 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         window=window,
         time_column=time_column,
         rows_total=totals.total if naming.whole and not counts_answer.partial else None,
-        answers=(rows_answer, counts_answer, *naming.answers),
+        answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,
         summary={
             "by_severity": totals.by_severity,
             "by_status": totals.by_status,
             "updated_in_window": totals.updated,
+            "merged": totals.merged,
         },
         notes=notes,
     )
@@ -101,12 +108,13 @@ def conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
 
 
 class IncidentTotals:
-    """Counts over all matching incidents, returned or not."""
+    """Counts over all matching incidents, returned or not; `merged` ones are in none of the others."""
 
-    def __init__(self, by_severity: dict[str, int], by_status: dict[str, int], updated: int) -> None:
+    def __init__(self, by_severity: dict[str, int], by_status: dict[str, int], updated: int, merged: int) -> None:
         self.by_severity = by_severity
         self.by_status = by_status
         self.updated = updated
+        self.merged = merged
         self.total = sum(by_status.values())
 
     @classmethod
@@ -114,12 +122,20 @@ class IncidentTotals:
         """From the answer to `incidents.counted`."""
         by_severity: Counter[str] = Counter()
         by_status: Counter[str] = Counter()
-        updated = 0
+        updated = merged = 0
         for record in answer.records():
+            updated += record["Updated"]
+            merged += record["Merged"]
+            if record["Merged"] and not record["Incidents"]:
+                continue  # of this severity and status there are merged ones only
             by_severity[record["Severity"] or "Unknown"] += record["Incidents"]
             by_status[record["Status"] or "Unknown"] += record["Incidents"]
-            updated += record["Updated"]
-        return cls(ordered(by_severity, reversed(SEVERITIES)), ordered(by_status, ("New", "Active", "Closed")), updated)
+        return cls(
+            ordered(by_severity, reversed(SEVERITIES)),
+            ordered(by_status, ("New", "Active", "Closed")),
+            updated,
+            merged,
+        )
 
     @property
     def open(self) -> int:
@@ -131,3 +147,13 @@ async def incident_totals(view: WorkspaceView, window: TimeWindow) -> tuple[Inci
     base = incidents.newest_versions(window)
     answer = await view.logs.query(incidents.counted(base, window), incidents.incident_span(window))
     return IncidentTotals.from_counts(answer), answer
+
+
+async def merged_note(
+    view: WorkspaceView, base: str, window: TimeWindow, count: int, *, time_column: str = incidents.INCIDENT_TIME
+) -> tuple[str, tuple[LogsTable, ...]]:
+    """What to say of the `count` merged incidents that `base` and `window` would count, and the answers it is from."""
+    kql = incidents.merged_ones(base, window, MOST_NAMED, time_column=time_column)
+    answer = await view.logs.query(kql, incidents.incident_span(window))
+    merges, answers = await merges_of(view.logs, answer.records())
+    return left_out_note(merges, count), (answer, *answers)

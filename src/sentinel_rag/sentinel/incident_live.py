@@ -27,6 +27,7 @@ _COLUMNS = {
     "classificationReason": "ClassificationReason",
     "classificationComment": "ClassificationComment",
     "owner": "Owner",
+    "labels": "Labels",
 }
 
 
@@ -124,6 +125,10 @@ def _up_to_date(record: Mapping[str, Any], incident: Incident) -> tuple[Mapping[
 
 
 def _shown(column: str, value: Any) -> str:
+    if column == "Labels":
+        labels = parse_dynamic(value)
+        names = [label.get("labelName") for label in labels or () if isinstance(label, Mapping)]
+        return ", ".join(sorted(str(name) for name in names if name)) or "none"
     shown = owner_name(value) if column == "Owner" else value
     return str(shown) if shown else "none"
 

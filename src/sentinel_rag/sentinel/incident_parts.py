@@ -41,6 +41,7 @@ class IncidentParts:
     comments: tuple[Mapping[str, JsonValue], ...]
     timeline: tuple[JsonValue, ...]
     bookmarks: tuple[Mapping[str, Any], ...] = ()
+    merged_into: int | None = None
 
     @classmethod
     def of(
@@ -49,6 +50,8 @@ class IncidentParts:
         versions: LogsTable,
         found: Mapping[str, Alert],
         bookmarks: tuple[Mapping[str, Any], ...] = (),
+        *,
+        merged_into: int | None = None,
     ) -> IncidentParts:
         """From all versions and all alerts that were read; those of other incidents are left aside."""
         ids = incidents.alert_ids_of(record)
@@ -57,7 +60,7 @@ class IncidentParts:
         comments = tuple(_comments(record["Comments"]))
         entities, counts = incident_entities(with_row)
         timeline = tuple(incident_timeline(record, own, with_row, comments))
-        return cls(record, ids, with_row, entities, counts, comments, timeline, bookmarks)
+        return cls(record, ids, with_row, entities, counts, comments, timeline, bookmarks, merged_into)
 
     def told(self, form: Form) -> Told:
         """The row in `form`."""
@@ -69,6 +72,7 @@ class IncidentParts:
         comments = self._comments(form, left_out)
         left_out["timeline"] = max(0, len(self.timeline) - form.events)
         row = incidents.incident_row(self.record, description=min(form.description, WHOLE_DESCRIPTION))
+        row["merged_into"] = self.merged_into
         row["defender_url"] = incidents.defender_url(self.record)
         row |= incident_durations(self.record)
         comment = shortened(self.record.get("ClassificationComment"), min(form.description, WHOLE_DESCRIPTION))
@@ -112,7 +116,7 @@ class IncidentParts:
                 f"Incident {number} names {count} alert{'s' if count != 1 else ''} that SecurityAlert has no row for "
                 "(alert_ids_without_row)."
             )
-        if not self.alert_ids:
+        if not self.alert_ids and not incidents.is_merged(self.record):
             notes.append(f"Incident {number} names no alert ids; alert_count is its own counter.")
         return notes
 

@@ -7,14 +7,15 @@ was is told; an id of an alert leads to the incidents that name it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.sentinel.incident_references import IncidentReference, ReferenceKind, parse_reference
-from sentinel_rag.sentinel.incidents import alert_ids_of, newest_versions
+from sentinel_rag.sentinel.incidents import alert_ids_of, is_merged, newest_versions
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.merged_incidents import Merge, merges_of
 from sentinel_rag.sentinel.newest_alerts import ALERT_TABLE
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -30,6 +31,12 @@ class Resolution:
     answers: tuple[LogsTable, ...]
     number: str = ""
     """The number that a bare number is."""
+    merges: Mapping[int, Merge] = field(default_factory=dict)
+    """Where those of the records went that Defender merged into others, by number."""
+
+    def merge_notes(self) -> tuple[str, ...]:
+        """A sentence for each of the records that was merged."""
+        return tuple(merge.note() for merge in self.merges.values())
 
     def of_sentinel(self) -> Resolution:
         """Of a number that means two incidents, the one whose Sentinel number it is: for what must not be mixed."""
@@ -37,11 +44,23 @@ class Resolution:
         if len(self.records) < 2 or not taken:
             return self
         note = f"Taken as the Sentinel number {self.number}; the other one is asked for by its own number."
-        return replace(self, records=taken, notes=(*self.notes, note))
+        merges = {number: merge for number, merge in self.merges.items() if str(number) == self.number}
+        return replace(self, records=taken, merges=merges, notes=(*self.notes, note))
 
 
 async def resolve_incident(view: WorkspaceView, text: str) -> Resolution:
-    """Every incident that `text` may mean, in its newest version. Raises QueryFailedError."""
+    """Every incident that `text` may mean, in its newest version, and where merged ones went. Raises
+    QueryFailedError."""
+    found = await _resolved_reference(view, text)
+    if found.matched_by == "alert_id" and not all(map(is_merged, found.records)):
+        # The alert moved on with the merge; a row of the source that still names it has not caught up.
+        left = tuple(record for record in found.records if not is_merged(record))
+        found = _resolved(text, left, found.matched_by, *found.answers)
+    merges, answers = await merges_of(view.logs, found.records)
+    return replace(found, merges=merges, answers=(*found.answers, *answers))
+
+
+async def _resolved_reference(view: WorkspaceView, text: str) -> Resolution:
     reference = parse_reference(text)
     answer = await view.logs.query(newest_versions(TimeWindow(), (_condition(reference),)))
     records = tuple(answer.records())
@@ -98,13 +117,13 @@ def _resolve_number(text: str, number: str, records: tuple[Mapping[str, Any], ..
     return Resolution(text, (), "", (note,), (answer,))
 
 
-def _resolved(text: str, records: tuple[Mapping[str, Any], ...], matched_by: str, answer: LogsTable) -> Resolution:
+def _resolved(text: str, records: tuple[Mapping[str, Any], ...], matched_by: str, *answers: LogsTable) -> Resolution:
     if not records:
-        return Resolution(text, (), "", (f"No incident of this workspace has the reference {text[:200]}.",), (answer,))
+        return Resolution(text, (), "", (f"No incident of this workspace has the reference {text[:200]}.",), answers)
     notes: tuple[str, ...] = ()
     if matched_by == "alert_id" and len(records) > 1:
         notes = (f"The alert belongs to {len(records)} incidents.",)
-    return Resolution(text, records, matched_by, notes, (answer,))
+    return Resolution(text, records, matched_by, notes, answers)
 
 
 async def _resolve_alert(view: WorkspaceView, text: str, value: str, answer: LogsTable) -> Resolution:

@@ -69,6 +69,14 @@ async def target_incident(view: WorkspaceView, reference: str) -> Target:
     resolution = await resolve_incident(view, reference)
     record = _only(resolution)
     statistics = await view.statistics.read(INCIDENT_TABLE, INCIDENT_TIME)
+    merge = resolution.merges.get(record["IncidentNumber"])
+    if merge is not None:
+        raise invalid_argument(
+            "incident",
+            f"{merge.note()} Nothing was changed.",
+            allowed=() if merge.into is None else (str(merge.into),),
+            next_step="Make the change to the incident that it was merged into.",
+        )
     name = str(record["IncidentName"] or "")
     label = f"Incident {record['IncidentNumber']}" if record["IncidentNumber"] is not None else f"Incident {name}"
     if not name:

@@ -11,7 +11,7 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.sentinel.alerts import Alert
-from sentinel_rag.sentinel.incidents import owner_name
+from sentinel_rag.sentinel.incidents import is_merged, owner_name
 from sentinel_rag.sentinel.log_tables import parse_datetime
 from sentinel_rag.sentinel.results import shortened
 
@@ -52,15 +52,16 @@ def incident_timeline(
     for comment in comments:
         if isinstance(comment, Mapping):
             add(comment["time"], f"Comment by {comment['author'] or 'an unnamed author'}")
-    add(record["ClosedTime"], "Closed" if record["Status"] == "Closed" else "Closed (and open again later)")
+    closed = "Merged into another incident by Microsoft Defender" if is_merged(record) else "Closed"
+    add(record["ClosedTime"], closed if record["Status"] == "Closed" else "Closed (and open again later)")
     events.sort(key=lambda event: event[0])
     return [{"time": format_time(moment), "event": event} for moment, event in events]
 
 
 def incident_durations(record: Mapping[str, Any]) -> dict[str, JsonValue]:
-    """Seconds from creation to closing (null while open, whatever closing time is left over), and to the first change
-    (null where the workspace keeps no FirstModifiedTime)."""
-    closed = record["ClosedTime"] if record["Status"] == "Closed" else None
+    """Seconds from creation to closing (null while open, whatever closing time is left over, and for a merged one), and
+    to the first change (null where the workspace keeps no FirstModifiedTime)."""
+    closed = record["ClosedTime"] if record["Status"] == "Closed" and not is_merged(record) else None
     return {
         "open_duration_s": _seconds_between(record["CreatedTime"], closed),
         "first_response_s": _seconds_between(record["CreatedTime"], record.get("FirstModifiedTime")),

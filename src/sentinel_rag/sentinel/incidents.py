@@ -24,6 +24,15 @@ TIME_COLUMNS = {"created": INCIDENT_TIME, "closed": "ClosedTime", "updated": "La
 
 UNASSIGNED = "unassigned"
 
+MERGED = "Merged"
+"""The status told of an incident that Defender merged into another; the service's own word for it is Closed."""
+MERGE_LABEL = "Redirected"
+IS_MERGED = (
+    '(Status =~ "Closed" and tostring(Labels) matches regex '
+    f'@\'(?i)"labelName\\\\*"\\s*:\\s*\\\\*"{MERGE_LABEL}\\\\*"\')'
+)
+"""KQL for `is_merged`; some exports encode Labels twice, so that its quotes have backslashes before them."""
+
 INCIDENT_COLUMNS = (
     Column("number", "long"),
     Column("title", "string"),
@@ -44,7 +53,8 @@ INCIDENT_COLUMNS = (
 
 _PROJECTED = (
     "IncidentNumber, Title, Severity, Status, CreatedTime, LastModifiedTime, TimeGenerated, ClosedTime, Owner, "
-    "Classification, AlertIds, AdditionalData, ProviderIncidentId, IncidentName, ProviderName, IncidentUrl, Description"
+    "Classification, AlertIds, AdditionalData, Labels, ProviderIncidentId, IncidentName, ProviderName, "
+    "IncidentUrl, Description"
 )
 SEVERITY_RANK = (
     'case({0} =~ "High", 3, {0} =~ "Medium", 2, {0} =~ "Low", 1, 0)'  # Sentinel's order is not the alphabet's
@@ -79,7 +89,7 @@ def listed(base: str, window: TimeWindow, order: str, limit: int, *, time_column
     return "\n".join(
         (
             base,
-            f"| where {within(_moment(time_column), window)}",
+            f"| where {within(_moment(time_column), window)} and not({IS_MERGED})",
             f"| extend Rank = {SEVERITY_RANK.format('Severity')}",
             f"| order by {_ORDERS[order]}",
             f"| take {limit}",
@@ -89,17 +99,45 @@ def listed(base: str, window: TimeWindow, order: str, limit: int, *, time_column
 
 
 def counted(base: str, window: TimeWindow, *, time_column: str = INCIDENT_TIME) -> str:
-    """KQL for counts by Severity and Status: of `window` by `time_column`, and older ones that changed in it."""
+    """KQL for counts by Severity and Status: of `window` by `time_column`, and older ones that changed in it.
+
+    Merged incidents are counted for themselves.
+    """
     updated = "countif(false)"
     if window.start is not None and time_column == INCIDENT_TIME:
-        updated = f"countif(VersionsInWindow > 0 and not({within(INCIDENT_TIME, TimeWindow(window.start, None))}))"
+        created_since = within(INCIDENT_TIME, TimeWindow(window.start, None))
+        updated = f"countif(not(Merged) and VersionsInWindow > 0 and not({created_since}))"
     return "\n".join(
         (
             base,
-            f"| summarize Incidents = countif({within(_moment(time_column), window)}), Updated = {updated} "
-            "by Severity, Status",
+            f"| extend Merged = {IS_MERGED}, Inside = {within(_moment(time_column), window)}",
+            f"| summarize Incidents = countif(Inside and not(Merged)), Merged = countif(Inside and Merged), "
+            f"Updated = {updated} by Severity, Status",
         )
     )
+
+
+def merged_ones(base: str, window: TimeWindow, most: int, *, time_column: str = INCIDENT_TIME) -> str:
+    """KQL for the newest `most` merged incidents of `window`, whole."""
+    return "\n".join(
+        (
+            base,
+            f"| where {IS_MERGED} and {within(_moment(time_column), window)}",
+            "| order by TimeGenerated desc, IncidentNumber desc",
+            f"| take {most}",
+        )
+    )
+
+
+def is_merged(record: Mapping[str, Any]) -> bool:
+    """Whether Defender merged the incident into another: it is closed and carries the label of that."""
+    labels = parse_dynamic(record.get("Labels"))
+    names = {
+        str(label.get("labelName")).casefold()
+        for label in (labels if isinstance(labels, list) else ())
+        if isinstance(label, Mapping)
+    }
+    return str(record["Status"]).casefold() == "closed" and MERGE_LABEL.casefold() in names
 
 
 def _moment(time_column: str) -> str:
@@ -137,10 +175,10 @@ def incident_row(record: Mapping[str, Any], *, description: int = LONGEST_DESCRI
         "number": record["IncidentNumber"],
         "title": record["Title"] or None,
         "severity": record["Severity"] or None,
-        "status": record["Status"] or None,
+        "status": MERGED if is_merged(record) else record["Status"] or None,
         "created_time": json_cell(record["CreatedTime"]),
         "updated_time": json_cell(record["LastModifiedTime"] or record["TimeGenerated"]),
-        "closed_time": json_cell(record["ClosedTime"]),
+        "closed_time": None if is_merged(record) else json_cell(record["ClosedTime"]),
         "owner": owner_name(record["Owner"]),
         "classification": record["Classification"] or None,
         "alert_count": alert_count(record),

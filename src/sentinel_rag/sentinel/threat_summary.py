@@ -13,7 +13,7 @@ from sentinel_rag.sentinel import alerts, incidents, newest_alerts
 from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_tally import EntityTally
-from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals
+from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals, merged_note
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered, shortened
 from sentinel_rag.sentinel.time_windows import previous_window, window_from
@@ -38,6 +38,11 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
     tally = reading.tally(("account", "host", "ip"))
     alert_totals = now.alerts(reading.time_column)
     answers = [open_answer, now.incident_answer, now.alert_answer, reading.answer]
+    merged: tuple[str, ...] = ()
+    if now.incidents.merged:
+        note, merge_answers = await merged_note(view, incidents.newest_versions(window), window, now.incidents.merged)
+        merged = (note,)
+        answers += merge_answers
     previous: JsonValue = None
     if before is not None:
         previous = {"incidents": before.incidents.total, "alerts": before.alerts(reading.time_column).total}
@@ -60,6 +65,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
                 "by_severity": now.incidents.by_severity,
                 "by_status": now.incidents.by_status,
                 "updated_in_window": now.incidents.updated,
+                "merged": now.incidents.merged,
             },
             "alerts": {"total": alert_totals.total, "by_severity": alert_totals.by_severity()},
             "previous": previous,
@@ -75,6 +81,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
             *chosen.notes,
             *reading.notes,
             *incidents.reopened_note(rows),
+            *merged,
             "Incidents are placed by CreatedTime, alerts by the TimeGenerated of their first row.",
         ),
     )

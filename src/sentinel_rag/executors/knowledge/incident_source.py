@@ -85,8 +85,9 @@ class SentinelIncidents:
                     raise
                 self._throttled = True
             else:
-                # REST tells no techniques of alerts.
-                return ReadIncident(_with_dossier(incident, replace(dossier, techniques=older.techniques)), whole)
+                # REST tells no techniques of alerts, and not what an incident was merged into.
+                dossier = replace(dossier, techniques=older.techniques, merged_into=older.merged_into)
+                return ReadIncident(_with_dossier(incident, dossier), whole)
         return ReadIncident(_with_dossier(incident, older), False)
 
     async def gone(self, names: Sequence[str]) -> frozenset[str]:
@@ -167,6 +168,7 @@ def _with_dossier(incident: ListedIncident, dossier: IncidentDossier) -> Inciden
         tactics=tuple(dict.fromkeys((*record.tactics, *dossier.tactics))),
         techniques=tuple(dict.fromkeys((*record.techniques, *dossier.techniques))),
         comments=dossier.comments,
+        merged_into=dossier.merged_into,
     )
 
 

@@ -24,6 +24,8 @@ from sentinel_rag.knowledge.documents.model import (
 )
 from sentinel_rag.language.attack import known_techniques
 
+MERGED = "Merged"
+_MERGE_LABEL = "redirected"
 _EVERYONE = frozenset({EVERYONE})
 _MOST_ENTITIES = 200
 _LONGEST_LINE = 4_000
@@ -34,7 +36,8 @@ _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 @dataclass(frozen=True, slots=True)
 class IncidentRecord:
     """One incident's newest version. Times are aware. `entities` are (kind, name) pairs, `comments` oldest first.
-    `etag` is that of the REST API; empty where the row came from the log. `workspace` is empty where there is one."""
+    `etag` is that of the REST API; empty where the row came from the log. `workspace` is empty where there is one.
+    One that Defender merged has the status Merged, and `merged_into` where that is known."""
 
     number: int
     title: str
@@ -53,6 +56,7 @@ class IncidentRecord:
     comments: tuple[str, ...] = ()
     etag: str = ""
     workspace: str = ""
+    merged_into: int | None = None
 
 
 def incident_id(number: int, workspace: str = "") -> str:
@@ -143,6 +147,11 @@ def _entities(entities: Sequence[tuple[str, str]]) -> Iterator[str]:
 
 
 def _closing(record: IncidentRecord) -> Iterator[str]:
+    if record.status == MERGED:
+        target = "another incident" if record.merged_into is None else f"incident {record.merged_into}"
+        when = "" if record.closed is None else f" on {record.closed:%Y-%m-%d}"
+        yield f"Merged into {target} by Microsoft Defender{when}: not closed by a person, and its alerts moved there."
+        return
     if record.closed is None and not record.classification:
         return
     when = "" if record.closed is None else f" on {record.closed:%Y-%m-%d}"
@@ -197,7 +206,7 @@ def incident_from_rest(
         number=number,
         title=text("title"),
         severity=text("severity"),
-        status=text("status"),
+        status=MERGED if _is_merged(properties) else text("status"),
         description=text("description"),
         created=_moment(properties.get("createdTimeUtc")),
         # A reopened incident keeps its closing time; `status` tells which it is.
@@ -212,6 +221,13 @@ def incident_from_rest(
         comments=comments,
         etag=str(resource.get("etag") or ""),
     )
+
+
+def _is_merged(properties: Mapping[str, Any]) -> bool:
+    """Whether Defender merged it into another: closed, with the label of that."""
+    labels = properties.get("labels")
+    names = {str(_mapping(label).get("labelName")).casefold() for label in (labels if isinstance(labels, list) else ())}
+    return properties.get("status") == "Closed" and _MERGE_LABEL in names
 
 
 def _mapping(value: Any) -> Mapping[str, Any]:

@@ -30,7 +30,9 @@ from sentinel_rag.workspace.incidents.version_log import (
     first_columns,
     insert_version,
     known_person,
+    merged_columns,
     newest_row,
+    numbered_row,
     written_columns,
 )
 from sentinel_rag.workspace.store import Store
@@ -91,6 +93,19 @@ class IncidentStore:
             after = newest_row(cursor, name)
             assert after is not None
             return after, before is None
+
+    def merge(self, source: int, target: int) -> None:
+        """Merge one incident into another as Defender's correlation does. Raises LookupError for a number that no
+        incident has."""
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
+            rows = [numbered_row(cursor, number) for number in (source, target)]
+            before, other = rows
+            if before is None or other is None or source == target:
+                raise LookupError(source if before is None or source == target else target)
+            at = max(map(self._moment, (before, other)))
+            closed, grown = merged_columns(before, other, at)
+            append_version(cursor, before, closed)
+            append_version(cursor, other, grown)
 
     def comments(self, name: str) -> list[Comment] | None:
         """The comments of an incident, newest first; None if there is no such incident."""

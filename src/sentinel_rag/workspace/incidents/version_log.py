@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.workspace.incidents.bodies import IncidentWrite
-from sentinel_rag.workspace.incidents.rows import Row, fetch_rows, json_object
+from sentinel_rag.workspace.incidents.rows import Row, fetch_rows, json_list, json_object
 from sentinel_rag.workspace.kql_types import quote_name
 
 if TYPE_CHECKING:
@@ -80,6 +80,40 @@ def commented_columns(row: Row, entries: Sequence[Mapping[str, Any]], at: dateti
         "AdditionalData": json.dumps(additional, ensure_ascii=False),
         "ModifiedBy": author.name,
     }
+
+
+CORRELATION = "Microsoft Defender XDR - alert correlation"
+"""Who writes, where Defender merges by itself."""
+
+
+def merged_columns(source: Row, target: Row, at: datetime) -> tuple[dict[str, Any], dict[str, Any]]:
+    """The columns of source and target that a merge sets: the source is closed and labelled, its alerts and labels
+    move, its comments stay. As at the service, the source does not say where they went."""
+    labels, moved = json_list(source["Labels"]), json_list(source["AlertIds"])
+    held = list(dict.fromkeys((*json_list(target["AlertIds"]), *moved)))
+    taken = {label["labelName"] for label in json_list(target["Labels"])}
+    both = [*json_list(target["Labels"]), *(label for label in labels if label["labelName"] not in taken)]
+    written = {"TimeGenerated": at, "LastModifiedTime": at, "ModifiedBy": CORRELATION}
+    return {
+        **written,
+        "Status": "Closed",
+        "ClosedTime": at,
+        "Labels": json.dumps([*labels, {"labelName": "Redirected", "labelType": "AutoAssigned"}]),
+        "AlertIds": "[]",
+        "AdditionalData": json.dumps({**json_object(source["AdditionalData"]), "alertsCount": 0}),
+    }, {
+        **written,
+        "Labels": json.dumps(both, ensure_ascii=False),
+        "AlertIds": json.dumps(held),
+        "AdditionalData": json.dumps({**json_object(target["AdditionalData"]), "alertsCount": len(held)}),
+    }
+
+
+def numbered_row(cursor: duckdb.DuckDBPyConnection, number: int) -> Row | None:
+    """The newest row of the incident with the Sentinel number `number`."""
+    cursor.execute(NEWEST.format(condition="AND IncidentNumber = ?"), [number])
+    rows = fetch_rows(cursor)
+    return rows[0] if rows else None
 
 
 def first_columns(cursor: duckdb.DuckDBPyConnection, name: str, at: datetime) -> dict[str, Any]:

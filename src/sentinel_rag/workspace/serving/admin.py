@@ -42,6 +42,11 @@ class GenerateBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     end: datetime | None = None
 
 
+class MergeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    source: int
+    target: int
+
+
 class AdminQueryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     kql: str
     timespan: str | None = None
@@ -72,6 +77,7 @@ class Admin:
             Route("/admin/generate", self._guarded(self._generate), methods=["POST"]),
             Route("/admin/query", self._guarded(self._query), methods=["POST"]),
             Route("/admin/queries", self._guarded(self._queries), methods=["GET"]),
+            Route("/admin/merge", self._guarded(self._merge), methods=["POST"]),
             Route("/admin/faults", self._guarded(self._left_faults), methods=["GET"]),
             Route("/admin/faults", self._guarded(self._set_faults), methods=["PUT"]),
             Route("/admin/faults", self._guarded(self._add_faults), methods=["POST"]),
@@ -134,6 +140,19 @@ class Admin:
     async def _queries(self, body: bytes) -> Any:
         del body
         return self._query_counts.to_dict()
+
+    async def _merge(self, body: bytes) -> Any:
+        wanted = _decoded(body, MergeBody)
+        try:
+            await to_thread.run_sync(
+                self._workspace.incidents.merge, wanted.source, wanted.target, limiter=self._limiter
+            )
+        except LookupError as error:
+            raise UsageError(
+                f"No incident has the number {error}, or it is both source and target.",
+                next_step="Name two incidents of this workspace by their Sentinel numbers.",
+            ) from None
+        return {"source": wanted.source, "target": wanted.target}
 
     async def _left_faults(self, body: bytes) -> Any:
         del body
