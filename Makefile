@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo langchain langchain-oldest model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
-  format types imports bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz \
+  format types imports budget bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz \
   lock deploy-check clean
 
 help: ## This list
@@ -150,7 +150,7 @@ laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their exampl
 	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws tests/attacks/test_attacks_fuzzing.py \
 	  tests/attacks/test_attacks_body_parsing.py
 
-check: lint types imports ## Lint, format, types and import contracts
+check: lint types imports budget ## Lint, format, types, import contracts, and that the house did not grow
 
 lint: $(VENV)/installed-dev
 	$(BIN)/ruff check .
@@ -162,6 +162,9 @@ types: $(VENV)/installed-dev
 
 imports: $(VENV)/installed-dev
 	$(BIN)/lint-imports
+
+budget: $(VENV)/installed-dev
+	$(BIN)/python tools/budget.py --entered
 
 format: $(VENV)/installed-dev ## Rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
