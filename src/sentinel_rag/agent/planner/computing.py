@@ -17,7 +17,7 @@ from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.tools import NARROWING, to_tool
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, part_of
 
 _LISTS = ("query_incidents", "query_alerts")
@@ -151,7 +151,14 @@ _OF_ITS_ROW = ("severity", "incident")
 
 
 def _other_rows(f: Frame, whole: Frame, less: Frame) -> Decision | None:
-    """The rows whose own columns hold something else."""
+    """The rows whose own columns hold something else; without the lowest severities there is a threshold."""
+    lowest = sorted({SEVERITIES.index(severity) for severity in less.all("severity")})
+    if lowest and not less.has("incident") and lowest == list(range(len(lowest))) and len(lowest) < len(SEVERITIES):
+        whole = whole.copy()
+        whole.features["severity"], whole.features["min"] = [], [SEVERITIES[len(lowest)]]
+        whole.features["op"], whole.features["order"] = f.all("op"), f.all("order")
+        whole.features["limit"], whole.features["all"] = f.all("limit"), f.all("all")
+        return to_tool(whole, "query_alerts" if whole.has("kind:alert") else "query_incidents")
     calls = _calls(whole)
     if isinstance(calls, Decision):
         return calls

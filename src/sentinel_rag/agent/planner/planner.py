@@ -15,7 +15,7 @@ from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, a
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.rows import Row, rows
-from sentinel_rag.agent.planner.stored import StoredQueries, to_stored_query, unread_words
+from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import SIDE_BY_SIDE, shown
 from sentinel_rag.contracts.json_values import JsonValue
@@ -23,7 +23,7 @@ from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.language.frames import Frame, Names
 from sentinel_rag.language.frames.orders import read_order
 
-_ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "history", "change"}
+_ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "logon", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
 _ALERTS_ONLY = "I looked at alerts only."
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
@@ -49,7 +49,7 @@ class Planner:
 
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
-        decision, row = self._decide(_settled(frame), now)
+        decision, row = self._decide(contained(_settled(frame), self.queries), now)
         return _shown(decision, row)
 
     def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, Row | None]:
@@ -59,7 +59,7 @@ class Planner:
             return decided, None
         told = _features(asked)
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
-        if borrowed:
+        if borrowed or (asked.polar and self.queries.names_threat(asked)):
             told |= {"is:stored"}
         unstored: tuple[Decision, Row] | None = None
         for row in rows():

@@ -15,7 +15,8 @@ from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
 from sentinel_rag.agent.planner.tools import lost
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Reader
-from sentinel_rag.language.frames.phrases import SILENT, words_of
+from sentinel_rag.language.frames.phrases import SILENT, settings, words_of
+from sentinel_rag.language.lexicon import fold
 
 NEAR, SURE = 0.08, 0.5
 PARAMETERS: dict[str, tuple[str, ...]] = {
@@ -32,9 +33,10 @@ _LEAST, _MOST = "min_", "max_"
 """How a parameter that is a bound begins."""
 _BOUNDS = {"bound_min": (_LEAST, 0), "bound_more": (_LEAST, 1), "bound_max": (_MOST, 0), "bound_less": (_MOST, -1)}
 """Bounds that were said, with the parameters that take them and what "more than" adds."""
-_COMPARED = ("topic", "attr", "class", "kind", "prop", "unit")
+_COMPARED = ("topic", "attr", "class", "kind", "prop", "unit", "grouped")
 _OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
 _COMPARE = frozenset({"compare"})
+_UNITS = ("hour", "day", "week")
 _ALSO_CARRIED = ("status", "severity", "class", "owner")
 """What a query tells beside what it is found by."""
 _TOLD_APART = ("topic:", "unit:", "prop:", "word:")
@@ -43,6 +45,11 @@ _NEAR_TOPICS = {"topic:signin": "topic:logon", "topic:logon": "topic:signin"}
 _NEARLY = 0.9
 _WORD_BY_WORD = 9.0
 _NOTHING_COMMON = 2.0
+_OTHER_PART = 0.85
+_BY_WHOM, _TO_WHOM = ("actor", "caller"), ("target",)
+"""Parameters for who did something, and for what it was done to."""
+_FARTHEST = 3
+"""Words between a name and the one that says its part."""
 _LESS = {"ask": 0.4, "word": 0.4}
 """What tells less: who or where, and words that no language file holds."""
 _MISSING_NAME, _ANOTHER_TOPIC = 0.55, 0.6
@@ -52,11 +59,14 @@ _FITTING, _FILLING = 0.2, 0.05
 def features(frame: Frame) -> frozenset[str]:
     """What a frame says, as features that can be compared."""
     told = {f"{type_}:{value}" for type_ in _COMPARED for value in frame.all(type_)}
+    told -= {f"attr:{sense[1]}" for item in frame.items if item.sense("topic") and (sense := item.sense("attr"))}
+    told |= {f"threat:{sense[1] or fold(item.text)}" for item in frame.items if (sense := item.sense("threat"))}
     told |= {f"op:{op}" for op in frame.all("op") if op in ("top", "average")}
     told |= {f"ask:{word}" for word in frame.all("ask") if word in ("who", "where")}
-    told |= {f"unit:{group}" for group in frame.all("group") if group in ("hour", "day", "week")}
+    told |= {f"{'unit' if group in _UNITS else 'group'}:{group}" for group in frame.all("group")}
     if frame.has("owner"):
         told.add("attr:owner")
+    told |= {f"bound:{begins}" for said, (begins, _) in _BOUNDS.items() if frame.has("symbol") and frame.has(said)}
     told |= {f"word:{word}" for word in unread_words(frame)}
     return frozenset(told - _OF_EVERYTHING)
 
@@ -97,6 +107,7 @@ class StoredQuery:
     """What the names of parameters say ("min_users": accounts)."""
     described: Mapping[str, str] = field(default_factory=dict)
     """What a person is told of each parameter."""
+    tables: tuple[str, ...] = ()
 
 
 class StoredQueries:
@@ -119,11 +130,17 @@ class StoredQueries:
         """The query of that name."""
         return next((entry for entry in self.entries if entry.name == name), None)
 
+    def names_threat(self, frame: Frame) -> bool:
+        """Whether a query is for an attack that the frame names ("is there a password spray"), and for no list."""
+        lists = frame.has("kind:alert", "kind:incident")
+        return not lists and any(one in self._weights for one in features(frame) if one.startswith("threat:"))
+
     def best(self, frame: Frame) -> tuple[float, StoredQuery] | None:
         """The query whose own questions say the same, and how much."""
         if not self.entries:
             return None
         asked, said = features(frame), sentence(frame)
+        asked = frozenset(one for one in asked if not one.startswith("threat:") or one in self._weights)
         scored = ((self._score(entry, frame, asked, said), entry) for entry in self.entries)
         ranked = sorted(scored, key=lambda pair: -pair[0])
         near = [pair for pair in ranked if pair[0] >= ranked[0][0] - NEAR]
@@ -154,7 +171,7 @@ class StoredQueries:
         soft = {
             f"{type_}:{value}"
             for item in frame.items
-            if any(one in SILENT for one, _ in item.senses)
+            if any(one in SILENT for one, _ in item.senses) or item.sense("kind")
             for type_, value in item.senses
         }
         if not asked or any(one not in entry.whole for one in asked - soft if one.startswith(_TOLD_APART)):
@@ -170,6 +187,14 @@ class StoredQueries:
                 else _FILLING
                 for name, value in values.items()
             )
+        if frame.has("symbol"):
+            bounds = bounded(entry, frame)
+            counted = {f"kind:{what}" for what in frame.all("bounded")}
+            best *= 1.0 if bounds else _MISSING_NAME
+            best += _FITTING if any(entry.about[name] & counted for name in bounds) else 0.0
+        if frame.has("name"):
+            other = _BY_WHOM if _behind(frame, frame.all("name")[0], "target") else _TO_WHOM
+            best *= _OTHER_PART if values.keys() & set(other) else 1.0
         return float(best)
 
 
@@ -184,16 +209,50 @@ def _readings(frame: Frame, asked: frozenset[str]) -> list[tuple[frozenset[str],
     return [(one, 1.0) for one in readings] + [(one, _NEARLY) for one in near if one not in readings]
 
 
+def _behind(frame: Frame, name: str, part: str) -> bool:
+    """True for a name behind a word that says its part, such as "on" and "to" for what something was done to."""
+    start = frame.text.find(name)
+    said = settings(frame.language, part)
+    for item in reversed([item for item in frame.items if item.end <= start][-_FARTHEST:]):
+        if fold(item.text) in said:
+            return True
+        if not item.silent and not item.sense("kind"):
+            return False
+    return False
+
+
+def contained(frame: Frame, queries: StoredQueries) -> Frame:
+    """The frame with an unknown word as what rows are to contain: behind "with" or a comma, where the stored query
+    that is asked for takes such a word."""
+    text = frame.unread[0] if len(frame.unread) == 1 and frame.has("topic", "prop", "kind:file", "kind:process") else ""
+    start = frame.text.find(text) if text else 0
+    before = frame.text[:start].rstrip()
+    word = words_of(before)[-1:]
+    if not before or frame.has("title") or not (before[-1] in ",:;" or word[0] in settings(frame.language, "with")):
+        return frame
+    told = frame.copy()
+    told.unread = []
+    told.tell("title", text)
+    found = queries.best(told)
+    return told if found is not None and found[0] >= SURE and "contains" in found[1].parameters else frame
+
+
 def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]:
     """Parameters out of the names that were said, and the names for which there is no parameter."""
     values: dict[str, str] = {}
     left: list[str] = []
-    if frame.has("table") and "table" in entry.parameters:
-        values["table"] = frame.all("table")[0]
+    for table in frame.all("table")[:1]:
+        # A name such as "FileDownloaded" is that of an operation where it is none of a table.
+        fit = next((one for one in ("table", "operation") if one in entry.parameters), "")
+        if fit:
+            values[fit] = table
+        elif table not in entry.tables:
+            left.append(table)
     for name in frame.all("name"):
         kinds = set(frame.name_kinds(name))
         fit = [one for one, takes in entry.parameters.items() if one not in values and kinds & set(takes)]
         if fit:
+            fit.sort(key=lambda one: not _behind(frame, name, one))
             values[fit[0]] = frame.whole.get(name, name) if name.isalpha() else name
         else:
             left.append(name)
@@ -222,13 +281,15 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         return ask(frame, Reason.CANNOT_LEAVE_OUT)
     if frame.has("op:compare") and frame.window:
         return ask(frame, Reason.NOT_TAKEN, *(item.text for item in frame.items if item.sense("op", _COMPARE)))
-    if frame.has("title"):
+    titles = _other_titles(entry, frame)
+    if titles:
         if "contains" not in entry.parameters:
             return None
-        values["contains"] = " ".join(frame.all("title"))
+        values["contains"] = " ".join(titles)
     window = dict(frame.window)
     silence = next((one for one, type_ in entry.types.items() if type_ == "timespan"), None)
-    if silence and frame.duration and (frame.has("cmp", "symbol") or "start_time" not in window):
+    lasting = words_of(frame.time_said)[:1] and words_of(frame.time_said)[0] in settings(frame.language, "lasting")
+    if silence and frame.duration and (lasting or frame.has("cmp", "symbol") or "start_time" not in window):
         values[silence], window = frame.duration, {}
     values |= levels(entry, frame)
     if frame.has("symbol"):
@@ -238,6 +299,10 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         values |= bounds
     carried = {*entry.whole, *(_NEAR_TOPICS.get(one, "") for one in entry.whole)}
     carried |= {"class"} if "attr:classification" in entry.whole else set()
+    carried |= {"attr:created", "attr:updated"} if entry.whole & {"topic:change", "topic:fileevent"} else set()
+    carried |= {"threat"} if not titles else set()
+    carried |= {"kind:account"}  # who it was is told by most rows of logs
+    carried |= {"lit"} if "table" in frame.features else set()
     carried |= {"severity"} if levels(entry, frame) or "attr:severity" in entry.whole else set()
     missed = lost(frame, "run_kql_query", carried) if not named else []
     if missed:
@@ -246,6 +311,16 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     told |= {"parameters": values} if values else {}
     told |= {"limit": int(str(frame.one("limit")))} if frame.one("limit") else {}
     return call(frame, "run_kql_query", told)
+
+
+def _other_titles(entry: StoredQuery, frame: Frame) -> list[str]:
+    """Words of titles beside those that the query's own questions say ("brute force")."""
+    own = {
+        item.text
+        for item in frame.items
+        if (sense := item.sense("threat")) and f"threat:{sense[1] or fold(item.text)}" in entry.whole
+    }
+    return [title for title in frame.all("title") if not any(one in title for one in own)]
 
 
 def levels(entry: StoredQuery, frame: Frame) -> dict[str, Any]:
@@ -299,4 +374,5 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
         {str(one["name"]): tuple(map(str, one.get("allowed") or ())) for one in parameters},
         about,
         {str(one["name"]): str(one.get("description") or one["name"]).rstrip(".") for one in parameters},
+        tuple(map(str, row.get("tables") or ())),
     )

@@ -21,7 +21,7 @@ LANGUAGES = ("en", "de", "es", "fr")
 WORD = re.compile(r"[^\W_]+|\+|[<>]=?")
 Sense = tuple[str, str]
 """A type and a value, such as ("severity", "High")."""
-SETTINGS = ("spoken", "ordinal", "polar")
+SETTINGS = ("spoken", "ordinal", "polar", "beside")
 """Sections of words that make numbers, and of those with which a question for yes or no begins. `instead` holds
 phrases that are read for others, above all of time, `kept` words that are never mended."""
 ANY_NUMBER = "0"
@@ -205,6 +205,13 @@ def sections(language: str) -> Mapping[str, Mapping[str, Any]]:
             section = told.setdefault(type_, {})
             section.update({value: [*section.get(value, ()), *patterns] for value, patterns in entries.items()})
     return told
+
+
+@cache
+def settings(language: str, name: str) -> frozenset[str]:
+    """The words that tell the part of what stands behind them, such as "to" and "with"."""
+    patterns = sections(language).get("beside", {}).get(name, ())
+    return frozenset(" ".join(phrase) for pattern in patterns for phrase in phrases_of(pattern))
 
 
 @cache

@@ -169,7 +169,7 @@ class _Attempt:
                 return token  # "ws-01", "server-7"
             if len(words) > 1 and words[-1].isdecimal() and ("kind", "incident") in head:
                 return Token("number", token.value[len(words[0]) + 1 :], token.start, token.end)
-            return token if token.shape == "template" and not self.book.knows(*words) else None
+            return token if token.shape == "template" else None
         glued = re.fullmatch(r"([^\W\d_]+)[-_]?(\d[\d-]*)", token.value)
         if glued and self.book.senses(fold(glued[1])) and not self.reader.names.exact(token.value):
             if ("kind", "incident") in self.book.senses(fold(glued[1])):
