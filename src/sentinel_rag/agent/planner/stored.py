@@ -243,9 +243,9 @@ def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]
     left: list[str] = []
     for table in frame.all("table")[:1]:
         # A name such as "FileDownloaded" is that of an operation where it is none of a table.
-        fit = next((one for one in ("table", "operation") if one in entry.parameters), "")
-        if fit:
-            values[fit] = table
+        place = next((one for one in ("table", "operation") if one in entry.parameters), "")
+        if place:
+            values[place] = table
         elif table not in entry.tables:
             left.append(table)
     for name in frame.all("name"):
