@@ -13,6 +13,7 @@ from sentinel_rag.agent.planner.rows import rows
 from sentinel_rag.language import frames
 from sentinel_rag.language.frames.grammar import rules
 from sentinel_rag.language.frames.phrases import (
+    FORMS,
     LANGUAGES,
     SETTINGS,
     SILENT,
@@ -35,7 +36,7 @@ ALSO_PASSED_OVER = {
     "fr": set[str](),
 }
 """Words that stand as filler and as a type that restricts; the cover tells both, and a rule needs the type."""
-NO_PHRASES = {"instead", "kept", "joined", *SETTINGS}
+NO_PHRASES = {"instead", "kept", "joined", *SETTINGS, *FORMS}
 TOLD_BY_THE_READER = {"lit", "name", "num", "digits", "text", "singular", "singled"}
 """Types that no file holds: shapes, numbers, and words that nothing knows."""
 TOLD_BY_RULES = {"maybe_title"} | {feature.partition("=")[0] for rule in rules() for feature in rule.then}
@@ -73,7 +74,7 @@ def test_other_languages_hold_types_and_values_that_english_has(language: str) -
 def test_every_pattern_says_something_and_not_too_much(language: str) -> None:
     for type_, entries in sections(language).items():
         for value, patterns in entries.items():
-            for pattern in patterns:
+            for pattern in () if type_ in FORMS else patterns:
                 assert pattern.count("(") == pattern.count(")"), (type_, value, pattern)
                 assert 0 < len(phrases_of(pattern)) <= MOST_PHRASES, (type_, value, pattern)
 

@@ -300,6 +300,10 @@ def _settled(frame: Frame) -> Frame:
     if f.has("maybe_title") and (f.has("kind:alert", "kind:incident") or people):
         f.features["title"] += f.features.pop("maybe_title")
         f.features["topic"] = []
+    if f.has("kind:alert", "kind:incident") and f.has("topic:received") and not f.has("topic:mail"):
+        # "Which alerts did we receive" asks nothing of mails.
+        f.features["topic"] = [topic for topic in f.all("topic") if topic != "received"]
+        f.items = tuple(item for item in f.items if not item.sense("topic", frozenset({"received"})))
     return f
 
 

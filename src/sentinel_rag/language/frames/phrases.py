@@ -24,11 +24,15 @@ Sense = tuple[str, str]
 SETTINGS = ("spoken", "ordinal", "polar", "beside")
 """Sections of words that make numbers, and of those with which a question for yes or no begins. `instead` holds
 phrases that are read for others, above all of time, `kept` words that are never mended."""
+FORMS = ("endings", "written", "compound")
+"""Sections of how words take other forms: `endings` that stand for one another (each list those of one paradigm),
+letters that are `written` for others ("ae"), what joins the parts of a `compound`."""
 ANY_NUMBER = "0"
 """Stands for any number in a phrase that is read for another ("des 0 derniers jours")."""
 SILENT = ("f", "pad", "definite", "one")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
+_SHORTEST_STEM, _SHORTEST_PART = 4, 4
 
 
 def expand(pattern: str) -> list[str]:
@@ -110,6 +114,12 @@ class PhraseBook:
     longest: int
     by_length: Mapping[int, tuple[tuple[str, int], ...]]
     """The words that a slip may have meant, by their length, with the letters that they hold."""
+    endings: tuple[tuple[str, ...], ...] = ()
+    """Endings that stand for one another, the longest of a paradigm first."""
+    written: tuple[tuple[str, str], ...] = ()
+    """Letters as they are written and as they are meant."""
+    compound: tuple[str, ...] = ()
+    """What may stand between the parts of one word; empty for a language that makes no compounds."""
     _mended: dict[str, str] = field(default_factory=dict)
 
     def knows(self, *words: str) -> bool:
@@ -121,14 +131,57 @@ class PhraseBook:
         return self.phrases.get(words, ())
 
     def mend(self, word: str) -> str:
-        """The one word of the language that is a slip away; `word` itself if it is known, short or unclear."""
+        """The word of the language that it is a form of, its parts, or the one that is a slip away; else `word`."""
         if word in self.words or word in self.kept or word in self.numbers or len(word) < 4 or not word.isalpha():
             return word
         if word not in self._mended:
             if len(self._mended) > 4096:
                 self._mended.clear()
-            self._mended[word] = self._nearest(word)
+            self._mended[word] = self._form_of(word) or self._parts_of(word) or self._nearest(word)
         return self._mended[word]
+
+    def _form_of(self, word: str) -> str:
+        """The known word of which this is another form; empty if there is none, or several that say other things."""
+        meant = word
+        for letters, others in self.written:
+            meant = meant.replace(letters, others)
+        if meant in self.words:
+            return meant
+        found = {
+            meant[: len(meant) - len(ending)] + other: None
+            for paradigm in self.endings
+            for ending in paradigm
+            if meant.endswith(ending) and len(meant) - len(ending) >= _SHORTEST_STEM
+            for other in paradigm
+        }
+        known = [one for one in found if one in self.words and one not in self.kept]
+        told = [one for one in known if (one,) in self.phrases] or known
+        agree = len({self.senses(one)[:1] for one in told}) == 1
+        return min(told, key=lambda one: abs(len(one) - len(meant))) if agree else ""
+
+    def _parts_of(self, word: str) -> str:
+        """The two known words of which this is made, as two; empty if it is no compound."""
+        if not self.compound or len(word) < 2 * _SHORTEST_PART:
+            return ""
+        for place in range(_SHORTEST_PART, len(word) - _SHORTEST_PART + 1):
+            first, head = self._part(word[:place]), word[place:]
+            head = head if head in self.words else self._form_of(head)
+            if first and self._says(head) and not (self._silent(first) and self._silent(head)):
+                return f"{first} {head}"
+        return ""
+
+    def _part(self, part: str) -> str:
+        """The word that is the first part of a compound, with or without what joins it."""
+        shorter = [part.removesuffix(joint) for joint in self.compound if part.endswith(joint)]
+        forms = (part, *shorter, *(part + joint for joint in self.compound))
+        return next((one for one in forms if len(one) >= _SHORTEST_PART and self._says(one)), "")
+
+    def _says(self, word: str) -> bool:
+        """Whether the word alone means something, be it a time."""
+        return (word,) in self.phrases or any(phrase == (word,) for phrase, _ in self.instead.get(word, ()))
+
+    def _silent(self, word: str) -> bool:
+        return bool(self.senses(word)) and all(type_ in SILENT for type_, _ in self.senses(word))
 
     def _nearest(self, word: str) -> str:
         far = 1 if len(word) < 8 else 2
@@ -224,9 +277,12 @@ def phrase_book(language: str) -> PhraseBook:
     kept: set[str] = set()
     joined: set[tuple[str, ...]] = set()
     own: set[str] = set()
+    forms = sections(language).get
     for name in dict.fromkeys((language, "en")):
         told = set(phrases)
         for type_, entries in sections(name).items():
+            if type_ in FORMS:
+                continue
             for value, patterns in entries.items():
                 for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
                     if type_ == "instead":
@@ -268,7 +324,16 @@ def phrase_book(language: str) -> PhraseBook:
         frozenset(kept),
         max(map(len, phrases)),
         _by_length(own | kept),
+        _endings(language),
+        tuple((letters, value) for value, all_ in forms("written", {}).items() for letters in all_),
+        tuple(one for all_ in forms("compound", {}).values() for one in all_),
     )
+
+
+def _endings(language: str) -> tuple[tuple[str, ...], ...]:
+    """The paradigms of a language, the longest endings first."""
+    told = sections(language).get("endings", {}).values()
+    return tuple(tuple(sorted((fold(one) for one in all_), key=lambda one: -len(one))) for all_ in told)
 
 
 def _months(language: str) -> Iterable[tuple[tuple[str, ...], str]]:
@@ -313,6 +378,12 @@ def _same_stem(a: str, b: str) -> bool:
 
 def distance(a: str, b: str, most: int) -> int:
     """Optimal string alignment distance, cut off above `most`."""
+    while a and b and a[-1] == b[-1]:
+        a, b = a[:-1], b[:-1]
+    start = next((place for place, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
+    a, b = a[start:], b[start:]
+    if not a or not b:
+        return len(a) + len(b)
     before: list[int] = []
     row = list(range(len(b) + 1))
     for i, x in enumerate(a, 1):

@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cache
+from string import digits
 
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.grammar import compose
@@ -33,10 +34,13 @@ from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import TimeReading
 
 _BREAKS = re.compile(r"[,;:]")
+_A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?!\d)")
 _MAYBE_WORDS = ("host", "user", "template", "table")
 """Shapes that a word of the language may have."""
 _LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat")
 """What a relative clause may stand behind."""
+_NEAR_ENOUGH = 0.7
+"""The share of the words that the best language knows, below which another is not tried."""
 ReadTime = Callable[[str], TimeReading]
 
 
@@ -51,18 +55,24 @@ class Reader:
     def read(self, text: str) -> Frame:
         """The frame of one sentence, in the language that reads most of it."""
         text = refang(" ".join(text.replace("’", "'").split()))
-        first = _Attempt(text, phrase_book(self.languages[0]), self)
-        best, language = first, self.languages[0]
-        if first.strange:
-            words = [fold(match[0]) for match in WORD.finditer(text)]
-            known = phrase_book(language).known(words)
-            for name in self.languages[1:]:
-                if phrase_book(name).known(words) <= known:
-                    continue
+        words = [fold(match[0]) for match in WORD.finditer(text)]
+        first, *others = self.languages
+        if phrase_book(first).known(words) >= _NEAR_ENOUGH * len(words):
+            attempt = _Attempt(text, phrase_book(first), self)
+            if not attempt.strange:
+                return attempt.frame(first)
+        known = {name: phrase_book(name).known(words) for name in self.languages}
+        others.sort(key=lambda name: -known[name])
+        # Mending the words of another language is dear, and one that knows much fewer of them reads nothing right.
+        enough = min(_NEAR_ENOUGH * max(known.values()), max(known.values()) - 1)
+        best: _Attempt | None = None
+        for name in (first, *(name for name in others if known[name] > known[first])):
+            if known[name] >= enough and (best is None or best.strange):
                 other = _Attempt(text, phrase_book(name), self)
-                if (other.strange, other.cost) < (best.strange, best.cost):
-                    best, language = other, name
-        return best.frame(language)
+                if best is None or (other.strange, other.cost) < (best.strange, best.cost):
+                    best = other
+        best = best or _Attempt(text, phrase_book(first), self)
+        return best.frame(best.book.language)
 
 
 class _Attempt:
@@ -195,8 +205,12 @@ class _Attempt:
         return "".join([*parts, self._mended_part(text[at:])])
 
     def _mended_part(self, part: str) -> str:
-        found = list(WORD.finditer(part))
-        words = [self.book.mend(fold(match[0])) for match in found]
+        found: list[re.Match[str]] = []
+        words: list[str] = []
+        for match in WORD.finditer(part):
+            for word in self.book.mend(fold(match[0])).split():  # a compound is its parts
+                found.append(match)
+                words.append(word)
         out: list[str] = []
         at = place = 0
         while place < len(found):
@@ -205,7 +219,7 @@ class _Attempt:
             if count == 0:
                 said = match[0] if words[place] == fold(match[0]) else words[place]
                 count = 1
-            between = part[at : match.start()]
+            between = part[at : match.start()] if at <= match.start() else " "
             if said in months() and between.strip() == "." and out and out[-1][-1:].isdecimal():
                 between = " "  # "3. Juli"
             out += [between, said]
@@ -216,13 +230,13 @@ class _Attempt:
     def _replaced(self, words: list[str], place: int) -> tuple[int, str]:
         """How many words from `place` on are said otherwise, and how."""
         first = words[place]
+        glued = ANY_NUMBER + first.lstrip(digits) if first[0].isdecimal() else ""
         counts = self.book.instead.get(ANY_NUMBER, ()) if self._matched((ANY_NUMBER,), [first]) else ()
-        for phrase, said in (*self.book.instead.get(first, ()), *counts):
+        for phrase, said in (*self.book.instead.get(first, ()), *counts, *self.book.instead.get(glued, ())):
             number = self._matched(phrase, words[place : place + len(phrase)])
             if number is not None:
-                for value in number:
-                    said = said.replace(ANY_NUMBER, value, 1)
-                return len(phrase), said
+                values = iter(number)
+                return len(phrase), _A_NUMBER.sub(lambda match: next(values, match[0]), said)
         return spoken_number(words[place:], self.book, words[place - 1] if place else "")
 
     def _matched(self, phrase: tuple[str, ...], words: list[str]) -> list[str] | None:
@@ -233,7 +247,10 @@ class _Attempt:
         for wanted, word in zip(phrase, words, strict=True):
             value = None
             if wanted == ANY_NUMBER:
-                value = self.book.number(word) or self.book.digits.get(word) or _ordinals().get(word)
+                told = (self.book.number(word), self.book.digits.get(word), _ordinals().get(word))
+                value = next((one for one in told if one is not None), None)
+            elif wanted[0] == ANY_NUMBER and word[0].isdecimal() and word.lstrip(digits) == wanted[1:]:
+                value = int(word.removesuffix(wanted[1:]))  # "18h"
             if value is not None:
                 numbers.append(str(value))
             elif wanted != word:
