@@ -94,6 +94,10 @@ def merged(before: Frame, said: Frame) -> Frame:
         frame.window = dict(said.window)
     if said.has("all", "among:all"):
         frame.features["limit"] = []
+    if said.has("whose") and frame.has("kind:incident") and not frame.has("kind:alert", "topic", "owner", "rel"):
+        # "Only those of Ines" behind a list of incidents are those that she owns, as "the incidents of Ines".
+        frame.features["owner"] = list(said.all("whose"))
+        frame.features["name"] = [name for name in frame.all("name") if name not in said.all("whose")]
     return frame
 
 
