@@ -235,8 +235,8 @@ class _Attempt:
         for phrase, said in (*self.book.instead.get(first, ()), *counts, *self.book.instead.get(glued, ())):
             number = self._matched(phrase, words[place : place + len(phrase)])
             if number is not None:
-                values = iter(number)
-                return len(phrase), _A_NUMBER.sub(lambda match: next(values, match[0]), said)
+                between = itertools.zip_longest(_A_NUMBER.split(said), number, fillvalue="")
+                return len(phrase), "".join(part + value for part, value in between)
         return spoken_number(words[place:], self.book, words[place - 1] if place else "")
 
     def _matched(self, phrase: tuple[str, ...], words: list[str]) -> list[str] | None:
