@@ -9,14 +9,14 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tests.support.small_estate_rows import alert_id
 
-from sentinel_rag.agent.offline.compositions.incident_analysis import ANALYSIS_NOTICE
-from sentinel_rag.agent.offline.compositions.incident_detail import ANALYSIS_OFFER
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 
 pytestmark = pytest.mark.anyio
 Ask = Callable[[str], Awaitable[Answer]]
+NOTICE = "This is an analysis by rules and not a finding: a human must verify it before acting on it."
+OFFER = "Would you like me to analyze potential implications?"
 
 
 @pytest.mark.requirement("CHAT-9")
@@ -40,15 +40,15 @@ async def test_every_analysis_carries_the_notice(ask: Ask, before: str | None, q
         await ask(before)
     answer = await ask(question)
     assert answer.outcome is Outcome.ANSWERED
-    assert ANALYSIS_NOTICE in answer.text.splitlines()[:2]
+    assert NOTICE in answer.text.splitlines()[:2]
     assert "In the order of the ATT&CK matrix" in answer.text
 
 
 @pytest.mark.requirement("CHAT-9")
 async def test_analysis_is_offered_after_the_facts_and_not_given_unasked(ask: Ask) -> None:
     answer = await ask("what is incident 12 about?")
-    assert answer.text.splitlines()[-1] == ANALYSIS_OFFER
-    assert ANALYSIS_NOTICE not in answer.text
+    assert answer.text.splitlines()[-1] == OFFER
+    assert NOTICE not in answer.text
 
 
 @pytest.mark.requirement("CHAT-9")

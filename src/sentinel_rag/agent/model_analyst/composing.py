@@ -20,10 +20,9 @@ from sentinel_rag.agent.model_analyst.answer_text import moved
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.compositions.changes import call_text
-from sentinel_rag.agent.offline.compositions.scope import filters_shown, is_empty, say_partial, say_window
-from sentinel_rag.agent.offline.compositions.unsuccessful import say_failures
+from sentinel_rag.agent.offline.failures import call_text, say_failures
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
+from sentinel_rag.agent.offline.renderer import filters_shown, is_empty, say_partial, say_window
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.scope import narrowed, scope_line
 from sentinel_rag.agent.times import show_age

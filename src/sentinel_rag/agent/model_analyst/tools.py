@@ -20,7 +20,7 @@ from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
 from sentinel_rag.agent.model_analyst.turn import Turn
 from sentinel_rag.agent.models.port import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
-from sentinel_rag.agent.offline.compositions.changes import call_text
+from sentinel_rag.agent.offline.failures import call_text
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.prompts import Prompt, prompt

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 from sentinel_rag.agent.offline.answer_writer import Echo
 from sentinel_rag.agent.offline.change_turns import answer_change
-from sentinel_rag.agent.offline.compositions import Composed, compose, freeform
+from sentinel_rag.agent.offline.composing import compose, compose_freeform
 from sentinel_rag.agent.offline.conversation import Conversations
 from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
@@ -33,6 +33,7 @@ from sentinel_rag.agent.offline.question_turns import (
 )
 from sentinel_rag.agent.offline.relations import story_plan
 from sentinel_rag.agent.offline.remarks import say_instructions
+from sentinel_rag.agent.offline.renderer import Composed
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
@@ -141,7 +142,7 @@ class OfflineAnalyst:
         runs = await turn.run((PlannedCall(FREEFORM_TOOL, {"kql": kql}),))
         writer = turn.writer()
         try:
-            composed = freeform.compose(writer, runs[0])
+            composed = compose_freeform(writer, runs[0])
         except MISSHAPEN:
             return turn.misshapen_answer(runs)
         say_instructions(writer, View.KQL, runs)

@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.compositions import changes
+from sentinel_rag.agent.offline import change_answers
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem
+from sentinel_rag.agent.offline.failures import call_text
 from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind, frame_of
@@ -223,7 +224,7 @@ def _listed(about: Said, incidents: Sequence[str], known: Sequence[AskedChange])
     made = [each for each in known if each.done]
     answers = about is Said.INCIDENT
     lines = [f"{'Yes. ' if answers else ''}Changed in this conversation:"] if made else []
-    lines += [f"- {changes.call_text(each.tool, each.arguments)}" for each in made]
+    lines += [f"- {call_text(each.tool, each.arguments)}" for each in made]
     if not made:
         of = f" of incident {' and '.join(incidents)}" if incidents else ""
         lines.append(f"{'No. ' if answers else ''}Nothing{of} was changed in this conversation.")
@@ -236,7 +237,7 @@ def _listed(about: Said, incidents: Sequence[str], known: Sequence[AskedChange])
 def _not_made(known: Sequence[AskedChange]) -> list[str]:
     lines = []
     for each in known:
-        call = changes.call_text(each.tool, each.arguments)
+        call = call_text(each.tool, each.arguments)
         if each.done:
             continue
         if each.unknown:
@@ -262,7 +263,7 @@ def _undone(known: Sequence[AskedChange]) -> tuple[str, tuple[str, ...]]:
     last = made[-1]
     incident = str(last.arguments.get("incident"))
     text = (
-        f"I undo nothing by myself. The last change was {changes.call_text(last.tool, last.arguments)}. "
+        f"I undo nothing by myself. The last change was {call_text(last.tool, last.arguments)}. "
         f"Ask for the opposite as a change of its own, {_opposite(last, plain(incident))}"
     )
     return text, (incident,)
@@ -309,13 +310,13 @@ def _workspaces_to_choose(run: ToolRun) -> tuple[str, ...]:
 
 async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     if turn.progress is not None:
-        turn.progress(Progress(f"Asking the gateway for {changes.call_text(call.tool, call.arguments)}"))
+        turn.progress(Progress(f"Asking the gateway for {call_text(call.tool, call.arguments)}"))
     (run,) = await turn.run((call,), exact=exact)
     conversation = turn.conversation
     arguments = dict(run.call.arguments)
     approval_id = run.outcome.approval_id if isinstance(run.outcome, Denied) else None
     earlier = conversation.change.approval_id if exact and conversation.change is not None else ""
-    unknown = isinstance(run.outcome, Failed) and changes.may_have_been_made(run.outcome)
+    unknown = isinstance(run.outcome, Failed) and change_answers.may_have_been_made(run.outcome)
     conversation.note_change(
         AskedChange(call.tool, arguments, conversation.turns, approval_id or "", done=run.worked, unknown=unknown)
     )
@@ -332,7 +333,7 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     shown = conversation.talk.current("incident")
     try:
         title, status = ("", "") if shown is None else (shown.title, shown.status)
-        composed = changes.compose(writer, run, title=title, status=status, earlier=earlier)
+        composed = change_answers.compose(writer, run, title=title, status=status, earlier=earlier)
     except MISSHAPEN:
         return turn.misshapen_answer([run])
     if composed.outcome is Outcome.ANSWERED and call.tool == "update_incident":

@@ -11,12 +11,12 @@ from dataclasses import replace
 
 from sentinel_rag.agent.answers.compute import NAME, computed_run
 from sentinel_rag.agent.answers.results import Results, numbered
-from sentinel_rag.agent.offline import directory, every_workspace, near_offers, relations, second_look
+from sentinel_rag.agent.offline import directory, near_offers, relations, second_look, workspaces
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.compositions import Composed, compose, say_numbered
-from sentinel_rag.agent.offline.compositions.verdicts import open_with_verdict
+from sentinel_rag.agent.offline.composing import compose, open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
 from sentinel_rag.agent.offline.remarks import say_remarks
+from sentinel_rag.agent.offline.renderer import Composed, say_numbered
 from sentinel_rag.agent.offline.told_moment import told_moment
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind
@@ -40,7 +40,7 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
         open_with_verdict(writer, plan, runs)
     except MISSHAPEN:
         return turn.misshapen_answer(runs)
-    every_workspace.say_asked_alone(writer, turn.conversation, runs)
+    workspaces.say_asked_alone(writer, turn.conversation, runs)
     say_remarks(writer, plan, runs)
     if composed.outcome is Outcome.NO_DATA and not plan.then:
         composed = await _near_names(turn, writer, plan, runs) or _unknown_words(writer, plan, runs) or composed
@@ -84,9 +84,9 @@ async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
     calls = plan.calls
     if plan.then:
         return await _calculated(turn, plan)
-    if every_workspace.in_sections(plan, turn.conversation):
-        (workspaces,) = await turn.run((every_workspace.WORKSPACES,))
-        calls = every_workspace.calls_for_each(plan, workspaces)
+    if workspaces.in_sections(plan, turn.conversation):
+        (listed,) = await turn.run((workspaces.WORKSPACES,))
+        calls = workspaces.calls_for_each(plan, listed)
     runs = await turn.run(calls)
     return [await turn.whole(run) for run in runs] if _needs_whole_incident(plan) else runs
 

@@ -13,12 +13,11 @@ from datetime import UTC, datetime
 from functools import lru_cache
 
 from sentinel_rag.agent.offline import directory, outside
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter
-from sentinel_rag.agent.offline.compositions.scope import event_time
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import answer_wish
 from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
+from sentinel_rag.agent.offline.renderer import Scene, tell
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
 from sentinel_rag.agent.planner.knowledge import read_wish
@@ -163,7 +162,7 @@ async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
         turn.runs.clear()
         return await _carried_out(turn, first)
     writer = turn.writer()
-    _say_found(writer, found, alert=steps.finds_alert)
+    tell(Scene(writer, found), ["@alert_meant" if steps.finds_alert else "@incident_meant"])
     answer = await _carried_out(turn, then)
     opening = f"{writer.text}\n"
     return replace(
@@ -172,25 +171,6 @@ async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
         evidence=(*writer.evidence, *answer.evidence),
         sentences=(*writer.sentences(), *(each.moved(len(opening)) for each in answer.sentences)),
     )
-
-
-def _say_found(writer: AnswerWriter, found: ToolRun, *, alert: bool) -> None:
-    """Which row was found, before the answer about it."""
-    if alert:
-        writer.say(
-            "The alert that is meant: {}, at {}, of incident {}, id {}.",
-            writer.name(found, "/rows/0/name"),
-            writer.time(found, event_time(found, "/rows/0")),
-            writer.number(found, "/rows/0/incident_number"),
-            writer.exact(found, "/rows/0/alert_id"),
-        )
-    else:
-        writer.say(
-            "The incident that is meant: {}, {}, created {}.",
-            writer.number(found, "/rows/0/number"),
-            writer.name(found, "/rows/0/title"),
-            writer.time(found, "/rows/0/created_time"),
-        )
 
 
 async def _carried_out(turn: Turn, decision: Decision) -> Answer:

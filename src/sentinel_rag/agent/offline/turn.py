@@ -12,8 +12,9 @@ from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter
-from sentinel_rag.agent.offline.compositions import Composed, say_failures
 from sentinel_rag.agent.offline.conversation import Conversation
+from sentinel_rag.agent.offline.failures import say_failures
+from sentinel_rag.agent.offline.renderer import Composed
 from sentinel_rag.agent.offline.workspace_words import placed, remember_places
 from sentinel_rag.agent.planner import Decision, Option
 from sentinel_rag.agent.planner.plan import PlannedCall

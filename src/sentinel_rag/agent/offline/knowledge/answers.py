@@ -12,11 +12,10 @@ from dataclasses import replace
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL, KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of
-from sentinel_rag.agent.offline.compositions import Composed
-from sentinel_rag.agent.offline.compositions.web_pages import STEERING
 from sentinel_rag.agent.offline.conversation import AskedCall, ListItem
 from sentinel_rag.agent.offline.knowledge.hits import About, Group, held, names_it, shared_techniques, telling
 from sentinel_rag.agent.offline.knowledge.quoting import closing_words, say_section
+from sentinel_rag.agent.offline.renderer import Composed, view_data
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish
 from sentinel_rag.agent.row_text import plain, quoted
@@ -284,4 +283,4 @@ def _say_remarks(writer: AnswerWriter, searches: Sequence[ToolRun]) -> None:
                 writer.say("Note: {}", writer.number(run, f"/remarks/{place}"))
     cells = [cell for table in writer.tables for row in table.rows for cell in row]
     if any(reads_like_instruction(text) for text in (*(line.text for line in writer.lines), *cells)):
-        writer.fixed(STEERING)
+        writer.fixed(view_data()["sentence"]["steering"])

@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit, hits_of
-from sentinel_rag.agent.offline.compositions import say_failures
-from sentinel_rag.agent.offline.compositions.incident_fields import say_ending
 from sentinel_rag.agent.offline.conversation import ListItem
+from sentinel_rag.agent.offline.failures import say_failures
 from sentinel_rag.agent.offline.knowledge.answers import (
     cited_as,
     finished,
@@ -50,6 +49,7 @@ from sentinel_rag.agent.offline.knowledge.past import (
     with_closings,
 )
 from sentinel_rag.agent.offline.knowledge.quoting import kql_of, say_kql, say_section
+from sentinel_rag.agent.offline.renderer import Scene, tell
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner.knowledge import (
     PHASES,
@@ -292,7 +292,7 @@ async def _answer_steps(turn: Turn, wish: KnowledgeWish, frame: Frame) -> Answer
     writer = turn.writer()
     say_incident(writer, detail)
     if wish.done:
-        say_ending(writer, detail)
+        tell(Scene(writer, detail), ["@reason"])
         told = any(detail.at(f"/rows/0/{name}") for name in ("comments", "classification_comment"))
         recorded = "That is all that is recorded of what was done." if told else _NOTHING_RECORDED
         writer.fixed(f"{recorded} What a playbook says to do:")

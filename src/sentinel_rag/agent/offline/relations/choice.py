@@ -11,10 +11,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 
-from sentinel_rag.agent.offline.attributes import Attribute
+from sentinel_rag.agent.offline.attributes import Attribute, attribute_of
 from sentinel_rag.agent.offline.relations.alerts import Alert, base_name, names_of, relation_data, says
 from sentinel_rag.agent.offline.relations.focus import all_listed, focus_of
-from sentinel_rag.agent.offline.relations.values import Value, is_person, property_of, told_elsewhere, values_in
+from sentinel_rag.agent.offline.relations.values import Value, is_person, told_elsewhere, values_in
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.tool_schemas import ENTITY_KINDS
@@ -64,7 +64,7 @@ def choose(plan: Plan, runs: Sequence[ToolRun]) -> Choice | None:
     for label in (plan.aspects[0], _INSTEAD.get(plan.aspects[0])):
         if label is None:
             continue
-        wanted = property_of(label)
+        wanted = attribute_of(label)
         alerts = _naming_most(focus.meant, question, wanted.kinds)
         if frame.has("same:host"):
             others = tuple(kind for kind in ENTITY_KINDS if kind != "host")

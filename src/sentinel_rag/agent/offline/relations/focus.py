@@ -11,6 +11,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from sentinel_rag.agent.offline.attributes import attribute_of
 from sentinel_rag.agent.offline.relations.alerts import (
     OF_ANY_ALERT,
     TELL_NOTHING,
@@ -24,7 +25,6 @@ from sentinel_rag.agent.offline.relations.alerts import (
     near_best,
     stems,
 )
-from sentinel_rag.agent.offline.relations.values import property_of
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.views import asked_properties, label_of
 from sentinel_rag.agent.tool_runs import ToolRun
@@ -126,7 +126,7 @@ def focus_of(plan: Plan, runs: Sequence[ToolRun]) -> Focus:
         listed = {str(row.get("alert_id")): row for run in runs if "incident" in run.call.arguments for row in run.rows}
         numbers = tuple(dict.fromkeys(str(row.get("incident_number")) for row in listed.values()))
         alerts = [alert for alert in alerts if alert.alert_id in listed]
-    kinds = {kind for label in plan.aspects[:1] for kind in property_of(label).kinds}
+    kinds = {kind for label in plan.aspects[:1] for kind in attribute_of(label).kinds}
     telling = {
         alert.name
         for alert in alerts

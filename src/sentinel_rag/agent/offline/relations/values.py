@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from sentinel_rag.agent.offline.attributes import ADDRESSES, ATTRIBUTES, Attribute, values_of
+from sentinel_rag.agent.offline.attributes import Attribute, values_of
 from sentinel_rag.agent.offline.relations.alerts import Alert, base_name
 from sentinel_rag.contracts.json_values import JsonValue
 
@@ -34,11 +34,6 @@ class Value:
     others: tuple[tuple[str, str], ...] = ()
 
 
-def property_of(label: str) -> Attribute:
-    """The property of that label."""
-    return next(known for known in ATTRIBUTES if known.label == label)
-
-
 def values_in(wanted: Attribute, alert: Alert) -> list[Value]:
     """The values of a property that the alert tells, each once."""
     found: dict[str, Value] = {}
@@ -50,7 +45,7 @@ def values_in(wanted: Attribute, alert: Alert) -> list[Value]:
 
 def told_elsewhere(wanted: Attribute, alerts: Sequence[Alert], others: Sequence[Alert]) -> list[Value]:
     """The property of the things that `alerts` name without it, from other alerts that name the same things."""
-    if not wanted.deep:
+    if wanted.thing:
         return []
     named = {_identity(each) for alert in alerts for _, each in alert.entities if each.get("kind") in wanted.kinds}
     return [value for alert in others for value in values_in(wanted, alert) if _identity(value.entity) in named]
@@ -78,7 +73,7 @@ def _of_entity(wanted: Attribute, alert: Alert, at: str, entity: Mapping[str, Js
     else:
         for pointer, leaf in values_of(wanted, entity):
             text = str(leaf)
-            shown = entity.get("display_name") if wanted.label in ADDRESSES else None
+            shown = entity.get("display_name") if wanted.address else None
             others = ((str(shown), f"{at}/display_name"),) if shown else ()
             yield Value(_folded(text), text, alert, at + pointer, entity, at, others)
 

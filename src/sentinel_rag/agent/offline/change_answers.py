@@ -5,22 +5,17 @@ Arguments are the person's own words and shown as they are sent. Nothing that wa
 
 from __future__ import annotations
 
-import json
-from collections.abc import Mapping
-
 from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.compositions.composed import Composed
-from sentinel_rag.agent.offline.compositions.unsuccessful import LONGEST_ARGUMENT, say_waiting, why_refused
+from sentinel_rag.agent.offline.failures import LONGEST_ARGUMENT, say_waiting, why_refused
+from sentinel_rag.agent.offline.renderer import Composed
 from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Outcome
-from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 
 LONGEST_SHOWN = 1_000
-LONGEST_STATUS = 200
 _NOTHING_WRITTEN = frozenset(
     {
         QueryErrorCode.INVALID_ARGUMENT,
@@ -37,12 +32,6 @@ _NOTHING_WRITTEN = frozenset(
 def may_have_been_made(failed: Failed) -> bool:
     """True for a failure after which somebody has to look whether the change was made."""
     return failed.error.code not in _NOTHING_WRITTEN
-
-
-def call_text(tool: str, arguments: Mapping[str, JsonValue]) -> str:
-    """The call as it is sent, on one line, for a status line."""
-    said = ", ".join(f"{name}={json.dumps(value, ensure_ascii=False)}" for name, value in arguments.items())
-    return plain(f"{tool}({said})", limit=LONGEST_STATUS)
 
 
 def compose(writer: AnswerWriter, run: ToolRun, *, title: str = "", status: str = "", earlier: str = "") -> Composed:
