@@ -16,8 +16,9 @@ from sentinel_rag.contracts.labels import Integrity, Sensitivity
 from sentinel_rag.interceptor.argument_formats import FORMATS
 from sentinel_rag.interceptor.policy.conditions import Kind
 from sentinel_rag.interceptor.policy.fields import Exposure
-from sentinel_rag.interceptor.policy.flow_section import MAX_COUNT
+from sentinel_rag.interceptor.policy.flow_section import MAX_COUNT, MAX_MEMORY_DAYS
 from sentinel_rag.interceptor.policy.loading import (
+    CONFIRMS,
     MAX_RULES,
     MAX_TIMEOUT_S,
     PARAMETER_KEYS,
@@ -25,7 +26,7 @@ from sentinel_rag.interceptor.policy.loading import (
     RULE_KEYS,
     TOOL_KEYS,
 )
-from sentinel_rag.interceptor.policy.model import POLICY_KINDS, Effect, PublicKind
+from sentinel_rag.interceptor.policy.model import POLICY_KINDS, AgentMemory, Effect, PublicKind
 from sentinel_rag.interceptor.policy.server_section import ERAS, SERVER_KEYS
 
 Schema = Mapping[str, Any]
@@ -108,6 +109,7 @@ _OF_RULES: Mapping[str, Schema] = {
     "deny": FLAG,
     "offers_approval": FLAG,
     "accepts": LABELS,
+    "confirm": {"enum": list(CONFIRMS)},
 }
 _OF_SERVERS: Mapping[str, Schema] = {
     "name": NAME,
@@ -153,6 +155,7 @@ MAPPINGS: Mapping[str, Schema] = {
         *("name", "tool", "parameter", "form", "to"),
     ),
     "endorsement": _mapping(_OF_ENDORSEMENTS, "name", "tool", "path", "kind"),
+    "agent": _mapping({"key": TEXT, "memory": {"enum": [memory.value for memory in AgentMemory]}}, "key", "memory"),
     "kind": _mapping({"name": NAME, "pattern": TEXT, "beside": TEXTS, "any_case": FLAG}, "name", "pattern"),
 }
 """Each mapping of the file by what its problems call it."""
@@ -164,6 +167,8 @@ _OF_THE_FILE: Mapping[str, Schema] = {
     "endorsement": _listed("endorsement"),
     "link_hosts": TEXTS,
     "kinds": _listed("kind"),
+    "agents": _listed("agent"),
+    "memory_days": {"type": "integer", "minimum": 1, "maximum": MAX_MEMORY_DAYS},
 }
 
 

@@ -155,6 +155,13 @@ export interface Violation {
   link: boolean;
 }
 
+export interface Raise {
+  audit_id: string;
+  tool: string;
+  label: Label;
+  at: string;
+}
+
 export interface Approval {
   approval_id: string;
   state: "pending" | "approved" | "denied" | "used" | "expired";
@@ -175,7 +182,16 @@ export interface Approval {
   arguments: Record<string, unknown> | null;
   argument_labels: Record<string, Label>;
   violations: Violation[];
-  raised_by: { audit_id: string; tool: string; label: Label; at: string }[];
+  raised_by: Raise[];
+  /** What the agent may remember of all its conversations, and the calls that raised it. */
+  memory: Label;
+  memory_raised_by: Raise[];
+  /** Whom the agent asks for (empty for nobody), and the words that they said last. */
+  person: string;
+  words: string;
+  /** Arguments that hold nothing but what the person named. */
+  named: string[];
+  decided_by: "asker" | "other";
   approvers: string[];
   decision: { by: string; actor: string; comment: string; at: string } | null;
   more_of_tool: number;

@@ -1,29 +1,34 @@
 """Attacker controls: the agent and what its process remembers from one of its person's sessions to the next.
 
-Wanted: a secret that was read for one question leaves with the search of another question, which the person opened and
-which has read nothing; or it is spelled by which of the person's own wishes is searched for, and how often. Each try is
-denied and on record, and a replay of the record says the same.
+No tool of this policy says `across_sessions`: it is the default of all that writes or sends. Wanted: a secret that was
+read for one question leaves with the search of another question, which the person opened and which has read nothing;
+or it is spelled by which of the person's own wishes is searched for, and how often. Each try is denied and on record,
+and a replay of the record says the same.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sentinel_rag.contracts.decisions import Deny
+from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.interceptor.flow.judging import judge
 from sentinel_rag.interceptor.flow.record import facts_of
 from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.interceptor.store.sessions import REMEMBERED
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 
-POLICY = parse_policy("""
+POLICY_TEXT = """
 tools:
   - name: read_secret
     effect: read
@@ -31,39 +36,45 @@ tools:
     taint_rules: [{rule_id: read_any, condition: "true", taint_level: HIGH}]
   - name: search
     effect: external
-    across_sessions: true
     named_limit: 2
     parameters: [{name: query, type: string, required: true, attest: [sought, quoted]}]
     taint_rules: [{rule_id: search_any, condition: "true", taint_level: LOW}]
   - name: ping
     effect: external
-    across_sessions: true
     parameters: []
     taint_rules: [{rule_id: ping_any, condition: "true", taint_level: LOW}]
   - name: note
     effect: write
-    across_sessions: true
     parameters: [{name: text, type: string, required: true}]
     taint_rules: [{rule_id: note_any, condition: "true", taint_level: LOW}]
   - name: ask_first
     effect: external
-    across_sessions: true
     parameters: [{name: query, type: string, required: true}]
     taint_rules: [{rule_id: ask_any, condition: "true", taint_level: LOW, offers_approval: true}]
-""")
+"""
+POLICY = parse_policy(POLICY_TEXT)
 SECRET = {"sensitivity": "HIGH", "integrity": "UNTRUSTED"}
+
+
+@contextmanager
+def open_gateway(
+    folder: Path, text: str = POLICY_TEXT, *, clock: Clock = utc_now, memory: timedelta = REMEMBERED
+) -> Iterator[RunningGateway]:
+    policy = parse_policy(text)
+    schemas = [
+        ToolSchema(tool.name, "", {"type": "object", "properties": {name: {} for name in tool.parameters}})
+        for tool in policy.tools.values()
+    ]
+    with (
+        FakeToolServer(schemas, token="upstream-token").running() as executor,
+        running_gateway(policy, folder / "state", executor, clock=clock, memory=memory) as running,
+    ):
+        yield running
 
 
 @pytest.fixture
 def gateway(tmp_path: Path) -> Iterator[RunningGateway]:
-    schemas = [
-        ToolSchema(tool.name, "", {"type": "object", "properties": {name: {} for name in tool.parameters}})
-        for tool in POLICY.tools.values()
-    ]
-    with (
-        FakeToolServer(schemas, token="upstream-token").running() as executor,
-        running_gateway(POLICY, tmp_path / "state", executor) as running,
-    ):
+    with open_gateway(tmp_path) as running:
         yield running
 
 
@@ -127,6 +138,70 @@ def test_no_secret_is_spelled_by_which_wish_is_searched_for_and_how_often(gatewa
     bits = [search(gateway, session_id, f"{colour} paint").status for colour in ("red", "blue", "blue", "red") * 4]
     assert bits == [200] * 4 + [403] * 12
     expect_denied_on_record(gateway, search(gateway, session_id, "Blue paint".lower()), None)
+
+
+class Days:
+    """A clock that stands until it is moved."""
+
+    def __init__(self) -> None:
+        self.now = utc_now()
+
+    def __call__(self) -> datetime:
+        return self.now
+
+
+@pytest.mark.requirement("TAINT-2")
+def test_no_wait_shorter_than_the_agents_memory_makes_it_clean(tmp_path: Path) -> None:
+    """Attacker waits: over a weekend, and until a day before what the agent keeps is deleted."""
+    clock = Days()
+    with open_gateway(tmp_path, clock=clock, memory=timedelta(days=90)) as gateway:
+        read_for_another_question(gateway)
+        for days in (1, 3, 85):  # 89 in all
+            clock.now += timedelta(days=days)
+            expect_denied_on_record(gateway, search(gateway, gateway.open_session(), "HALYARD-77"))
+            by_itself = gateway.request("POST", "/v1/sessions", key=gateway.key).body
+            assert by_itself["context"] == SECRET, "a session of the agent's own starts with what it may remember"
+        clock.now += timedelta(days=200)
+        assert search(gateway, gateway.open_session(), "anything").status == 200
+    with open_gateway(tmp_path, POLICY_TEXT + "memory_days: 400\n", clock=clock, memory=timedelta(0)) as gateway:
+        read_for_another_question(gateway)
+        clock.now += timedelta(days=399)
+        expect_denied_on_record(gateway, search(gateway, gateway.open_session(), "HALYARD-77"))
+
+
+@pytest.mark.requirement("TAINT-7")
+@pytest.mark.parametrize(("memory", "other_person"), [("conversation", 200), ("person", 200), ("key", 403)])
+def test_only_an_agent_that_the_operator_attests_takes_nothing_along(
+    tmp_path: Path, memory: str, other_person: int
+) -> None:
+    """Attacker controls: an agent of the same file that is not attested, and what the attested one reads meanwhile."""
+    text = f"{POLICY_TEXT}agents: [{{key: apart, memory: {memory}}}]\n"
+    with open_gateway(tmp_path, text) as gateway:
+        keys = gateway.state.keys
+        apart, agent = keys.create([Scope.EXECUTE], name="apart")
+        one, two = (keys.create([Scope.USER], name=each, for_key=agent.key_id)[0] for each in ("one", "two"))
+        first = gateway.open_session(key=one)
+        assert gateway.call("read_secret", {}, session_id=first, key=apart).status == 200
+
+        def send(session_id: str, key: str = apart) -> int:
+            return gateway.call("search", {"query": "HALYARD-77"}, session_id=session_id, key=key).status
+
+        assert send(first) == 403, "in the conversation itself it is as ever"
+        assert send(gateway.open_session(key=one)) == (200 if memory == "conversation" else 403)
+        assert send(gateway.open_session(key=two)) == other_person
+        read_for_another_question(gateway)
+        expect_denied_on_record(gateway, search(gateway, gateway.open_session(), "HALYARD-77"))
+
+
+@pytest.mark.requirement("TAINT-7")
+def test_what_an_attested_agent_reads_in_a_session_of_its_own_counts_for_every_person(tmp_path: Path) -> None:
+    with open_gateway(tmp_path, f"{POLICY_TEXT}agents: [{{key: apart, memory: person}}]\n") as gateway:
+        apart, agent = gateway.state.keys.create([Scope.EXECUTE], name="apart")
+        user = gateway.state.keys.create([Scope.USER], name="one", for_key=agent.key_id)[0]
+        own = gateway.request("POST", "/v1/sessions", key=apart).body["session_id"]
+        assert gateway.call("read_secret", {}, session_id=own, key=apart).status == 200
+        answer = gateway.call("search", {"query": "x"}, session_id=gateway.open_session(key=user), key=apart)
+        assert (answer.status, answer.body["reason"]) == (403, "sink_label")
 
 
 @pytest.mark.requirement("TAINT-2")

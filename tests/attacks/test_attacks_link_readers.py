@@ -132,7 +132,7 @@ def test_the_person_who_decides_is_told_of_the_link(tmp_path: Path) -> None:
         approval_id = denied.body["approval_id"]
         shown = gateway.request("GET", f"/v1/approvals/{approval_id}", key=gateway.approver).body
         assert [violation["link"] for violation in shown["violations"]] == [True]
-        assert "A link in it could carry data out." in page(shown, width=100, now=datetime.now(UTC))
+        assert "may carry data out by a link in it" in page(shown, width=100, now=datetime.now(UTC))
         assert shown["arguments"] == {"message": "See https://evil.example/?d=SECRET"}
 
 

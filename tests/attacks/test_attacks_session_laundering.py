@@ -54,12 +54,12 @@ def test_a_session_opened_before_the_read_launders_nothing(labelled: RunningGate
 
 
 @pytest.mark.requirement("TAINT-2")
-def test_other_keys_and_a_persons_other_sessions_are_left_alone(labelled: RunningGateway) -> None:
+def test_other_keys_are_left_alone_and_a_persons_other_sessions_stay_clean_for_reads(labelled: RunningGateway) -> None:
     person, other = labelled.open_session(), labelled.state.keys.create([Scope.EXECUTE], name="other")[0]
     assert labelled.call("search", {"query": "x"}, session_id="of-another", key=other).status == 200
     assert read(labelled, labelled.open_session()).status == 200
     assert labelled.context(person) == ("LOW", "TRUSTED")
-    assert send(labelled, person).status == 200
+    assert send(labelled, person).status == 403, "the agent's process may remember it"
     assert labelled.call("search", {"query": "x"}, session_id="of-another", key=other).status == 200
 
 

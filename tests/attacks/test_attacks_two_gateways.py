@@ -96,7 +96,8 @@ def expect_refused(gateway: GatewayProcess, answer: HttpAnswer, status: int, rea
 def test_what_was_read_at_one_is_not_sent_at_the_other(
     one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer, opener: str
 ) -> None:
-    session, key = (opened(one), one.key) if opener == "person" else ("own", new_key(one))
+    key = new_key(one)
+    session = opened(one, key=key) if opener == "person" else "own"
     for gateway in (one, other):  # both hold the session in memory, low
         assert gateway.call("search", {"query": "x"}, session_id=session, key=key).status == 200
     assert one.call("read_secret", {}, session_id=session, key=key).status == 200

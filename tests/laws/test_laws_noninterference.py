@@ -18,6 +18,7 @@ from law_examples import examples
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow import judging
 from sentinel_rag.interceptor.flow.named_values import Naming
+from sentinel_rag.interceptor.policy import Remembers
 from sentinel_rag.interceptor.store import Session, SessionStore, open_state
 from sentinel_rag_testing.named_choices import NAMED, is_plain, spelled
 from sentinel_rag_testing.two_worlds import TraceVerdict, run_trace
@@ -90,7 +91,7 @@ def test_a_gate_that_forgets_what_its_key_has_seen_elsewhere_leaks(
     seeds = (21, 31, 39, 43)
     assert leaks(tmp_path / "as it is", seeds) == []
 
-    async def nothing(store: SessionStore, session: Session) -> Label:
+    async def nothing(store: SessionStore, session: Session, remembers: Remembers) -> Label:
         return BOTTOM
 
     monkeypatch.setattr(SessionStore, "seen_elsewhere", nothing)

@@ -6,7 +6,7 @@ import { Facts } from "../parts/data_table.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { moment } from "../parts/tool_status.tsx";
 import { shown, visible } from "../visible.ts";
-import type { Approval, Label, Violation } from "../wire.ts";
+import type { Approval, Label, Raise, Violation } from "../wire.ts";
 
 const EFFECTS: Record<string, string> = {
   read: "only reads",
@@ -138,9 +138,17 @@ function OneApproval(props: { id: string; back: () => void; change: Approval[] }
           <History approval={found} />
           <h2>Who asks</h2>
           <p>
-            The key {visible(found.key_id)} in session {visible(found.session_id)}, at {moment(found.asked_at, "")}. The
-            tool server {visible(found.server)} would run it.
+            The key {visible(found.key_id)}
+            {found.person === "" ? ", by itself," : ` for ${visible(found.person)}`} in session{" "}
+            {visible(found.session_id)}, at {moment(found.asked_at, "")}. The tool server {visible(found.server)} would
+            run it.
           </p>
+          {found.words === "" ? null : (
+            <>
+              <p>Whose last words were:</p>
+              <blockquote>{visible(found.words)}</blockquote>
+            </>
+          )}
           <Decide approval={found} path={path} onDecided={setFound} />
         </article>
       )}
@@ -170,7 +178,8 @@ function Arguments({ approval }: { approval: Approval }): JSX.Element {
     <Facts
       facts={given.map(([name, value]) => {
         const label = approval.argument_labels[name];
-        return [label === undefined ? name : `${name} (${spelled(label)})`, shown(value)];
+        const by = approval.named.includes(name) ? ", named by the person" : "";
+        return [label === undefined ? name : `${name} (${spelled(label)}${by})`, shown(value)];
       })}
     />
   );
@@ -179,23 +188,33 @@ function Arguments({ approval }: { approval: Approval }): JSX.Element {
 function History({ approval }: { approval: Approval }): JSX.Element {
   return (
     <>
-      <p>
-        The session holds data of the level {visible(spelled(approval.context))}
-        {approval.context.integrity === "UNTRUSTED" ? "; some of it may be written by an attacker." : "."}
-      </p>
+      <p>The conversation holds data of the level {held(approval.context)}</p>
       {approval.raised_by.length === 0 ? (
         <p>No earlier result of this session raised its labels.</p>
       ) : (
-        <ol>
-          {approval.raised_by.map((each) => (
-            <li key={each.audit_id}>
-              {moment(each.at, "")}: <code>{visible(each.tool)}</code> raised it to {visible(spelled(each.label))}{" "}
-              <span class="quiet">audit record {visible(each.audit_id)}</span>
-            </li>
-          ))}
-        </ol>
+        <Raises raises={approval.raised_by} />
       )}
+      <p>All that the agent may remember is of the level {held(approval.memory)}</p>
+      <Raises raises={approval.memory_raised_by} />
     </>
+  );
+}
+
+function held(label: Label): string {
+  const attacker = label.integrity === "UNTRUSTED" ? "; some of it may be written by an attacker." : ".";
+  return visible(spelled(label)) + attacker;
+}
+
+function Raises({ raises }: { raises: Raise[] }): JSX.Element | null {
+  return raises.length === 0 ? null : (
+    <ol>
+      {raises.map((each) => (
+        <li key={each.audit_id}>
+          {moment(each.at, "")}: <code>{visible(each.tool)}</code> raised it to {visible(spelled(each.label))}{" "}
+          <span class="quiet">audit record {visible(each.audit_id)}</span>
+        </li>
+      ))}
+    </ol>
   );
 }
 

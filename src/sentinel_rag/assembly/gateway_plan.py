@@ -145,6 +145,8 @@ class GatewayPlanner:
             "tool_servers": tool_server_configuration(settings),
             "upstreams": upstreams,
             "switched_off": switched_off_tools(settings),
+            # What an agent was shown counts for as long as it may keep it.
+            "agent_memory_days": settings.chat_keep_days,
             "keys": [
                 {"key_id": key_id, "key": self.keys[key_id], **terms, **_readers(key_id, settings)}
                 for key_id, terms in RUN_KEYS.items()

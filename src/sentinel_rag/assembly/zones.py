@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -116,6 +117,7 @@ def build_interceptor(configuration: Configuration) -> ASGIApp:
         state_folder,
         durability=Durability(configuration["durability"]),
         approval_ttl_s=configuration["approvals"]["ttl_s"],
+        memory=timedelta(days=configuration["agent_memory_days"]),
         anchor=None if configuration["anchor"] is None else Path(configuration["anchor"]),
         postgres=postgres_place(configuration["database"], state_folder),
     )

@@ -15,8 +15,9 @@ from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalAsked:
-    """A call waits for a person. `binding` is everything that the approval is for; `arguments` is None where they are
-    long, then their hash in the binding stands alone."""
+    """A call waits for a person: for the one who asked (`decided_by` is `asker`) or for another. `binding` is
+    everything that the approval is for; `arguments` is None where they are long, then their hash in the binding stands
+    alone. `words` are what the person said before it, `shown_sha256` the hash of all that the decider is shown."""
 
     kind: ClassVar[str] = "approval_asked"
     audit_id: str
@@ -26,6 +27,9 @@ class ApprovalAsked:
     arguments: JsonObject | None
     why: str
     ends_at: str
+    decided_by: str
+    words: str
+    shown_sha256: str
 
     def fields(self) -> dict[str, JsonValue]:
         return {
@@ -37,6 +41,9 @@ class ApprovalAsked:
             "arguments": self.arguments,
             "why": self.why,
             "ends_at": self.ends_at,
+            "decided_by": self.decided_by,
+            "words": self.words,
+            "shown_sha256": self.shown_sha256,
         }
 
 
@@ -55,6 +62,7 @@ class ApprovalDecided:
     tool: str
     requested_by: str
     binding_sha256: str
+    shown_sha256: str
 
     def fields(self) -> dict[str, JsonValue]:
         return {
@@ -66,6 +74,7 @@ class ApprovalDecided:
             "tool": self.tool,
             "requested_by": self.requested_by,
             "binding_sha256": self.binding_sha256,
+            "shown_sha256": self.shown_sha256,
         }
 
 

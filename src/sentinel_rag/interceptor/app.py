@@ -82,6 +82,7 @@ def create_app(
         new_id=new_audit_id,
         clock=utc_now,
         readers_of=keys.readers_of,
+        name_of=keys.name_of,
     )
     tell_records(state, gate, policies, upstreams, registry)
     refusals = Refusals(journal, new_audit_id, time.monotonic)

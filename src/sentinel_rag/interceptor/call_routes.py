@@ -97,7 +97,7 @@ class CallRoutes:
         if session.closed:
             return problem(Reason.CONFLICT, CLOSED)
         offered = await self.offered(tuple(Effect))
-        refused = await self.gate.refused_now(session)
+        refused = await self.gate.refused_now(principal, session)
         tools = [{**tool, **_refusal(tool["name"], refused)} for tool in offered]
         return json_response({"tools": tools, "policy": self.policies.current.sha256})
 

@@ -197,7 +197,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/approvals",
         "The approvals, oldest first",
         {200: "ApprovalPage"},
-        scopes=(Scope.APPROVE,),
+        scopes=(Scope.APPROVE, Scope.USER),
         query=("state", "limit", "mark"),
         endings=(Reason.INVALID_ARGUMENT,),
     ),
@@ -206,7 +206,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/approvals/{approval_id}",
         "One approval, whole",
         {200: "Approval"},
-        scopes=(Scope.APPROVE,),
+        scopes=(Scope.APPROVE, Scope.USER),
     ),
     *(
         Operation(
@@ -214,7 +214,7 @@ OPERATIONS: tuple[Operation, ...] = (
             f"/v1/approvals/{{approval_id}}/{verdict}",
             summary,
             {200: "Approval"},
-            scopes=(Scope.APPROVE,),
+            scopes=(Scope.APPROVE, Scope.USER),
             body="Comment",
             body_required=False,
             endings=OF_A_DECISION,

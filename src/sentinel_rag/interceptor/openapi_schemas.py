@@ -87,10 +87,14 @@ SCHEMAS: Mapping[str, Schema] = {
                 "rule_id": MAYBE_TEXT,
                 "audit_id": {"type": "string", "description": "Where the journal holds it; missing if nothing does."},
                 "approval_id": {"type": "string", "description": "The approval that waits for a person."},
+                "decided_by": {
+                    "const": "asker",
+                    "description": "The person who asked confirms it with their own key.",
+                },
                 "note": TEXT,
                 "error": ref("ToolError"),
             },
-            optional=("rule_id", "audit_id", "approval_id", "note", "error"),
+            optional=("rule_id", "audit_id", "approval_id", "decided_by", "note", "error"),
         ),
     },
     "ToolError": exactly(

@@ -73,14 +73,15 @@ class Completed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The policy said no. `approval_id` names the approval that a person may give; where none could be asked for,
-    `note` says why and `retry_after_s` when to try again."""
+    """The policy said no. `approval_id` names the approval that a person may give, `by_asker` that it is the one who
+    asked; where none could be asked for, `note` says why and `retry_after_s` when to try again."""
 
     deny: Deny
     audit_id: str
     approval_id: str | None = None
     note: str = ""
     retry_after_s: int | None = None
+    by_asker: bool = False
 
 
 @dataclass(frozen=True, slots=True)

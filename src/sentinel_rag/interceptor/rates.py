@@ -32,11 +32,21 @@ class RateLimiter:
         """How many meters are in memory."""
         return len(self._meters)
 
-    def take(self, key_id: str, key_rate: Rate | None, tool: str = "", tool_rate: Rate | None = None) -> float | None:
-        """None if the call may go on, and it is counted; else the seconds until it may, and nothing is counted."""
+    def take(
+        self,
+        key_id: str,
+        key_rate: Rate | None,
+        tool: str = "",
+        tool_rate: Rate | None = None,
+        *,
+        tool_of: str | None = None,
+    ) -> float | None:
+        """None if the call may go on, and it is counted; else the seconds until it may, and nothing is counted. The
+        rate of the tool is counted for `tool_of`, the key of the person whom the caller asks for, where there is one.
+        """
         now = self._seconds()
-        rates = [("", key_rate or self._default), (tool, tool_rate)]
-        asked = [(self._meter(key_id, name), rate) for name, rate in rates if rate is not None]
+        rates = [(key_id, "", key_rate or self._default), (tool_of or key_id, tool, tool_rate)]
+        asked = [(self._meter(whose, name), rate) for whose, name, rate in rates if rate is not None]
         wait = max((meter.wait(rate, now) for meter, rate in asked), default=0.0)
         if wait > 0:
             return wait

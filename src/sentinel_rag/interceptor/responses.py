@@ -12,6 +12,7 @@ from starlette.responses import Response
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.interceptor.approvals import DecidedBy
 from sentinel_rag.interceptor.outcomes import DO_NOT_REPEAT, HTTP_STATUS, Completed, Denied, NotCompleted, Outcome
 
 _HEADERS = (
@@ -62,7 +63,7 @@ def outcome_response(outcome: Outcome) -> Response:
 def body_of(outcome: Denied | NotCompleted) -> dict[str, Any]:
     """The body of a call that has no result, on every way in which calls are answered."""
     match outcome:
-        case Denied(deny, audit_id, approval_id, note):
+        case Denied(deny, audit_id, approval_id, note, by_asker=by_asker):
             body: dict[str, Any] = {
                 "detail": deny.sentence(),
                 "status": "denied",
@@ -72,6 +73,8 @@ def body_of(outcome: Denied | NotCompleted) -> dict[str, Any]:
             }
             if approval_id is not None:
                 body["approval_id"] = approval_id
+            if by_asker:
+                body["decided_by"] = DecidedBy.ASKER.value
             if note:
                 body["note"] = note
             return body

@@ -152,6 +152,7 @@ class SessionRoutes:
         if not isinstance(text, str):
             return problem(Reason.MALFORMED_BODY, "text must be a text.")
         named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
+        await self._sessions.say(session, text)
         await self._name(session, principal, named, USER)
         return json_response({"named": [{"kind": str(value.kind), "text": value.text} for value in named]})
 

@@ -31,7 +31,7 @@ async def waiting(desk: Desk, number: int = 0, **changes: str) -> str:
 
 
 async def test_a_key_has_a_few_questions_open_and_no_more(place: JournalPlace) -> None:
-    with open_desk(place, Clock(), bounds=Bounds(pending_per_key=3)) as desk:
+    with open_desk(place, Clock(), bounds=Bounds(pending_per_conversation=3)) as desk:
         first = await waiting(desk, 0)
         await waiting(desk, 1)
         await waiting(desk, 2)
@@ -59,7 +59,7 @@ async def test_all_keys_together_have_a_bound(place: JournalPlace) -> None:
 
 
 async def test_a_key_that_is_always_denied_cannot_go_on_asking(place: JournalPlace) -> None:
-    with open_desk(place, Clock(), bounds=Bounds(asked_per_key=5)) as desk:
+    with open_desk(place, Clock(), bounds=Bounds(asked_per_conversation=5)) as desk:
         for number in range(5):
             await desk.store.decide(await waiting(desk, number), Verdict.DENY, ANA)
             desk.clock.pass_seconds(10)

@@ -79,9 +79,9 @@ async def test_an_agents_new_session_starts_where_its_recent_ones_are(state: Sta
     assert (await state.sessions.open(KEY)).context == TOP
     assert (await state.sessions.open("another")).context == BOTTOM
     assert (await state.sessions.open(KEY, user_key_id="person")).context == BOTTOM
-    clock.passes(hours=24)
+    clock.passes(days=90)
     assert (await state.sessions.open(KEY)).context == TOP
-    clock.passes(hours=24, seconds=1)
+    clock.passes(days=90, seconds=1)
     assert (await state.sessions.open(KEY)).context == BOTTOM
 
 
@@ -91,11 +91,11 @@ async def test_a_session_counts_from_its_last_call_to_the_minute(state: State, c
     await raised(state, session, SECRET, clock)
     clock.passes(seconds=60)
     await raised(state, session, SECRET, clock)  # too soon to be written down
-    clock.now = NOON + timedelta(hours=24, seconds=30)
+    clock.now = NOON + timedelta(days=90, seconds=30)
     assert (await state.sessions.open(KEY)).context == BOTTOM
     clock.now = NOON + timedelta(seconds=61)
     await raised(state, session, SECRET, clock)
-    clock.now = NOON + timedelta(hours=24, seconds=30)
+    clock.now = NOON + timedelta(days=90, seconds=30)
     assert (await state.sessions.open(KEY)).context == SECRET
 
 

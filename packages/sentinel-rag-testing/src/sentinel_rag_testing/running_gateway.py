@@ -13,6 +13,7 @@ import json
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -21,10 +22,12 @@ from sentinel_rag.audit import Entry, JournalReader, KeyChanged, PostgresPlace
 from sentinel_rag.audit.approval_events import ApprovalNotified
 from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.interceptor import Limits, create_app
 from sentinel_rag.interceptor.approval_desk import Webhook
 from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.interceptor.store import Scope, State, open_state
+from sentinel_rag.interceptor.store.sessions import REMEMBERED
 from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.telemetry.metrics import Registry
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
@@ -145,6 +148,8 @@ def running_gateway(
     postgres: PostgresPlace | None = None,
     registry: Registry | None = None,
     around: Callable[[Any], Any] = lambda app: app,
+    clock: Clock = utc_now,
+    memory: timedelta = REMEMBERED,
 ) -> Iterator[RunningGateway]:
     """Serve `policy` with its state in `folder`, or in `postgres`; every server that it names is `executor`, unless
     `upstreams` says. `policies` makes a source of policies that change; tools that are `switched_off` do not pass, and
@@ -152,7 +157,7 @@ def running_gateway(
     if upstreams is None:
         shared = McpHttpUpstream(executor.url, token=executor.token)
         upstreams = dict.fromkeys(policy.servers(), shared)
-    with open_state(folder, postgres=postgres) as state:
+    with open_state(folder, postgres=postgres, clock=clock, memory=memory) as state:
         key, caller = state.keys.create([Scope.EXECUTE], name="caller")
         user, _ = state.keys.create([Scope.USER], name="person", for_key=caller.key_id, clearance=Sensitivity.HIGH)
         auditor, _ = state.keys.create([Scope.AUDIT], name="auditor")

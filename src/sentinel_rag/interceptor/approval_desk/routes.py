@@ -18,6 +18,7 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.interceptor.admission import Doorkeeper, Refusal, read_json_body
 from sentinel_rag.interceptor.approvals.approval import Approval, ApprovalState, Decider, DecisionRefused, Verdict
+from sentinel_rag.interceptor.approvals.binding import DecidedBy
 from sentinel_rag.interceptor.approvals.store import ApprovalStore
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.patience import unless_gone
@@ -60,7 +61,7 @@ class _Desk:
         self._limits = limits
 
     async def list(self, request: Request) -> Response:
-        decider = await self._admit(request)
+        decider, asker = await self._admit(request)
         state = request.query_params.get("state", "")
         if state and state not in set(ApprovalState):
             allowed = ", ".join(ApprovalState)
@@ -73,7 +74,7 @@ class _Desk:
             return problem(Reason.INVALID_ARGUMENT, "mark must be that of an earlier answer.")
         if mark:
             await unless_gone(request, self._store.wait_for_change(mark, LONGEST_WAIT_S))
-        page = await self._store.page(ApprovalState(state) if state else None, int(limit))
+        page = await self._store.page(ApprovalState(state) if state else None, int(limit), asker)
         return json_response(
             {
                 "approvals": [_in_short(self._shown(decider, each, page.pending_by_tool)) for each in page.approvals],
@@ -84,17 +85,20 @@ class _Desk:
         )
 
     async def show(self, request: Request) -> Response:
-        decider = await self._admit(request)
+        decider, asker = await self._admit(request)
         approval = await self._store.find(request.path_params["approval_id"])
-        if approval is None:
+        if approval is None or not _is_theirs(approval, asker):
             return problem(Reason.NOT_FOUND, "There is no such approval.")
         page = await self._store.page(ApprovalState.PENDING, 1)
         return json_response(self._shown(decider, approval, page.pending_by_tool))
 
     def decision(self, verdict: Verdict) -> Handler:
         async def decide(request: Request) -> Response:
-            decider = await self._admit(request)
+            decider, asker = await self._admit(request)
             comment = comment_of(await _optional_body(request, self._limits), ("comment",))
+            found = None if asker is None else await self._store.find(request.path_params["approval_id"])
+            if asker is not None and (found is None or not _is_theirs(found, asker)):
+                return problem(Reason.NOT_FOUND, "There is no such approval.")
             try:
                 approval = await self._store.decide(
                     request.path_params["approval_id"], verdict, decider, comment=comment
@@ -110,9 +114,16 @@ class _Desk:
         outdated = approval.binding.policy_sha256 != self._policies.current.sha256
         return {**shown_to(decider, approval, pending_by_tool), "outdated": outdated}
 
-    async def _admit(self, request: Request) -> Decider:
-        principal = await self._doorkeeper.admit(request, Scope.APPROVE)
-        return Decider(principal.key_id, principal.name)
+    async def _admit(self, request: Request) -> tuple[Decider, str | None]:
+        """Who decides; and the key of a person who may do no more than confirm what was asked for them."""
+        principal = await self._doorkeeper.admit(request, Scope.APPROVE, Scope.USER)
+        asker = None if Scope.APPROVE in principal.scopes else principal.key_id
+        return Decider(principal.key_id, principal.name), asker
+
+
+def _is_theirs(approval: Approval, asker: str | None) -> bool:
+    """Whether a caller may see the approval at all: a person without the scope `approve` sees their own to confirm."""
+    return asker is None or (approval.person == asker and approval.question.decided_by is DecidedBy.ASKER)
 
 
 def shown_to(decider: Decider, approval: Approval, pending_by_tool: Mapping[str, int]) -> dict[str, Any]:
@@ -121,8 +132,9 @@ def shown_to(decider: Decider, approval: Approval, pending_by_tool: Mapping[str,
     own = decider.key_id in (approval.binding.key_id, approval.person)
     named = decider.is_one_of(approval.question.approvers)
     pending = approval.state is ApprovalState.PENDING
+    by_asker = approval.question.decided_by is DecidedBy.ASKER and approval.person is not None
     shown = approval.to_dict()
-    shown["may_decide"] = named and not own and pending
+    shown["may_decide"] = pending and (decider.key_id == approval.person if by_asker else named and not own)
     shown["arguments_withheld"] = not (named or own)
     if shown["arguments_withheld"]:
         shown["arguments"] = None

@@ -11,7 +11,15 @@ from sentinel_rag.interceptor.approvals.approval import (
     DecisionRefused,
     Verdict,
 )
-from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding, Raise, Violation
+from sentinel_rag.interceptor.approvals.binding import (
+    ApprovalQuestion,
+    Asker,
+    Binding,
+    DecidedBy,
+    Raise,
+    Remembered,
+    Violation,
+)
 from sentinel_rag.interceptor.approvals.bounds import Bounds, TurnedAway
 from sentinel_rag.interceptor.approvals.questions import question_about
 from sentinel_rag.interceptor.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
@@ -23,11 +31,14 @@ __all__ = [
     "ApprovalSpent",
     "ApprovalState",
     "ApprovalStore",
+    "Asker",
     "Binding",
     "Bounds",
+    "DecidedBy",
     "Decider",
     "DecisionRefused",
     "Raise",
+    "Remembered",
     "TurnedAway",
     "Verdict",
     "Violation",

@@ -90,6 +90,7 @@ class Approval:
             **binding,
             **self.question.to_dict(),
             "binding_sha256": self.binding.sha256(),
+            "shown_sha256": self.question.sha256(),
             "decision": None
             if ruling is None
             else {

@@ -10,10 +10,11 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
-from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.labels import BOTTOM, Label
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,12 +69,45 @@ class Violation:
 
 @dataclass(frozen=True, slots=True)
 class Raise:
-    """An earlier call of the session whose result raised its context label; `at` is a time in ISO 8601."""
+    """An earlier call whose result raised a label; `at` is a time in ISO 8601."""
 
     audit_id: str
     tool: str
     label: Label
     at: str
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"audit_id": self.audit_id, "tool": self.tool, "label": self.label.to_dict(), "at": self.at}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Raise:
+        """Inverse of `to_dict`. Raises KeyError for a missing field."""
+        return cls(data["audit_id"], data["tool"], Label.from_dict(data["label"]), data["at"])
+
+
+class DecidedBy(StrEnum):
+    """Who decides: the person in whose session the agent asks, with their own key, or somebody else."""
+
+    ASKER = "asker"
+    OTHER = "other"
+
+
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Whom the agent asks for: the name of the key of the person who opened the session, the words that they said last,
+    and which arguments hold nothing but what their words name. Empty for a session that an agent opened by itself."""
+
+    person: str = ""
+    words: str = ""
+    named: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Remembered:
+    """What the agent may remember of other sessions, and the newest calls there that raised it."""
+
+    label: Label = BOTTOM
+    raised_by: tuple[Raise, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +128,13 @@ class ApprovalQuestion:
     violations: tuple[Violation, ...]
     raised_by: tuple[Raise, ...]
     approvers: tuple[str, ...]
+    decided_by: DecidedBy = DecidedBy.OTHER
+    asker: Asker = Asker()
+    remembered: Remembered = Remembered()
+
+    def sha256(self) -> str:
+        """The hash, in hex, of all that was shown."""
+        return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -113,23 +154,36 @@ class ApprovalQuestion:
                 }
                 for each in self.violations
             ],
-            "raised_by": [
-                {"audit_id": each.audit_id, "tool": each.tool, "label": each.label.to_dict(), "at": each.at}
-                for each in self.raised_by
-            ],
+            "raised_by": [each.to_dict() for each in self.raised_by],
             "approvers": list(self.approvers),
+            "decided_by": self.decided_by.value,
+            "person": self.asker.person,
+            "words": self.asker.words,
+            "named": list(self.asker.named),
+            "memory": self.remembered.label.to_dict(),
+            "memory_raised_by": [each.to_dict() for each in self.remembered.raised_by],
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ApprovalQuestion:
-        """Inverse of `to_dict`. Raises KeyError for a missing field."""
+        """Inverse of `to_dict`; what an older version did not tell is empty. Raises KeyError for another missing
+        field."""
         violations = tuple(
             Violation(each["parameter"], Label.from_dict(each["label"]), Label.from_dict(each["accepts"]), each["link"])
             for each in data["violations"]
         )
-        raised_by = tuple(
-            Raise(each["audit_id"], each["tool"], Label.from_dict(each["label"]), each["at"])
-            for each in data["raised_by"]
+        return cls(
+            **{name: data[name] for name in _PLAIN},
+            violations=violations,
+            raised_by=tuple(map(Raise.from_dict, data["raised_by"])),
+            approvers=tuple(data["approvers"]),
+            decided_by=DecidedBy(data.get("decided_by", DecidedBy.OTHER)),
+            asker=Asker(data.get("person", ""), data.get("words", ""), tuple(data.get("named", ()))),
+            remembered=Remembered(
+                Label.from_dict(data["memory"]) if "memory" in data else BOTTOM,
+                tuple(map(Raise.from_dict, data.get("memory_raised_by", ()))),
+            ),
         )
-        approvers = tuple(data["approvers"])
-        return cls(**{**data, "violations": violations, "raised_by": raised_by, "approvers": approvers})
+
+
+_PLAIN = ("effect", "server", "description", "condition", "taint_level", "why", "arguments")

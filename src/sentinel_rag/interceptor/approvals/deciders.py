@@ -6,6 +6,7 @@ import hmac
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.interceptor.approvals.approval import WEBHOOK, ApprovalState, Decider, DecisionRefused
+from sentinel_rag.interceptor.approvals.binding import DecidedBy
 from sentinel_rag.interceptor.approvals.table import Standing
 
 
@@ -16,6 +17,14 @@ def check_decider(stands: Standing, decider: Decider, token: str | None, *, pers
         given = (token or "").encode("utf-8", "surrogateescape")
         if not stands.token or not hmac.compare_digest(stands.token.encode(), given):
             raise DecisionRefused(Reason.UNAUTHENTICATED, "This is not the token of that approval.")
+    if stands.decided_by is DecidedBy.ASKER and person is not None:
+        if decider.key_id == person:
+            return
+        raise DecisionRefused(
+            Reason.NOT_AN_APPROVER,
+            "The person who asked confirms this call, and nobody else.",
+            next_step="Let them confirm it with their own key.",
+        )
     if decider.key_id == stands.key_id:
         raise DecisionRefused(
             Reason.OWN_APPROVAL,

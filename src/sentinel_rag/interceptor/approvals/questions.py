@@ -10,13 +10,23 @@ from typing import Protocol
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.labels import Label
-from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Raise, Violation
+from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.interceptor.approvals.binding import (
+    ApprovalQuestion,
+    Asker,
+    DecidedBy,
+    Raise,
+    Remembered,
+    Violation,
+)
 from sentinel_rag.interceptor.policy.model import Rule, ToolPolicy
 
 RULE_REQUIRES = "the rule requires it"
 """`ApprovalQuestion.why` of a rule with `requires_approval`; any other is the reason code of the denial that it
 replaces."""
+
+
+NOBODY = Asker()
 
 
 class Violating(Protocol):
@@ -52,9 +62,14 @@ def question_about(
     arguments: JsonObject,
     violations: Iterable[Violating],
     raised_by: Iterable[Raising],
+    *,
+    asker: Asker = NOBODY,
+    memory: Label = BOTTOM,
+    remembered: Iterable[Raising] = (),
 ) -> ApprovalQuestion:
     """What a person is asked about a call of `tool` that `rule` lets nobody run alone. `reason` is why it was denied,
-    `arguments` are those that would be sent, whole."""
+    `arguments` are those that would be sent, whole; `memory` is what the agent may remember of other sessions, and
+    `remembered` are the calls there that raised it."""
     return ApprovalQuestion(
         effect=tool.effect.value,
         server=tool.server,
@@ -64,6 +79,13 @@ def question_about(
         why=RULE_REQUIRES if reason is Reason.APPROVAL_REQUIRED else reason.value,
         arguments=arguments,
         violations=tuple(Violation(each.parameter, each.label, each.accepts, each.link) for each in violations),
-        raised_by=tuple(Raise(each.audit_id, each.tool, each.label, each.at) for each in raised_by),
+        raised_by=_raises(raised_by),
         approvers=tool.approvers,
+        decided_by=DecidedBy.ASKER if rule.asks_the_asker else DecidedBy.OTHER,
+        asker=asker,
+        remembered=Remembered(memory, _raises(remembered)),
     )
+
+
+def _raises(found: Iterable[Raising]) -> tuple[Raise, ...]:
+    return tuple(Raise(each.audit_id, each.tool, each.label, each.at) for each in found)

@@ -124,10 +124,11 @@ class ApprovalStore:
             known = table.open_for(connection, sha256, open_states, now)
             if known is not None:
                 raise _NotAsked(Waiting(known))
-            refused = turned_away(connection, self._bounds, binding.key_id, sha256, now, self._life)
+            told = self._with_person(connection, asked)
+            refused = turned_away(connection, self._bounds, told, now, self._life)
             if refused is not None:
                 raise _NotAsked(refused)
-            table.insert(connection, asked, secrets.token_urlsafe(32))
+            table.insert(connection, told, secrets.token_urlsafe(32))
 
         event = ApprovalAsked(
             audit_id=asked.approval_id,
@@ -137,6 +138,9 @@ class ApprovalStore:
             arguments=question.arguments if len(arguments) <= MAX_RECORDED_BYTES else None,
             why=question.why,
             ends_at=format_time(asked.ends_at),
+            decided_by=question.decided_by.value,
+            words=question.asker.words,
+            shown_sha256=question.sha256(),
         )
         try:
             await self._journal.append(event, alongside=insert)
@@ -192,6 +196,7 @@ class ApprovalStore:
             tool=shown.binding.tool,
             requested_by=shown.binding.key_id,
             binding_sha256=shown.binding.sha256(),
+            shown_sha256=shown.question.sha256(),
         )
         try:
             await self._journal.append(event, alongside=rule)
@@ -221,13 +226,13 @@ class ApprovalStore:
 
         return await self._read(read)
 
-    async def page(self, state: ApprovalState | None, limit: int) -> Page:
+    async def page(self, state: ApprovalState | None, limit: int, asker: str | None = None) -> Page:
         """At most `limit` approvals in that state, or in any; see `table.page`."""
         await self._lapse()
 
         def read(connection: Connection) -> Page:
             now = self._clock()
-            found, left_off = table.page(connection, state, limit, now)
+            found, left_off = table.page(connection, state, limit, now, asker)
             told = tuple(self._with_person(connection, approval) for approval in found)
             return Page(told, left_off, table.pending_by_tool(connection, now), table.mark(connection, now))
 

@@ -15,7 +15,7 @@ from datetime import UTC, datetime, timedelta
 from sentinel_rag.audit import Connection
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.interceptor.approvals.approval import Approval, ApprovalState, Ruling
-from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding
+from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding, DecidedBy
 
 KEPT = timedelta(days=30)
 """How long an ended approval can still be listed; the journal keeps its story."""
@@ -45,7 +45,18 @@ def _many_that_ended(connection: Connection) -> None:
     connection.execute("CREATE INDEX approval_binding ON approval (binding_sha256, state, decided_at)")
 
 
-MIGRATIONS = (_tables, _many_that_ended)
+def _whom_they_are_asked_for(connection: Connection) -> None:
+    """`asker` is the conversation that asks: a session of a person's, or the key of an agent that asks by itself,
+    however many sessions it opens. `person` is the key of that person; `by_asker` says that they decide themselves."""
+    connection.execute("ALTER TABLE approval ADD COLUMN asker TEXT NOT NULL DEFAULT ''")
+    connection.execute("ALTER TABLE approval ADD COLUMN person TEXT NOT NULL DEFAULT ''")
+    connection.execute("ALTER TABLE approval ADD COLUMN by_asker INTEGER NOT NULL DEFAULT 0")
+    connection.execute("CREATE INDEX approval_asker ON approval (asker, asked_at)")
+    connection.execute("CREATE INDEX approval_person ON approval (person, asked_at)")
+    connection.execute("DROP INDEX approval_key")
+
+
+MIGRATIONS = (_tables, _many_that_ended, _whom_they_are_asked_for)
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +78,7 @@ class Standing:
     state: ApprovalState
     approvers: tuple[str, ...]
     token: str
+    decided_by: DecidedBy = DecidedBy.OTHER
 
 
 def insert(connection: Connection, approval: Approval, token: str) -> None:
@@ -75,7 +87,7 @@ def insert(connection: Connection, approval: Approval, token: str) -> None:
     body = canonical_json({"binding": binding.to_dict(), "question": approval.question.to_dict()})
     connection.execute(
         "INSERT INTO approval (approval_id, binding_sha256, key_id, tool, state, asked_at, ends_at, "
-        "approvers, body, token, notify_at) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "approvers, body, token, notify_at, asker, person, by_asker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             approval.approval_id,
             binding.sha256(),
@@ -88,6 +100,9 @@ def insert(connection: Connection, approval: Approval, token: str) -> None:
             body,
             token,
             micros(approval.asked_at),
+            asker_of(binding, approval.person),
+            approval.person or "",
+            int(approval.question.decided_by is DecidedBy.ASKER),
         ],
     )
     # None ends before it was asked, and by that time an index finds the old ones.
@@ -95,6 +110,11 @@ def insert(connection: Connection, approval: Approval, token: str) -> None:
         "DELETE FROM approval WHERE state IN ('denied', 'used', 'expired') AND asked_at < ?1 AND ends_at < ?1",
         [micros(approval.asked_at - KEPT)],
     )
+
+
+def asker_of(binding: Binding, person: str | None) -> str:
+    """The conversation that asks, as bounds count it."""
+    return binding.key_id if person is None else binding.session_id
 
 
 def find(connection: Connection, approval_id: str, now: datetime) -> Approval | None:
@@ -105,11 +125,12 @@ def find(connection: Connection, approval_id: str, now: datetime) -> Approval | 
 def standing(connection: Connection, approval_id: str, now: datetime) -> Standing | None:
     """What decides about a verdict, without the body, which may be long."""
     row = connection.execute(
-        "SELECT key_id, state, ends_at, approvers, token FROM approval WHERE approval_id = ?", [approval_id]
+        "SELECT key_id, state, ends_at, approvers, token, by_asker FROM approval WHERE approval_id = ?", [approval_id]
     ).fetchone()
     if row is None:
         return None
-    return Standing(row[0], _state_at(row[1], row[2], now), tuple(json.loads(row[3])), row[4] or "")
+    by = DecidedBy.ASKER if row[5] else DecidedBy.OTHER
+    return Standing(row[0], _state_at(row[1], row[2], now), tuple(json.loads(row[3])), row[4] or "", by)
 
 
 def open_for(connection: Connection, binding_sha256: str, states: Sequence[ApprovalState], now: datetime) -> str | None:
@@ -171,10 +192,16 @@ def lapse(connection: Connection, approval_id: str, now: datetime) -> bool:
     return changed == 1
 
 
-def page(connection: Connection, state: ApprovalState | None, limit: int, now: datetime) -> tuple[list[Approval], int]:
+def page(
+    connection: Connection, state: ApprovalState | None, limit: int, now: datetime, asker: str | None = None
+) -> tuple[list[Approval], int]:
     """At most `limit`, oldest first, and how many more there are: newer ones among the pending, which are decided in
-    turn, else older ones."""
-    where, values = ("", []) if state is None else ("WHERE state = ?", [state.value])
+    turn, else older ones. With `asker`, the key of a person, those that this person decides about themselves."""
+    conditions: list[tuple[str, object]] = [] if state is None else [("state = ?", state.value)]
+    if asker is not None:
+        conditions += [("person = ?", asker), ("by_asker = ?", 1)]
+    where = f"WHERE {' AND '.join(text for text, _ in conditions)}" if conditions else ""
+    values = [value for _, value in conditions]
     total = int(connection.execute(f"SELECT count(*) FROM approval {where}", values).fetchone()[0])  # noqa: S608  # constants
     order = "ASC" if state is ApprovalState.PENDING else "DESC"
     rows = connection.execute(

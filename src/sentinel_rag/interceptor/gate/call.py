@@ -11,13 +11,13 @@ from sentinel_rag.audit import CallRefused
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.departure import Departure
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.labels import Label, join_all
+from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.interceptor.approvals import Binding
 from sentinel_rag.interceptor.arguments import CanonicalArguments
 from sentinel_rag.interceptor.flow import Facts, Judgement, Reference
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS
 from sentinel_rag.interceptor.pins import Quarantined
-from sentinel_rag.interceptor.policy import Policy, ToolPolicy
+from sentinel_rag.interceptor.policy import Policy, Remembers, ToolPolicy
 from sentinel_rag.interceptor.request_body import ExecuteRequest
 from sentinel_rag.interceptor.store import Session
 
@@ -46,6 +46,11 @@ class Call:
     caller: Departure | None = None
     result: int = 0
     readers: frozenset[str] | None = None
+    key_name: str = ""
+
+    def remembers(self) -> Remembers:
+        """What the agent may know of its other sessions."""
+        return self.policy.remembers(self.key_id, self.key_name)
 
     def refusal(self, reason: Reason, deny: Deny | None = None) -> CallRefused:
         """The record of a call that is not run: with the arguments as judged, or as they came if it never got there."""
@@ -86,7 +91,8 @@ class EnteredCall:
 @dataclass(frozen=True, slots=True)
 class DecidedCall:
     """A call that the policy allows, or would with an approval. `reads` are the resources whose stored labels are among
-    `facts`."""
+    `facts`. `memory` is what the agent may remember, whether or not the tool counts it: what a person is shown, and
+    what the call writes, is judged by it."""
 
     entered: EnteredCall
     arguments: CanonicalArguments
@@ -94,6 +100,7 @@ class DecidedCall:
     judgement: Judgement
     rule_id: str
     reads: Sequence[str]
+    memory: Label = BOTTOM
     approval_id: str | None = None
 
     @property

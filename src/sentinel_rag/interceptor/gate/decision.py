@@ -6,14 +6,14 @@ rule lets it. `running` does what was decided.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import assert_never
 
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
-from sentinel_rag.interceptor.approvals import ApprovalSpent, TurnedAway, question_about
+from sentinel_rag.interceptor.approvals import ApprovalQuestion, ApprovalSpent, Asker, TurnedAway, question_about
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
 from sentinel_rag.interceptor.flow.judging import Violation, refused_whatever
@@ -23,7 +23,7 @@ from sentinel_rag.interceptor.gate.endings import Endings
 from sentinel_rag.interceptor.gate.running import Running
 from sentinel_rag.interceptor.gate.stores import Stores
 from sentinel_rag.interceptor.outcomes import Outcome
-from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy
+from sentinel_rag.interceptor.policy import Policy, Remembers, Rule, ToolPolicy
 from sentinel_rag.interceptor.store import ContextMoved, Session, resources_of
 
 MAY_BE_GRANTED = (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
@@ -33,7 +33,10 @@ MAY_BE_GRANTED = (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
 class Decision:
     """Decides calls that have entered, by the labels of `stores` as they are now."""
 
-    def __init__(self, stores: Stores, running: Running, endings: Endings) -> None:
+    def __init__(
+        self, stores: Stores, running: Running, endings: Endings, name_of: Callable[[str], str] = lambda _: ""
+    ) -> None:
+        self._name_of = name_of
         self._stores = stores
         self._running = running
         self._endings = endings
@@ -75,32 +78,40 @@ class Decision:
         call, tool, session = entered.call, entered.tool, entered.session
         reads = resources_of(tool.reads, arguments.value)
         stored = await self._stores.resources.of(reads)
-        facts = Facts(session.context, call.handle_labels, session.named, stored, await self._memory(tool, session))
+        memory = await self._memory(tool, session, call.remembers())
+        counted = memory if tool.across_sessions else BOTTOM
+        facts = Facts(session.context, call.handle_labels, session.named, stored, counted)
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, facts, call.references)
         decision = judgement.decision
         match decision:
             case Allow():
                 return await self._running.run(
-                    DecidedCall(entered, arguments, facts, judgement, decision.rule_id, reads)
+                    DecidedCall(entered, arguments, facts, judgement, decision.rule_id, reads, memory)
                 )
             case Deny():
                 await self._unless_more_is_known(entered, decision)
                 rule = tool.rule(decision.rule_id)
                 if rule is None or not rule.may_ask or decision.reason not in MAY_BE_GRANTED:
                     return await self._endings.deny(call, decision)
-                wanted = DecidedCall(entered, arguments, facts, judgement, rule.rule_id, reads)
+                wanted = DecidedCall(entered, arguments, facts, judgement, rule.rule_id, reads, memory)
                 return await self._run_if_approved(wanted, rule, decision)
             case _:
                 assert_never(decision)
 
-    async def refused_whatever(self, policy: Policy, tool: ToolPolicy, session: Session) -> tuple[Violation, ...]:
+    async def refused_whatever(
+        self, policy: Policy, tool: ToolPolicy, session: Session, remembers: Remembers
+    ) -> tuple[Violation, ...]:
         """What every call of the tool would violate now in the session."""
-        facts = Facts(session.context, named=session.named, memory=await self._memory(tool, session))
+        memory = await self._memory(tool, session, remembers) if tool.across_sessions else BOTTOM
+        facts = Facts(session.context, named=session.named, memory=memory)
         return refused_whatever(policy, tool, facts)
 
-    async def _memory(self, tool: ToolPolicy, session: Session) -> Label:
-        return await self._stores.sessions.seen_elsewhere(session) if tool.across_sessions else BOTTOM
+    async def _memory(self, tool: ToolPolicy, session: Session, remembers: Remembers) -> Label:
+        """What the agent may remember, where anything asks for it: a sink, a person, what the call writes."""
+        if not (tool.across_sessions or tool.writes or any(rule.may_ask for rule in tool.rules)):
+            return BOTTOM
+        return await self._stores.sessions.seen_elsewhere(session, remembers)
 
     async def _unless_more_is_known(self, entered: EnteredCall, deny: Deny) -> None:
         """Raises ContextMoved where the call has to be decided again before it is denied."""
@@ -121,14 +132,33 @@ class Decision:
                 return await self._running.run(replace(wanted, approval_id=approval_id))
             except ApprovalSpent:  # another call was first: this one has to ask again
                 pass
-        raised_by = await self._stores.sessions.raises(wanted.session)
-        question = question_about(
-            wanted.tool, rule, deny.reason, wanted.arguments.value, wanted.judgement.violations, raised_by
-        )
+        question = await self._question(wanted, rule, deny.reason)
         answer = await approvals.request(binding, question)
         required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
         if isinstance(answer, TurnedAway):
             denied = await self._endings.deny(call, required)
             return replace(denied, note=answer.sentence, retry_after_s=answer.retry_after_s)
         call.approval_id = answer.approval_id
-        return await self._endings.deny(call, required)
+        denied = await self._endings.deny(call, required)
+        return replace(denied, by_asker=rule.asks_the_asker and wanted.session.user_key_id is not None)
+
+    async def _question(self, wanted: DecidedCall, rule: Rule, reason: Reason) -> ApprovalQuestion:
+        """What a person is asked: the call, whom the agent asks for, and all that it may have been steered by."""
+        sessions, session, remembers = self._stores.sessions, wanted.session, wanted.call.remembers()
+        person = session.user_key_id
+        named = tuple(entry.name for entry in wanted.judgement.arguments if entry.is_named)
+        asker = Asker()
+        if person is not None:
+            asker = Asker(self._name_of(person) or person, await sessions.words(session), named)
+        elsewhere = () if wanted.memory == BOTTOM else await sessions.raises_elsewhere(session, remembers)
+        return question_about(
+            wanted.tool,
+            rule,
+            reason,
+            wanted.arguments.value,
+            wanted.judgement.violations,
+            await sessions.raises(session),
+            asker=asker,
+            memory=wanted.memory,
+            remembered=elsewhere,
+        )

@@ -62,7 +62,10 @@ class Entrance:
             # It ends before the rate of a tool is asked and is on record all the same: so it counts for its key's.
             self._rates.take(principal.key_id, principal.rate)
             return entered
-        wait_s = self._rates.take(principal.key_id, principal.rate, entered.tool.name, entered.tool.rate)
+        # One agent serves many people: what one of them, or whoever steers their conversation, uses up of a tool is
+        # taken from nobody else.
+        whose = entered.session.user_key_id or principal.key_id
+        wait_s = self._rates.take(principal.key_id, principal.rate, entered.tool.name, entered.tool.rate, tool_of=whose)
         if wait_s is not None:
             # By the tool's rate or the key's: a key that goes on and on all the same comes to the end of its own.
             self._rates.take(principal.key_id, principal.rate)

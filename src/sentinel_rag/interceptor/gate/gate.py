@@ -35,7 +35,8 @@ MAX_ATTEMPTS = 10
 
 class Gate:
     """Judges and runs calls. `upstreams` maps the policy's `server` names to tool servers; a tool that is
-    `switched_off` is denied whatever its rules say. `readers_of` tells under which names a key may read."""
+    `switched_off` is denied whatever its rules say. `readers_of` tells under which names a key may read, `name_of` the
+    name of a key."""
 
     def __init__(
         self,
@@ -50,6 +51,7 @@ class Gate:
         new_id: Callable[[], str],
         clock: Clock,
         readers_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+        name_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._policies = policies
         self._sessions = stores.sessions
@@ -73,7 +75,7 @@ class Gate:
             limits=limits,
             readers_of=readers_of,
         )
-        self._decision = Decision(stores, self._running, self._endings)
+        self._decision = Decision(stores, self._running, self._endings, name_of)
 
     @property
     def calls_in_flight(self) -> int:
@@ -94,13 +96,14 @@ class Gate:
         """
         return await self._take(principal, wish, caller, looking=True)
 
-    async def refused_now(self, session: Session) -> Mapping[str, tuple[Violation, ...]]:
+    async def refused_now(self, principal: Principal, session: Session) -> Mapping[str, tuple[Violation, ...]]:
         """The tools whose every call would be refused now in the session, because of what it has seen, without a
         person being asked: by name, with what each call violates."""
         await self._sessions.refresh(session)
         policy, found = self._policies.current, {}
+        remembers = policy.remembers(principal.key_id, principal.name)
         for name, tool in policy.tools.items():
-            if violations := await self._decision.refused_whatever(policy, tool, session):
+            if violations := await self._decision.refused_whatever(policy, tool, session, remembers):
                 found[name] = violations
         return found
 
@@ -114,6 +117,7 @@ class Gate:
     ) -> Outcome:
         policy = self._policies.current
         call = Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name), caller=caller)
+        call.key_name = principal.name
         entered = await self._entrance.enter(call, principal, wish, looking=looking)
         if not isinstance(entered, EnteredCall):
             return entered

@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from sentinel_rag.audit import CallIntended, Connection, Journal, Work
-from sentinel_rag.contracts.labels import join_all
+from sentinel_rag.contracts.labels import BOTTOM, join_all
 from sentinel_rag.contracts.ports import Clock
-from sentinel_rag.interceptor.flow.judging import PASSED
+from sentinel_rag.interceptor.flow.judging import PASSED, LabelledArgument, Source
 from sentinel_rag.interceptor.flow.named_values import NamedValue
 from sentinel_rag.interceptor.flow.plans import PLAN, used
 from sentinel_rag.interceptor.gate.call import Call, DecidedCall
@@ -51,15 +51,21 @@ class Intent:
         if tool.reads:
             works.append(self._stores.resources.confirm(decided.reads, decided.facts.resources))
         if tool.across_sessions:  # before this call raises its own session
-            works.insert(0, self._stores.sessions.confirm_seen(session, decided.facts.seen))
+            works.insert(0, self._stores.sessions.confirm_seen(session, call.remembers(), decided.facts.seen))
         if tool.writes:
-            written = join_all(entry.label for entry in judgement.arguments)
+            # Whatever the tool counts: the agent wrote it with all that it remembers.
+            memory = decided.memory if any(_is_the_agents(entry) for entry in judgement.arguments) else BOTTOM
+            written = join_all([memory, *(entry.label for entry in judgement.arguments)])
             works.append(self._stores.resources.raise_to(resources_of(tool.writes, decided.arguments.value), written))
         if decided.approval_id is not None:
             works.append(self._stores.approvals.consume(decided.approval_id, decided.binding()))
         if tool.fields.hides:
             works.append(_numbering(call, session))
         return works
+
+
+def _is_the_agents(argument: LabelledArgument) -> bool:
+    return argument.source is Source.LITERAL or not argument.is_whole
 
 
 def _numbering(call: Call, session: Session) -> Work[object]:

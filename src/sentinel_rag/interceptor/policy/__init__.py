@@ -6,22 +6,26 @@
 from sentinel_rag.interceptor.policy.deciding import decide
 from sentinel_rag.interceptor.policy.loading import load_policy, parse_policy
 from sentinel_rag.interceptor.policy.model import (
+    AgentMemory,
     Effect,
     FixedPolicy,
     Parameter,
     Policies,
     Policy,
+    Remembers,
     Rule,
     ServerSpec,
     ToolPolicy,
 )
 
 __all__ = [
+    "AgentMemory",
     "Effect",
     "FixedPolicy",
     "Parameter",
     "Policies",
     "Policy",
+    "Remembers",
     "Rule",
     "ServerSpec",
     "ToolPolicy",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from datetime import timedelta
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
@@ -28,6 +29,7 @@ from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import (
     DEFAULT_SERVER,
     POLICY_KINDS,
+    AgentMemory,
     Declassification,
     Endorsement,
     Parameter,
@@ -44,6 +46,7 @@ MAX_RATE_SECONDS = 86_400.0
 MAX_RATE_CALLS = 1_000_000
 MAX_DOMAIN = 253
 MAX_COUNT = 1_000
+MAX_MEMORY_DAYS = 36_500
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _RESOURCE = re.compile(r"[A-Za-z0-9_.-]+(?:/(?:[A-Za-z0-9_.-]+|\{[A-Za-z0-9_.-]+\}|\*))*")
@@ -338,6 +341,27 @@ def _whole(section: Section, key: str, problems: list[Problem]) -> int | None:
 def link_hosts(file: Section, problems: list[Problem]) -> frozenset[str]:
     """The top-level list `link_hosts`: host names in lower case with at least one dot."""
     return frozenset(file.texts("link_hosts", pattern=_HOST, form="host names such as learn.microsoft.com"))
+
+
+def agents(file: Section, problems: list[Problem]) -> Mapping[str, AgentMemory]:
+    """The top-level list `agents`: keys whose agents the operator attests to have a separated memory."""
+    found: dict[str, AgentMemory] = {}
+    for item in file.items("agents"):
+        section = Section(item, "an agent", ("key", "memory"), problems)
+        key = section.text("key", required=True)
+        if key in found:
+            problems.append(Problem(section.line("key"), f"the agent {key!r} stands twice"))
+        kinds = [memory.value for memory in AgentMemory]
+        found[key] = AgentMemory(section.choice("memory", kinds, AgentMemory.KEY.value, required=True))
+    return found
+
+
+def memory(file: Section, problems: list[Problem]) -> timedelta:
+    """The top-level `memory_days`: whole days for which an agent may remember what it was shown; zero if missing."""
+    days = file.number("memory_days", low=1, high=MAX_MEMORY_DAYS)
+    if days is not None and days != int(days):
+        problems.append(Problem(file.line("memory_days"), "memory_days must be a whole number"))
+    return timedelta(days=int(days or 0))
 
 
 def _label_of(section: Section) -> Label:

@@ -50,17 +50,22 @@ MAX_RULES = 2_000
 
 MAX_TIMEOUT_S = 600.0
 
+CONFIRMS = ("asker", "other")
+"""Who is asked about a call: the person who asked for it, or another one."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
 
-ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts", "kinds")
+ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts", "kinds", "agents", "memory_days")
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
     *("row_labels", "sends_readers", "across_sessions", "named_limit"),
 )
 PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest", "together")
-RULE_KEYS = ("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval", "accepts")
+RULE_KEYS = (
+    *("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval", "accepts", "confirm"),
+)
 
 
 def load_policy(path: Path) -> Policy:
@@ -106,6 +111,8 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     endorsements = flow_section.endorsements(file, names, kinds, problems)
     link_hosts = flow_section.link_hosts(file, problems)
     server_specs = server_section.servers(file, problems)
+    agents = flow_section.agents(file, problems)
+    memory = flow_section.memory(file, problems)
     if problems:
         raise _refused(source, problems)
     return Policy(
@@ -118,6 +125,8 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         kinds=kinds,
         link_hosts=link_hosts,
         server_specs=server_specs,
+        agents=agents,
+        memory=memory,
     )
 
 
@@ -154,6 +163,7 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
         if server in ("", *OWN_SERVERS) and name in MANY_NAMES:
             problems += flow_section.many_names_faults(section, MANY_NAMES[name])
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
+        effect = Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value))
         tools.append(
             ToolPolicy(
                 name=name,
@@ -162,7 +172,7 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 rules=tuple(rules),
                 first_match=compile_rules([rule.expression for rule in rules]),
                 server=server or DEFAULT_SERVER,
-                effect=Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value)),
+                effect=effect,
                 aliases=tuple(aliases),
                 timeout_s=timeout,
                 accepts=flow_section.label(section, "accepts", problems),
@@ -173,7 +183,7 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 rate=flow_section.rate(section, problems),
                 row_labels=flow_section.row_labels(section, problems),
                 sends_readers=flow_section.sends_readers(section, problems),
-                across_sessions=section.flag("across_sessions"),
+                across_sessions=section.flag("across_sessions", default=effect is not Effect.READ),
                 named_limit=flow_section.named_limit(section, problems),
             )
         )
@@ -243,6 +253,8 @@ def _rules(
         level = section.choice("taint_level", [level.name for level in Sensitivity], "HIGH", required=True)
         condition = section.condition("condition")
         deny, approval, offered = (section.flag(key) for key in ("deny", "requires_approval", "offers_approval"))
+        confirm = section.choice("confirm", CONFIRMS, "")
+        approval = approval or (bool(confirm) and not offered)
         if deny and (approval or offered):
             problems.append(Problem(section.line("deny"), "a rule that denies cannot ask for approval too"))
         expression = _expression(condition, types, attested, section.line("condition"), problems)
@@ -255,7 +267,20 @@ def _rules(
         if never:
             problems.append(Problem(line, never))
         accepts = flow_section.rule_accepts(section, parameters, problems)
-        rules.append(Rule(rule_id, condition, expression, Sensitivity[level], approval, deny, line, offered, accepts))
+        rules.append(
+            Rule(
+                rule_id,
+                condition,
+                expression,
+                Sensitivity[level],
+                approval,
+                deny,
+                line,
+                offered,
+                accepts,
+                asks_the_asker=confirm == "asker",
+            )
+        )
     return rules
 
 

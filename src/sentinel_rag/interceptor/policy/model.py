@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from enum import StrEnum
 from typing import Any, Protocol
 
@@ -99,6 +100,23 @@ POLICY_KINDS = tuple(kind.value for kind in ValueKind)
 """What a policy may write as a kind, beside its own."""
 
 
+class AgentMemory(StrEnum):
+    """What an agent can still know of its other sessions. KEY: all that its key was shown, in whichever session.
+    PERSON: what it was shown in sessions that the same person opened. CONVERSATION: nothing."""
+
+    KEY = "key"
+    PERSON = "person"
+    CONVERSATION = "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembers:
+    """Which of its sessions an agent may still know, and for how long the policy says so at least."""
+
+    memory: AgentMemory = AgentMemory.KEY
+    at_least: timedelta = timedelta(0)
+
+
 class PublicKind(StrEnum):
     """The typed conditions of a declassification: forms with a bounded room that read as no sentence."""
 
@@ -146,6 +164,9 @@ class Rule:
     requires an approval offers one."""
     accepts: Mapping[str, Label] = field(default_factory=dict)
     """What parameters may carry at most in calls that this rule decides, instead of what they say themselves."""
+    asks_the_asker: bool = False
+    """Whether the person in whose session the agent asks decides, and nobody else. In a session of nobody's it is as
+    without."""
 
     @property
     def may_ask(self) -> bool:
@@ -206,8 +227,9 @@ class ToolPolicy:
     `approvers` are the key ids or names that may decide its approvals, empty for every key with that scope.
     `row_labels` is where the list lies whose rows carry labels of their own, told by the server; `sends_readers` lets
     the server know under which names the caller may read. Both are for servers of this product alone.
-    `across_sessions`: what the agent writes counts as what it has seen in all its recent sessions, and not in this one
-    alone. `named_limit` is how often a value that the user named passes in a session where the agent's own may not.
+    `across_sessions`: what the agent writes counts as all that it may remember, and not as what it has seen in this
+    session alone; without a word true for every tool that writes or sends.
+    `named_limit` is how often a value that the user named passes in a session where the agent's own may not.
     """
 
     name: str
@@ -275,6 +297,16 @@ class Policy:
     """Hosts that a link in an argument may name without counting as a way out; each with all its subdomains."""
     server_specs: Mapping[str, ServerSpec] = field(default_factory=dict)
     """The tool servers of other makers, by name."""
+    agents: Mapping[str, AgentMemory] = field(default_factory=dict)
+    """By the id or name of a key: how the operator attests that its agent's memory is separated."""
+    memory: timedelta = timedelta(0)
+    """How long an agent may remember, where that is longer than sessions and kept conversations live."""
+
+    def remembers(self, key_id: str, key_name: str) -> Remembers:
+        """What the agent with that key may know of its other sessions. An id goes before a name, which another key may
+        have had."""
+        memory = self.agents.get(key_id) or self.agents.get(key_name or key_id) or AgentMemory.KEY
+        return Remembers(memory, self.memory)
 
     def tool(self, name: str) -> ToolPolicy | None:
         """The tool with exactly this name or alias; no folding of case, Unicode or white space."""

@@ -58,14 +58,14 @@ class Section:
                 self._problem(item.line, f"{key} must hold {form}")
         return found
 
-    def flag(self, key: str) -> bool:
-        """True or false; false if it is missing."""
+    def flag(self, key: str, *, default: bool = False) -> bool:
+        """True or false; the default if it is missing."""
         item = self._find(key, False)
         if item is None:
-            return False
+            return default
         if not isinstance(item.value, bool):
             self._problem(item.line, f"{key} must be true or false, not {item.kind()}")
-            return False
+            return default
         return item.value
 
     def number(self, key: str, *, low: float, high: float, required: bool = False) -> float | None:

@@ -270,6 +270,11 @@ class KeyStore:
             return Refused(KeyState.EXPIRED, key_id)
         return Refused(KeyState.SUPERSEDED, key_id) if _over(held[0], now) else stored.principal
 
+    def name_of(self, key_id: str) -> str:
+        """See `KeyRing.name_of`."""
+        found = self.find(key_id)
+        return "" if found is None else found.name
+
     def readers_of(self, key_id: str) -> frozenset[str]:
         """See `KeyRing.readers_of`."""
         found = self.find(key_id)

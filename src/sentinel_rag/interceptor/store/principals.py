@@ -69,6 +69,10 @@ class KeyRing(Protocol):
         """`verify`, with the reason where there is no principal."""
         ...
 
+    def name_of(self, key_id: str) -> str:
+        """The name of the key with that id, ended ones too; empty if it has none."""
+        ...
+
     def readers_of(self, key_id: str) -> frozenset[str]:
         """The names under which the live key with that id may read; none for a key that has ended, or is none."""
         ...

@@ -37,6 +37,13 @@ class RunKeys:
                 found = principal
         return found or self._stored.check(header)
 
+    def name_of(self, key_id: str) -> str:
+        """See `KeyRing.name_of`."""
+        for _, principal in self._keys:
+            if principal.key_id == key_id:
+                return principal.name
+        return self._stored.name_of(key_id)
+
     def readers_of(self, key_id: str) -> frozenset[str]:
         """See `KeyRing.readers_of`."""
         for _, principal in self._keys:

@@ -88,6 +88,10 @@ def _sessions_that_count_what_they_hide(connection: Connection) -> None:
     connection.execute("CREATE INDEX session_hides ON session (used_at) WHERE hidden_bytes > 0")
 
 
+def _sessions_that_know_what_was_said_last(connection: Connection) -> None:
+    connection.execute("ALTER TABLE session ADD COLUMN words TEXT NOT NULL DEFAULT ''")
+
+
 MIGRATIONS = (
     _sessions,
     _information_flow,
@@ -96,6 +100,7 @@ MIGRATIONS = (
     _sessions_of_keys_that_have_many,
     _sessions_that_stand_for_a_key,
     _sessions_that_count_what_they_hide,
+    _sessions_that_know_what_was_said_last,
 )
 
 

@@ -4,7 +4,7 @@ A context label only rises. It rises in memory before anything is awaited, and o
 record, so that no parallel call is judged by the lower one. Several gateway processes may share the file: each call is
 decided by what this process knows, and that transaction refuses it (`ContextMoved`) where the file knows more.
 
-A session that an agent opens by itself starts at the floor, the join of what its key's recent sessions have seen, and
+A session that an agent opens by itself starts at the floor, the join of all that its key may remember, and
 rises with every other session of the key, so that neither a new one nor one kept ready launders anything. One that a
 signed-in person opens for the agent starts clean; it rises by what is revealed in it, and by what is revealed meanwhile
 in a session that the agent opened by itself, so that no read is taken out of it. What is revealed in another session of
@@ -23,10 +23,11 @@ from functools import partial
 
 from sentinel_rag.audit import Connection, Journal, SessionChanged, StateDatabase, Work
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow.named_values import NamedValue
+from sentinel_rag.interceptor.policy.model import AgentMemory, Remembers
 from sentinel_rag.interceptor.store.session_rises import Opener, raise_below, raise_one
 from sentinel_rag.interceptor.store.session_tables import MIGRATIONS, RANK
 from sentinel_rag.telemetry.session_ids import new_session_id
@@ -35,10 +36,22 @@ MAX_REMEMBERED = 10_000
 """Sessions kept in memory; others are read again when they are used."""
 
 RECENT = timedelta(hours=24)
-"""How long a session without a call counts for the floor of its key."""
+"""How long a session without a call is one that its opener still uses."""
+
+REMEMBERED = timedelta(days=90)
+"""How long an agent may remember what it was shown, where nobody says so: as long as conversations are kept."""
 
 TOUCH = timedelta(minutes=1)
 """How exactly the time of a session's last call is kept."""
+
+ALL = Remembers()
+"""An agent of which nobody says anything."""
+
+MAX_WORDS = 4_000
+"""Characters of what a person said last that are kept to be shown."""
+
+MAX_RAISES = 500
+"""Newest raises of other sessions that are looked through for those that are told."""
 
 MAX_NAMED = 2_000
 """Values that the words of one session can name."""
@@ -240,9 +253,19 @@ class _OfKey:
 
 
 class SessionStore:
-    """The sessions in `database`; each opening and closing is a record of `journal`."""
+    """The sessions in `database`; each opening and closing is a record of `journal`. What an agent was shown in a
+    session counts as long as anything that it kept may live: `memory`, or longer where a policy says so."""
 
-    def __init__(self, database: StateDatabase, journal: Journal, *, clock: Clock, new_id: Callable[[], str]) -> None:
+    def __init__(
+        self,
+        database: StateDatabase,
+        journal: Journal,
+        *,
+        clock: Clock,
+        new_id: Callable[[], str],
+        memory: timedelta = REMEMBERED,
+    ) -> None:
+        self._memory = max(memory, RECENT)
         self._database = database
         self._journal = journal
         self._clock = clock
@@ -304,6 +327,24 @@ class SessionStore:
         await self._load(session.session_id)
         return known != (session.context, session.closed, len(session.named))
 
+    async def say(self, session: Session, words: str) -> None:
+        """Keep what the person said last, as whoever decides about a call of the session is shown it."""
+        kept = words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]} ..."
+        await self._database.run(
+            lambda connection: connection.execute(
+                "UPDATE session SET words = ? WHERE session_id = ?", [kept, session.session_id]
+            )
+        )
+
+    async def words(self, session: Session) -> str:
+        """What the person said last in the session; empty if nobody did."""
+        row = await self._database.look(
+            lambda connection: connection.execute(
+                "SELECT words FROM session WHERE session_id = ?", [session.session_id]
+            ).fetchone()
+        )
+        return "" if row is None else str(row[0])
+
     async def raises(self, session: Session, limit: int = 20) -> list[Raised]:
         """The calls that raised the context label, oldest first."""
         rows = await self._database.run(
@@ -315,18 +356,53 @@ class SessionStore:
         )
         return [Raised(audit_id, tool, _label(high, low), at) for audit_id, tool, high, low, at in rows]
 
-    async def seen_elsewhere(self, session: Session) -> Label:
-        """The join of what the agent's key has seen in all its recent sessions."""
-        return await self._database.look(partial(_floor, session.key_id, self._clock()))
+    async def seen_elsewhere(self, session: Session, remembers: Remembers) -> Label:
+        """The join of what the agent was shown in all the sessions that it may remember in this one."""
+        return await self._database.look(self._memory_of(session, remembers))
 
-    def confirm_seen(self, session: Session, decided: Label) -> Work[object]:
+    def confirm_seen(self, session: Session, remembers: Remembers, decided: Label) -> Work[object]:
         """The check, in the transaction of an intent, that the file knows of no more than the call was decided by."""
+        look = self._memory_of(session, remembers)
 
         def check(connection: Connection) -> None:
-            if not _floor(session.key_id, self._clock(), connection).flows_to(decided):
+            if not look(connection).flows_to(decided):
                 raise ContextMoved
 
         return check
+
+    async def raises_elsewhere(self, session: Session, remembers: Remembers, limit: int = 5) -> list[Raised]:
+        """Calls in other sessions that raised what the agent may remember in this one, oldest first: of each tool and
+        label the newest, of many the highest."""
+        if remembers.memory is AgentMemory.CONVERSATION:
+            return []
+        person = " AND (user_key_id IS NULL OR user_key_id = ?4)" if remembers.memory is AgentMemory.PERSON else ""
+        values = [session.key_id, self._since(remembers), session.session_id]
+        rows = await self._database.run(
+            lambda connection: connection.execute(
+                "SELECT audit_id, tool, session_raise.sensitivity, session_raise.integrity, at FROM session_raise "  # noqa: S608  # constants
+                f"JOIN session USING (session_id) WHERE key_id = ?1 AND used_at >= ?2 AND session_id <> ?3{person} "
+                f"ORDER BY at DESC LIMIT {MAX_RAISES}",
+                [*values, session.user_key_id] if person else values,
+            ).fetchall()
+        )
+        newest: dict[tuple[str, int, int], Raised] = {}
+        for audit_id, tool, high, low, at in rows:
+            newest.setdefault((tool, high, low), Raised(audit_id, tool, _label(high, low), at))
+        highest = sorted(newest, key=lambda each: (each[1], each[2]), reverse=True)[:limit]
+        return sorted((newest[each] for each in highest), key=lambda each: each.at)
+
+    def _since(self, remembers: Remembers = ALL) -> str:
+        """When a session must have been used last for an agent to remember it."""
+        return format_time(self._clock() - max(self._memory, remembers.at_least))
+
+    def _memory_of(self, session: Session, remembers: Remembers) -> Callable[[Connection], Label]:
+        match remembers.memory:
+            case AgentMemory.CONVERSATION:
+                return lambda _: BOTTOM
+            case AgentMemory.PERSON if session.user_key_id is not None:
+                return partial(_seen_for, session.key_id, session.user_key_id, self._since(remembers))
+            case _:
+                return partial(_floor, session.key_id, self._since(remembers))
 
     async def close(self, session_id: str, key_id: str) -> bool:
         """Close a session, and with it its handles; False if this key has none with that id. Closing twice is once."""
@@ -372,11 +448,12 @@ class SessionStore:
                 f"This key has had {most} sessions within a day.", next_step="Go on in one of them, or wait."
             )
         opener = user_key_id or key_id
+        since = self._since()
         while True:
-            floor = BOTTOM if user_key_id is not None else await self._database.look(partial(_floor, key_id, now))
+            floor = BOTTOM if user_key_id is not None else await self._database.look(partial(_floor, key_id, since))
 
             def write(connection: Connection, floor: Label = floor) -> None:
-                _insert((session_id, key_id, user_key_id), floor, now, connection)
+                _insert((session_id, key_id, user_key_id), floor, since, now, connection)
                 beside(connection, session_id)
 
             with suppress(ContextMoved):  # another session of the key rose in between
@@ -443,19 +520,32 @@ def _seen(label: Label) -> str:
 
 _LABELS = [Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity]
 _SEEN = f"SELECT max(sensitivity), max(integrity) FROM ({' UNION ALL '.join(map(_seen, _LABELS))}) AS seen"  # noqa: S608  # numbers
-"""The join of the labels that the key's recent sessions have: one look-up by index for each, however many there are."""
+"""The join of the labels that the key's sessions have: one look-up by index for each, however many there are."""
 
 
-def _floor(key_id: str, now: datetime, connection: Connection) -> Label:
-    row = connection.execute(_SEEN, [key_id, format_time(now - RECENT)]).fetchone()
+def _floor(key_id: str, since: str, connection: Connection) -> Label:
+    row = connection.execute(_SEEN, [key_id, since]).fetchone()
     return BOTTOM if row[0] is None else _label(row[0], row[1])
 
 
-def _insert(ids: tuple[str, str, str | None], floor: Label, now: datetime, connection: Connection) -> None:
+def _seen_for(key_id: str, user_key_id: str, since: str, connection: Connection) -> Label:
+    """What the key's sessions of one person have seen, and those that it opened by itself."""
+    rows = [
+        connection.execute(
+            "SELECT max(sensitivity), max(integrity) FROM session "  # noqa: S608  # one of two constants
+            f"WHERE key_id = ?1 AND user_key_id {whose} AND used_at >= ?2",
+            [key_id, since, *more],
+        ).fetchone()
+        for whose, more in (("IS NULL", []), ("= ?3", [user_key_id]))
+    ]
+    return join_all(_label(*row) for row in rows if row[0] is not None)
+
+
+def _insert(ids: tuple[str, str, str | None], floor: Label, since: str, now: datetime, connection: Connection) -> None:
     """Write a new session: its id, its key and the person's. Raises ContextMoved if its key's floor is higher,
     and _Opened if there is a session with that id."""
     _, key_id, user_key_id = ids
-    if user_key_id is None and not _floor(key_id, now, connection).flows_to(floor):
+    if user_key_id is None and not _floor(key_id, since, connection).flows_to(floor):
         raise ContextMoved
     at = format_time(now)
     opened = connection.execute(

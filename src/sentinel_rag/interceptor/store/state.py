@@ -12,6 +12,7 @@ import uuid
 from collections.abc import Iterator
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
@@ -26,7 +27,7 @@ from sentinel_rag.interceptor.store.key_journal import KeyJournal
 from sentinel_rag.interceptor.store.keys import KeyStore
 from sentinel_rag.interceptor.store.resources import ResourceLabels
 from sentinel_rag.interceptor.store.session_tables import person_of
-from sentinel_rag.interceptor.store.sessions import SessionStore
+from sentinel_rag.interceptor.store.sessions import REMEMBERED, SessionStore
 from sentinel_rag.interceptor.store.standing_sessions import StandingSessions
 
 KEYS_FILE = "keys.sqlite"
@@ -80,13 +81,14 @@ def open_state(
     durability: Durability = Durability.PROCESS,
     clock: Clock = utc_now,
     approval_ttl_s: float = DEFAULT_TTL_S,
+    memory: timedelta = REMEMBERED,
     anchor: Path | None = None,
     segment_records: int = SEGMENT_RECORDS,
     postgres: PostgresPlace | None = None,
 ) -> State:
     """Open or create the state in `folder`, or in `postgres` with its secrets in that folder; `approval_ttl_s` is how
-    long a call waits for a person, `anchor` a second file for the journal's checkpoints, `segment_records` after how
-    many records a file begins a new segment.
+    long a call waits for a person, `memory` how long an agent may remember what it was shown, `anchor` a second file
+    for the journal's checkpoints, `segment_records` after how many records a file begins a new segment.
 
     Raises UnavailableError if the folder or the anchor cannot be used, JournalCut if the journal lacks a record that a
     checkpoint proves.
@@ -104,7 +106,7 @@ def open_state(
                 )
             )
         )
-        sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id)
+        sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id, memory=memory)
         standing = StandingSessions(database, sessions, clock=clock)
         handles, resources = HandleStore(database), ResourceLabels(database)
         approvals = ApprovalStore(

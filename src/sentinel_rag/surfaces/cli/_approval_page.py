@@ -86,12 +86,24 @@ def _lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
     yield from ("", "WHAT THE AGENT HAD READ BEFORE")
     yield from _history(approval, width)
     yield from ("", "WHO ASKS")
-    asked = duration(approval["asked_at"], now)
-    yield from _wrapped(f"The key {approval['key_id']} in session {approval['session_id']}, {asked} ago.", width)
+    yield from _asker(approval, width, now)
     yield from _wrapped(f"The tool server {approval['server']} would run it.", width)
     if approval["more_of_tool"]:
         yield from _wrapped(f"{approval['more_of_tool']} more call(s) of this tool wait for a decision.", width)
     yield from _how_to_decide(approval, width)
+
+
+def _asker(approval: Json, width: int, now: datetime) -> Iterator[str]:
+    asked = duration(approval["asked_at"], now)
+    person = f" for {approval['person']}" if approval.get("person") else ""
+    yield from _wrapped(
+        f"The key {approval['key_id']}{person} in session {approval['session_id']}, {asked} ago.", width
+    )
+    if not approval.get("person"):
+        yield "  Nobody: the agent asks by itself."
+    elif approval["words"]:
+        yield "  Whose last words were:"
+        yield from _barred(approval["words"], width)
 
 
 def _decided(approval: Json) -> Iterator[str]:
@@ -115,6 +127,7 @@ def _arguments(approval: Json, width: int) -> Iterator[str]:
     for name, value in approval["arguments"].items():
         label = approval["argument_labels"].get(name)
         marks = f"  [{_label(label)}]" if label else ""
+        marks += "  named by the person" if name in approval.get("named", ()) else ""
         marks += "  <-- more than the tool accepts" if name in too_much else ""
         shown = json.dumps(value, ensure_ascii=False)
         if "\\n" in shown or len(f"  {name} = {shown}") > width:
@@ -129,22 +142,34 @@ def _arguments(approval: Json, width: int) -> Iterator[str]:
 def _reasons(approval: Json) -> Iterator[str]:
     if approval["why"] == "the rule requires it":
         yield "The policy lets nobody make this call without a person's approval."
-    for violation in approval["violations"]:
-        yield from _too_much(violation)
+    yield from _too_much(approval["violations"])
     yield f"Rule {approval['rule_id']}, where {approval['condition']}; the result is {approval['taint_level']}."
 
 
-def _too_much(violation: Json) -> Iterator[str]:
-    what = violation["parameter"] or "The call itself"
+def _too_much(violations: list[Json]) -> Iterator[str]:
+    """One sentence for each way in which arguments carry too much, whichever they are."""
+    told: dict[str, list[str]] = {}
+    for violation in violations:
+        for sentence in _faults(violation):
+            told.setdefault(sentence, []).append(violation["parameter"] or "The call itself")
+    for sentence, names in told.items():
+        yield f"{_listed(names)} {sentence}"
+
+
+def _faults(violation: Json) -> Iterator[str]:
     label, accepts = violation["label"], violation["accepts"]
     high, most = str(label["sensitivity"]), str(accepts["sensitivity"])
     if _rank(high) > _rank(most):
         found, allowed = SENSITIVITY.get(high, high), SENSITIVITY.get(most, most)
-        yield f"{what} may hold {found} data ({high}), and this tool takes {allowed} data at most ({most})."
+        yield f"may hold {found} data ({high}), and this tool takes {allowed} data at most ({most})."
     if label["integrity"] == "UNTRUSTED" and accepts["integrity"] != "UNTRUSTED":
-        yield f"{what} may be steered by an attacker (UNTRUSTED), and this tool takes trusted words only (TRUSTED)."
+        yield "may be steered by an attacker (UNTRUSTED), and this tool takes trusted words only (TRUSTED)."
     if violation.get("link"):
-        yield "A link in it could carry data out."
+        yield "may carry data out by a link in it."
+
+
+def _listed(names: list[str]) -> str:
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
 
 
 def _rank(sensitivity: str) -> int:
@@ -154,17 +179,30 @@ def _rank(sensitivity: str) -> int:
 
 
 def _history(approval: Json, width: int) -> Iterator[str]:
-    high, low = str(approval["context"]["sensitivity"]), str(approval["context"]["integrity"])
+    yield from _wrapped(f"In this conversation: {_held(approval['context'])}", width)
+    yield from _raises(approval["raised_by"], width)
+    if not approval["raised_by"]:
+        yield "      No earlier result of it raised its labels."
+    memory = approval.get("memory")
+    if memory is None:
+        return
+    yield from _wrapped(f"In all that the agent may remember: {_held(memory)}", width)
+    yield from _raises(approval["memory_raised_by"], width)
+
+
+def _held(label: Json) -> str:
+    high, low = str(label["sensitivity"]), str(label["integrity"])
     attacker = ", some of it possibly written by an attacker" if low == "UNTRUSTED" else ""
-    yield from _wrapped(f"{SENSITIVITY.get(high, high)} data{attacker} ({high}, {low})", width)
-    for earlier in approval["raised_by"]:
+    return f"{SENSITIVITY.get(high, high)} data{attacker} ({high}, {low})"
+
+
+def _raises(earlier: list[Json], width: int) -> Iterator[str]:
+    for each in earlier:
         yield from _wrapped(
-            f"{_when(earlier['at'])}  {earlier['tool']} raised it to {_label(earlier['label'])}  "
-            f"(sentinel audit show {earlier['audit_id']})",
+            f"{_when(each['at'])}  {each['tool']} raised it to {_label(each['label'])}  "
+            f"(sentinel audit show {each['audit_id']})",
             width,
         )
-    if not approval["raised_by"]:
-        yield "  No earlier result of this session raised its labels."
 
 
 def _how_to_decide(approval: Json, width: int) -> Iterator[str]:
@@ -179,6 +217,8 @@ def _how_to_decide(approval: Json, width: int) -> Iterator[str]:
         named = ", ".join(approval["approvers"])
         who = f"It may be decided by: {named}." if named else "The key that asked cannot decide."
         yield from ("", "YOU CANNOT DECIDE THIS ONE")
+        if approval.get("decided_by") == "asker" and approval.get("person"):
+            who = f"{approval['person']} asked for it, and confirms it alone."
         yield from _wrapped(who, width)
 
 

@@ -19,7 +19,7 @@ from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.interceptor.flow import Facts
 from sentinel_rag.interceptor.flow.named_values import named_in
-from sentinel_rag.interceptor.policy import Policy, load_policy
+from sentinel_rag.interceptor.policy import Effect, Policy, load_policy
 from sentinel_rag.interceptor.policy.conditions import Kind
 from sentinel_rag.interceptor.policy.loading import parse_policy_bytes
 from sentinel_rag.interceptor.policy_tools import (
@@ -196,6 +196,12 @@ def _results(policy: Policy, paths: Sequence[Path]) -> list[CaseResult]:
 def _warnings(policy: Policy, path: Path) -> list[str]:
     found = [
         f"{tool.name} has no rules, so every call of it is denied" for tool in policy.tools.values() if not tool.rules
+    ]
+    found += [
+        f"{tool.name} counts what its session has seen and not what its agent remembers of other ones, so what was "
+        "read for one question may leave with the next; leave across_sessions out, or attest the agent under agents"
+        for tool in policy.tools.values()
+        if tool.effect is not Effect.READ and not tool.across_sessions
     ]
     folder = _cases_folder(path)
     if not folder.is_dir():
