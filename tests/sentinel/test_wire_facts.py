@@ -22,7 +22,7 @@ from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedArm, co
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.sentinel.azure_policies import LONGEST_RETRY_AFTER_S, QueryRetryPolicy, ResourceRetryPolicy
+from sentinel_rag.sentinel.azure_policies import MOST_WAITED_S, QueryRetryPolicy, ResourceRetryPolicy
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential, azure_credential
 from sentinel_rag.sentinel.error_bodies import retry_after_seconds
 from sentinel_rag.sentinel.failures import QueryFailedError
@@ -180,22 +180,23 @@ class _Answering:
 
     def __init__(self, headers: dict[str, str]) -> None:
         self.http_response = type("Answer", (), {"headers": headers, "status_code": 429})()
+        self.http_request = type("Asked", (), {"method": "GET"})()
         self.context: dict[str, Any] = {}
 
 
 @pytest.mark.parametrize("policy", [QueryRetryPolicy(), ResourceRetryPolicy()], ids=["logs", "rest"])
-async def test_a_wait_that_the_service_asks_for_is_capped(policy: QueryRetryPolicy) -> None:
-    def wait(**headers: str) -> float | None:
-        answer: Any = _Answering({name.replace("_", "-"): value for name, value in headers.items()})
-        return policy.get_retry_after(answer)
+def test_a_service_is_waited_for_as_long_as_all_waits_fit(policy: QueryRetryPolicy) -> None:
+    def waits(*told: str) -> list[bool]:
+        settings: dict[str, Any] = {"total": 3}
+        answers: list[Any] = [_Answering({"Retry-After": each}) for each in told]
+        return [policy.is_retry(settings, answer) for answer in answers]
 
-    assert wait(Retry_After="7") == 7.0
-    assert wait(Retry_After="86400") == LONGEST_RETRY_AFTER_S == 60.0
-    assert wait(Retry_After=format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)) == 60.0
-    soon = wait(Retry_After=format_datetime(datetime.now(UTC) + timedelta(seconds=30), usegmt=True))
-    assert soon is not None
-    assert 0 <= soon <= 30
-    assert wait() is None
+    tomorrow = format_datetime(datetime.now(UTC) + timedelta(days=1), usegmt=True)
+    soon = format_datetime(datetime.now(UTC) + timedelta(seconds=20), usegmt=True)
+    assert waits("7", "20", "4") == [True, True, False]
+    assert waits(str(MOST_WAITED_S)) == waits(soon) == [True]
+    assert waits("86400") == waits(tomorrow) == [False]
+    assert waits("soon", "0", "Wed, 21 Oct 2015 07:28:00 GMT", "3.5.1") == [True] * 4
 
 
 @pytest.mark.parametrize(

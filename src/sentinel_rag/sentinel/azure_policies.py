@@ -18,8 +18,11 @@ from azure.core.pipeline.policies import (  # noqa: TID253  # the module is abou
 )
 
 from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.sentinel.error_bodies import told_wait
 
-LONGEST_RETRY_AFTER_S = 60.0
+MOST_WAITED_S = 30.0
+"""Seconds that one request waits for a throttled service, over all its tries. A gateway gives a call up after a minute,
+and then nobody hears that the service was throttling: a longer wait is told at once instead."""
 _RETRIED = frozenset({408, 429, 500, 502, 503})
 """Not 504: a query that took ten minutes will take them again, and the default policy would try it four times."""
 _RETRIED_READS = _RETRIED | {504}
@@ -60,22 +63,30 @@ class LoopbackBearerPolicy(AsyncBearerTokenCredentialPolicy[Any, Any]):
 
 
 class QueryRetryPolicy(AsyncRetryPolicy[Any, Any]):
-    """Repeats what a read may repeat, with or without Retry-After, which is capped; waits grow and are spread."""
+    """Repeats what a read may repeat, with or without Retry-After, if the wait fits; waits grow and are spread."""
 
     def __init__(self, *, total: int = 3, first_delay_s: float = 0.8) -> None:
         super().__init__(retry_total=total, retry_status=total, retry_connect=0, retry_read=0)
         self._first_delay_s = first_delay_s
 
     def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:
-        return bool(settings["total"] > 0 and response.http_response.status_code in _RETRIED)
+        return self._may_wait(settings, response, _RETRIED)
 
     def get_backoff_time(self, settings: dict[str, Any]) -> float:
         delay = self._first_delay_s * 2.0 ** (len(settings["history"]) - 1)
         return delay * random.uniform(0.5, 1.0)  # noqa: S311  # spreads retries of several clients, no secret
 
     def get_retry_after(self, response: PipelineResponse[Any, Any]) -> float | None:
-        seconds = super().get_retry_after(response)
-        return None if seconds is None else min(float(seconds), LONGEST_RETRY_AFTER_S)
+        return told_wait(response.http_response.headers)
+
+    def _may_wait(
+        self, settings: dict[str, Any], response: PipelineResponse[Any, Any], retried: frozenset[int]
+    ) -> bool:
+        """Whether there is a try left and the wait before it fits; counts the wait."""
+        if settings["total"] <= 0 or response.http_response.status_code not in retried:
+            return False
+        settings["waited_s"] = settings.get("waited_s", 0.0) + (self.get_retry_after(response) or 0.0)
+        return bool(settings["waited_s"] <= MOST_WAITED_S)
 
     async def sleep(
         self, settings: dict[str, Any], transport: Any, response: PipelineResponse[Any, Any] | None = None
@@ -91,4 +102,4 @@ class ResourceRetryPolicy(QueryRetryPolicy):
     def is_retry(self, settings: dict[str, Any], response: PipelineResponse[Any, Any]) -> bool:
         writes = response.http_request.method in ("PUT", "PATCH", "DELETE")
         retried = _RETRIED_WRITES if writes else _RETRIED_READS
-        return bool(settings["total"] > 0 and response.http_response.status_code in retried)
+        return self._may_wait(settings, response, retried)

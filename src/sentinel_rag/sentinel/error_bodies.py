@@ -16,6 +16,8 @@ from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, Que
 from sentinel_rag.sentinel.json_text import load_json
 
 _LONGEST_MESSAGE = 500
+LONGEST_TOLD_S = 86_400.0
+"""A wait that is longer is told as this one: no service means it, and nobody waits for it."""
 _NOT_FOUND_CODES = frozenset({"FailedToResolveResource", "PathNotFoundError", "WorkspaceNotFoundError"})
 _OUTER_CODES = frozenset(
     {"BadArgumentError", "SemanticError", "SyntaxError", "InvalidProperty", "PartialError", "EngineError"}
@@ -29,12 +31,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
     codes, message, line, position = innermost(outer)
     said = f": {message}" if message else ""
     if status == 429:
-        return QueryError(
-            code=QueryErrorCode.THROTTLED,
-            message=f"Log Analytics is throttling these queries{said}",
-            next_step="Wait a moment and ask again, or ask for less.",
-            retry_after_s=retry_after_seconds(headers.get("Retry-After")),
-        )
+        return throttled(f"Log Analytics is throttling these queries{said}", told_wait(headers))
     if status in (408, 504):
         return QueryError(
             code=QueryErrorCode.TIMEOUT,
@@ -67,8 +64,30 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes) -> Q
         code=QueryErrorCode.UNAVAILABLE,
         message=f"Log Analytics answered HTTP {status}{said}",
         next_step="Try again in a moment.",
-        retry_after_s=retry_after_seconds(headers.get("Retry-After")),
+        retry_after_s=told_wait(headers),
     )
+
+
+def throttled(message: str, retry_after_s: float | None) -> QueryError:
+    """Too many requests, whether the service says so or our own count does. Asking for less does not end the wait."""
+    if retry_after_s is None:
+        when = "in a few minutes: the service does not say how long to wait"
+    else:
+        when = f"in {waiting_time(retry_after_s)}"
+    return QueryError(
+        code=QueryErrorCode.THROTTLED, message=message, next_step=f"Ask again {when}.", retry_after_s=retry_after_s
+    )
+
+
+def waiting_time(seconds: float) -> str:
+    """`309 seconds`, with the minutes or hours beside a number that nobody reads as a time."""
+    if seconds >= LONGEST_TOLD_S:
+        return "a day or longer"
+    told = f"{math.ceil(seconds):,} second{'' if math.ceil(seconds) == 1 else 's'}"
+    if seconds < 120:
+        return told
+    minutes = math.ceil(seconds / 60)
+    return f"{told} ({minutes} minutes)" if minutes <= 120 else f"{told} ({math.ceil(seconds / 3600):,} hours)"
 
 
 def next_step_of_refusal(status: int, codes: Collection[str], role: str) -> str:
@@ -158,8 +177,21 @@ def _advice(message: str) -> str:
     return "Correct the query and run it again."
 
 
+def told_wait(headers: Mapping[str, str]) -> float | None:
+    """The seconds that an answer asks to wait, in any of the headers that Azure's services use; None for none."""
+    told = {name.lower(): value for name, value in headers.items()}
+    seconds = retry_after_seconds(told.get("retry-after"))
+    if seconds is not None:
+        return seconds
+    for name in ("retry-after-ms", "x-ms-retry-after-ms"):
+        milliseconds = retry_after_seconds(told.get(name))
+        if milliseconds is not None:
+            return milliseconds / 1000
+    return None
+
+
 def retry_after_seconds(header: str | None, *, now: Clock = utc_now) -> float | None:
-    """The seconds of a Retry-After header, which may be a number or an HTTP date; None without one."""
+    """The seconds of a Retry-After header, a number or an HTTP date; None without one, and for nonsense."""
     if header is None:
         return None
     try:
@@ -169,4 +201,4 @@ def retry_after_seconds(header: str | None, *, now: Clock = utc_now) -> float | 
             seconds = (parsedate_to_datetime(header) - now()).total_seconds()
         except (ValueError, TypeError, OverflowError):  # TypeError: a date without a zone
             return None
-    return max(0.0, seconds) if math.isfinite(seconds) else None
+    return min(max(0.0, seconds), LONGEST_TOLD_S) if math.isfinite(seconds) else None

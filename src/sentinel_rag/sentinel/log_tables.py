@@ -1,7 +1,7 @@
 """Rows of the Log Analytics wire as Python values.
 
 The SDK's row objects cost six times as much for volume and turn a null guid or timespan into the text 'None'; these
-decoders work a column at a time. Above lies `log_analytics`, which fetches; below there is nothing.
+decoders work a column at a time. Above lies `log_analytics`, which fetches; below are the error's words alone.
 """
 
 from __future__ import annotations
@@ -15,6 +15,8 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, format_time
+from sentinel_rag.sentinel.error_bodies import protocol_error
+from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.json_text import load_cell
 
 _TIMESPAN = re.compile(r"(-)?(?:(\d+)\.)?(\d{1,2}):(\d{2}):(\d{2})(?:\.(\d{1,7}))?\Z")
@@ -44,10 +46,28 @@ class LogsTable:
         """The same table, told to be partial: whoever asked for no more rows than came knows that there are more."""
         return replace(self, partial_reason=self.partial_reason or reason)
 
+    def column(self, name: str) -> list[Any]:
+        """The cells of a column. Raises QueryFailedError PROTOCOL for one that the answer lacks."""
+        if name not in self.names:
+            raise _lacking(name)
+        place = self.names.index(name)
+        return [row[place] for row in self.rows]
+
     def records(self) -> Iterator[dict[str, Any]]:
         """One dict a row, by column name; of columns with one name the last wins."""
         for row in self.rows:
-            yield dict(zip(self.names, row, strict=True))
+            yield _Record(zip(self.names, row, strict=True))
+
+
+class _Record(dict[str, Any]):
+    """A row that blames the service for a column which the query asked for and the answer lacks."""
+
+    def __missing__(self, column: str) -> Any:
+        raise _lacking(column)
+
+
+def _lacking(column: str) -> QueryFailedError:
+    return QueryFailedError(protocol_error(f"Log Analytics answered 200 without the column {column} of the query."))
 
 
 def parse_datetime(text: str) -> datetime:
@@ -110,6 +130,8 @@ def decode_table(
 ) -> LogsTable:
     """A table of the wire. Raises ValueError, KeyError or TypeError for one that does not hold to the protocol."""
     columns = tuple(Column(str(column["name"]), str(column["type"])) for column in table["columns"])
+    if not columns:
+        raise ValueError("every result of a query has a column")
     raw_rows: Sequence[Sequence[Any]] = table["rows"]
     if any(len(row) != len(columns) for row in raw_rows):
         raise ValueError("a row has another number of cells than the table has columns")
@@ -118,7 +140,7 @@ def decode_table(
         decoder = _DECODERS.get(column.type)
         cells = [row[index] for row in raw_rows]
         decoded.append(cells if decoder is None else [None if cell is None else decoder(cell) for cell in cells])
-    rows = tuple(zip(*decoded, strict=True)) if columns else ()
+    rows = tuple(zip(*decoded, strict=True))
     return LogsTable(columns, rows, query, partial_reason, duration_ms)
 
 

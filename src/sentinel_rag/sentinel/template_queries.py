@@ -132,12 +132,10 @@ def totals_of(template: KqlTemplate, answer: LogsTable) -> dict[str, JsonValue]:
     if rows_counted(answer) is None:
         return {}
     totals: dict[str, JsonValue] = {}
-    for name in template.totals:
-        if name in answer.names:
-            place = answer.names.index(name)
-            values = [row[place] for row in answer.rows if row[place] is not None]
-            whole = all(isinstance(value, int) for value in values)
-            totals[name] = sum(values) if whole else round(math.fsum(values), 6)
+    for name in template.totals if answer.columns else ():
+        values = [value for value in answer.column(name) if value is not None]
+        whole = all(isinstance(value, int) for value in values)
+        totals[name] = sum(values) if whole else round(math.fsum(values), 6)
     return totals
 
 

@@ -68,6 +68,8 @@ def read_typed(content: bytes) -> TypedAnswer | None:
         if not answer.tables:
             return None
         primary = next((table for table in answer.tables if table.name == "PrimaryResult"), answer.tables[0])
+        if not primary.columns:
+            return None
         rows = _rows_decoder(tuple(column.type for column in primary.columns)).decode(primary.rows)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.sentinel.error_bodies import error_object, innermost, next_step_of_refusal, retry_after_seconds
+from sentinel_rag.sentinel.error_bodies import error_object, innermost, next_step_of_refusal, throttled, told_wait
 
 _NO_WORKSPACE = frozenset(
     {
@@ -24,9 +24,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes, *, w
     said = f": {message}" if message else ""
     role = "Microsoft Sentinel Responder" if writes else "Microsoft Sentinel Reader"
     if status == 429:
-        return throttled(
-            f"Microsoft Sentinel is throttling these requests{said}", retry_after_seconds(headers.get("Retry-After"))
-        )
+        return throttled(f"Microsoft Sentinel is throttling these requests{said}", told_wait(headers))
     if status in (401, 403):
         return QueryError(
             code=QueryErrorCode.ACCESS_DENIED,
@@ -70,15 +68,7 @@ def error_of_response(status: int, headers: Mapping[str, str], body: bytes, *, w
         code=QueryErrorCode.UNAVAILABLE,
         message=f"Microsoft Sentinel answered HTTP {status}{said}",
         next_step="Try again in a moment.",
-        retry_after_s=retry_after_seconds(headers.get("Retry-After")),
-    )
-
-
-def throttled(message: str, retry_after_s: float | None) -> QueryError:
-    """Too many requests, whether the service says so or our own count does."""
-    when = "in a moment" if retry_after_s is None else f"in {retry_after_s:.0f} seconds"
-    return QueryError(
-        code=QueryErrorCode.THROTTLED, message=message, next_step=f"Try again {when}.", retry_after_s=retry_after_s
+        retry_after_s=told_wait(headers),
     )
 
 

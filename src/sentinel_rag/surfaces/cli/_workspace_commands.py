@@ -8,7 +8,7 @@ from sentinel_rag.surfaces.cli._options import command, window_options, workspac
 
 FAULT_KINDS = (
     "throttled", "timeout", "server_error", "html", "empty", "no_content", "truncated", "too_large", "partial",
-    "unauthorized", "forbidden", "conflict", "slow", "lost_answer",
+    "unauthorized", "forbidden", "conflict", "slow", "lost_answer", "other_columns",
 )  # fmt: skip
 """As `workspace.serving.faults` knows them; a test keeps the two equal."""
 
@@ -63,7 +63,7 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
         type=_seconds_or_none,
         default=None,
         metavar="S",
-        help="seconds of Retry-After, or none (default 1)",
+        help="Retry-After: seconds, a date or other text, or none (default 1)",
     )
     faults.add_argument("--delay", dest="delay_s", type=float, default=None, metavar="S", help="how slow (default 0.2)")
     faults.add_argument("--status", type=int, choices=(409, 412), default=None, help="of a conflict")
@@ -77,7 +77,10 @@ def _times(text: str) -> object:
 
 
 def _seconds_or_none(text: str) -> object:
-    return _NONE if text == "none" else int(text)
+    """Seconds, no header for none, or the header's text as it is: a date, or nonsense."""
+    if text == "none":
+        return _NONE
+    return int(text) if text.isdigit() else text
 
 
 def _generate(options: argparse.Namespace) -> int:

@@ -17,7 +17,7 @@ Wire = Literal["logs", "rest"]
 _HTML = "<html><head><title>502 Bad Gateway</title></head><body><h1>502 Bad Gateway</h1></body></html>"
 
 
-def faulty_answer(wire: Wire, kind: str, *, retry_after_s: int | None, conflict_status: int) -> Response:
+def faulty_answer(wire: Wire, kind: str, *, retry_after_s: int | str | None, conflict_status: int) -> Response:
     """The answer of a request that is not served. Raises ValueError for a kind that has none."""
     headers = {} if retry_after_s is None else {"retry-after": str(retry_after_s)}
     if kind == "empty":
@@ -31,6 +31,9 @@ def faulty_answer(wire: Wire, kind: str, *, retry_after_s: int | None, conflict_
     if kind == "too_large":
         error = query_answers.partial_error("Query result set has exceeded the internal data size limit 64000000")
         return Response(msgspec.json.encode({"error": error}), 200, media_type="application/json")
+    if kind == "other_columns":
+        table = {"name": "PrimaryResult", "columns": [{"name": "Message", "type": "string"}], "rows": [["Welcome."]]}
+        return Response(msgspec.json.encode({"tables": [table]}), 200, media_type="application/json")
     if kind == "unauthorized":
         return _challenge(wire)
     if kind == "conflict":

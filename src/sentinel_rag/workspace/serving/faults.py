@@ -42,8 +42,9 @@ FaultKind = Literal[
     "conflict",
     "slow",
     "lost_answer",
+    "other_columns",
 ]
-_FOR_ONE_WIRE = {"partial": "logs", "too_large": "logs", "conflict": "rest"}
+_FOR_ONE_WIRE = {"partial": "logs", "too_large": "logs", "other_columns": "logs", "conflict": "rest"}
 
 
 class Fault(msgspec.Struct, forbid_unknown_fields=True):
@@ -51,7 +52,8 @@ class Fault(msgspec.Struct, forbid_unknown_fields=True):
 
     A request fits by `wire` (None: both), `method` (None: any), a part of its path, and its time, `[start, end)`. Of
     those that fit each `every`-th is taken, and of these a share of `probability`, drawn from `seed`: the same seed
-    takes the same requests. `retry_after_s` None: no such header. `delay_s` is how long a slow request waits before it
+    takes the same requests. `retry_after_s` None: no such header; text stands in it as it
+    is. `delay_s` is how long a slow request waits before it
     is served as usual; a conflict has `status` 409 or 412.
     """
 
@@ -66,7 +68,7 @@ class Fault(msgspec.Struct, forbid_unknown_fields=True):
     seed: int = 0
     start: datetime | None = None
     end: datetime | None = None
-    retry_after_s: int | None = 1
+    retry_after_s: int | str | None = 1
     delay_s: float = 0.2
     status: Literal[409, 412] = 409
 

@@ -1,0 +1,95 @@
+"""What a service does on a bad day, as people reported it: each ends in an error that says what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from action_estate import MAIN, Estate, estate
+from asking import Conversation, shown
+
+from sentinel_rag.contracts.query_results import QueryErrorCode
+
+pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-1")]
+
+READING: tuple[tuple[str, dict[str, Any]], ...] = (
+    ("query_incidents", {}),
+    ("get_incident_detail", {"incident": str(MAIN)}),
+    ("query_alerts", {}),
+    ("get_alert_trend", {"interval": "1d"}),
+    ("get_top_entities", {"kind": "account"}),
+    ("get_threat_summary", {}),
+    ("run_kql_query", {"template": "mean_time_to_close"}),
+    ("list_tables", {}),
+    ("describe_table", {"table": "SigninLogs"}),
+)
+"""A call of each tool that reads rows."""
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
+    folder: Path = tmp_path_factory.mktemp("field-service")
+    with estate(folder) as running:
+        yield running
+
+
+@pytest.mark.parametrize(
+    ("header", "wait", "step"),
+    [
+        (309, 309.0, "Ask again in 309 seconds (6 minutes)."),
+        ("Fri, 31 Dec 2100 23:59:59 GMT", 86_400.0, "Ask again in a day or longer."),
+        ("99999999999999999999999", 86_400.0, "Ask again in a day or longer."),
+    ],
+    ids=str,
+)
+async def test_a_wait_that_fits_no_question_ends_it_at_once_and_is_told(
+    served: Estate, header: int | str, wait: float, step: str
+) -> None:
+    served.faults({"kind": "throttled", "wire": "logs", "times": None, "retry_after_s": header})
+    error = await served.refusal("query_incidents")
+    assert (error.code, error.retry_after_s, error.next_step) == (QueryErrorCode.THROTTLED, wait, step)
+    assert error.message.startswith("Log Analytics is throttling these queries")
+    assert served.requests()["logs POST"] <= 3  # each of the call's queries once: none is tried again
+
+
+@pytest.mark.parametrize(
+    ("header", "wait"),
+    [("abc", None), ("3.5.1", None), ("", None), (0, 0.0), ("-5", 0.0), ("Wed, 21 Oct 2015 07:28:00 GMT", 0.0)],
+    ids=str,
+)
+async def test_whatever_stands_in_retry_after_the_throttling_is_told(
+    served: Estate, header: int | str, wait: float | None
+) -> None:
+    served.faults({"kind": "throttled", "times": None, "retry_after_s": header})
+    for tool, arguments in (*READING, ("update_incident", {"incident": str(MAIN), "severity": "Low"})):
+        error = await served.refusal(tool, **arguments)
+        assert (error.code, error.retry_after_s) == (QueryErrorCode.THROTTLED, wait), (tool, error)
+        assert error.retry_possible
+
+
+async def test_a_throttled_write_is_told_with_its_wait(served: Estate) -> None:
+    served.faults({"kind": "throttled", "wire": "rest", "times": None, "retry_after_s": 200})
+    error = await served.refusal("add_incident_comment", incident=str(MAIN), message="Seen.")
+    assert (error.code, error.retry_after_s) == (QueryErrorCode.THROTTLED, 200.0)
+    assert error.next_step == "Ask again in 200 seconds (4 minutes)."
+
+
+@pytest.mark.requirement("AGENT-1")
+async def test_an_answer_tells_the_throttling_and_the_wait(served: Estate) -> None:
+    served.faults({"kind": "throttled", "wire": "logs", "times": None, "retry_after_s": 309})
+    answer = shown(await Conversation(served).ask("how many incidents are open?"))
+    assert "throttling" in answer
+    assert "309 seconds" in answer
+    assert "narrow" not in answer
+
+
+@pytest.mark.parametrize(("tool", "arguments"), READING, ids=[tool for tool, _ in READING])
+async def test_a_200_without_the_columns_asked_for_is_the_services_fault(
+    served: Estate, tool: str, arguments: dict[str, Any]
+) -> None:
+    served.faults({"kind": "other_columns", "path": "/query", "times": None})
+    error = await served.refusal(tool, **arguments)
+    assert error.code is QueryErrorCode.PROTOCOL
+    assert "without the column" in error.message
