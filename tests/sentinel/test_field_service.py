@@ -93,3 +93,74 @@ async def test_a_200_without_the_columns_asked_for_is_the_services_fault(
     error = await served.refusal(tool, **arguments)
     assert error.code is QueryErrorCode.PROTOCOL
     assert "without the column" in error.message
+
+
+PARTS = (
+    ("query_incidents", {"status": "Open"}),
+    ("query_alerts", {}),
+    ("get_alert_trend", {"interval": "1d"}),
+    ("get_top_entities", {"kind": "host"}),
+    ("get_threat_summary", {}),
+    ("list_tables", {}),
+    ("get_incident_detail", {"incident": str(MAIN)}),
+    ("query_alerts", {"incident": str(MAIN)}),
+    ("query_incidents", {"entity": "srv-dc-01.woodgrove.example"}),
+)
+
+
+def counts(value: Any, path: str = "") -> dict[str, int]:
+    """Each number of a summary by its path."""
+    if isinstance(value, dict):
+        return {name: number for key, each in value.items() for name, number in counts(each, f"{path}/{key}").items()}
+    return {path: value} if isinstance(value, int) and not isinstance(value, bool) else {}
+
+
+@pytest.mark.requirement("TOOL-3")
+@pytest.mark.parametrize(("tool", "arguments"), PARTS, ids=str)
+async def test_whichever_query_of_a_call_is_cut_no_total_is_of_a_part(
+    served: Estate, tool: str, arguments: dict[str, Any]
+) -> None:
+    served.faults()
+    whole = await served.ask(tool, **arguments)
+    asked = served.requests()["logs POST"]
+    told = counts(whole.summary)
+    for skip in range(asked):
+        served.faults({"kind": "partial", "path": "/query", "skip": skip})
+        result = await served.ask(tool, **arguments)
+        for path, number in counts(result.summary).items():
+            if path.endswith("/at_least"):
+                total = told.get(path.replace("at_least", "total"), whole.coverage.rows_total)
+                assert number <= total, (skip, path)
+            elif not path.startswith(("/left_out", "/alerts_considered", "/tactics")):
+                assert number == told[path], (skip, path)
+        assert result.coverage.rows_total in (whole.coverage.rows_total, None)
+        assert result.coverage.table_rows in (whole.coverage.table_rows, None)
+        same = (result.rows, result.summary, result.coverage.rows_total)
+        assert result.coverage.partial or same == (whole.rows, whole.summary, whole.coverage.rows_total), skip
+
+
+@pytest.mark.requirement("AGENT-1")
+@pytest.mark.parametrize(
+    ("question", "whole", "part"),
+    [
+        ("list alerts", "47 alerts match.", "At least 26 alerts match."),
+        ("how many open incidents?", "10 incidents (status Open).", "At least 10 incidents (status Open)."),
+        ("alerts per day", "47 alerts, counted by day.", "At least 2"),
+        ("top hosts", "11 distinct hosts occur in 47 alerts", "At least "),
+    ],
+)
+async def test_an_answer_never_contradicts_itself_over_a_cut_query(
+    served: Estate, question: str, whole: str, part: str
+) -> None:
+    served.faults()
+    assert shown(await Conversation(served).ask(question)).startswith(whole)
+    answers = []
+    for skip in range(served.requests()["logs POST"]):
+        served.faults({"kind": "partial", "path": "/query", "skip": skip})
+        answers.append(shown(await Conversation(served).ask(question)))
+    assert any(answer.startswith(part) for answer in answers), answers
+    for answer in answers:
+        told_whole = answer.startswith(whole)
+        assert answer.startswith(part) != told_whole, answer
+        assert told_whole or "By severity" not in answer, answer
+        assert "holds no rows" not in answer, answer

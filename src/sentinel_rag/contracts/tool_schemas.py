@@ -9,8 +9,8 @@ Shapes of the results (`rows` of a QueryResult; times are ISO 8601 UTC strings; 
 query_incidents      number, title, severity, status, created_time, updated_time, closed_time, owner, classification,
                      alert_count, provider_incident_id, incident_name (GUID), provider, url, description.
                      summary: by_severity, by_status (each name -> count), updated_in_window (count of incidents
-                     created before the window that changed in it), merged (those that Defender merged into others: in
-                     no other count, and no row). With `entity`: only incidents one of whose alerts,
+                     created before the window that changed in it), merged (those that Defender merged into others, if
+                     any: in no other count, and no row). With `entity`: only incidents one of whose alerts,
                      of whatever time, names it; partial if too many alerts may name it to look at all.
 get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
                      above (status Merged and closed_time null for one that Defender merged into another), merged_into
@@ -85,6 +85,10 @@ update_incident      one row, the incident after the update: number, title, seve
                      classification_reason, classification_comment, updated_time, incident_name, url, changes [{field,
                      before, after}] (of these fields; empty if the incident was so already).
                      summary: matched_by, reference, changed [field].
+
+Where the service cut the answer that counts come from, a summary has at_least (how many there are at the least) in
+place of those counts, rows_total is null and the result is partial: counts of a part would be too low, each by another
+amount.
 
 Arguments that several tools take: `time_window` is relative to now (other lengths, such as last_4h or PT90M, are taken
 too); `start_time` and `end_time` (ISO 8601 with zone) are absolute, half open and win over it; with none of them

@@ -16,11 +16,11 @@ from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity_alerts
 from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY, incident_links
-from sentinel_rag.sentinel.incident_resolution import resolve_incident
+from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -49,8 +49,10 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     if "entity_kind" in arguments and "entity" not in arguments:
         notes.append(KIND_WITHOUT_ENTITY)
     named: int | None = None
+    resolved: Resolution | None = None
     if "incident" in arguments:
         incident = (await resolve_incident(view, arguments["incident"])).of_sentinel()
+        resolved = incident
         notes.extend(incident.merge_notes())
         into = next((merge.into for merge in incident.merges.values() if merge.into is not None), None)
         if into is not None and len(incident.records) == 1:
@@ -74,13 +76,14 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         lambda: select(view, arguments, chosen.window, tuple(conditions)),
         lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
     )
+    whole = selection.whole and (resolved is None or resolved.whole)
     budget = row_budget(len(selection.alerts))
     links = await incident_links(view, [alert.alert_id for alert in selection.alerts])
     notes += [*selection.notes, *reader_notes(selection.alerts, links)]
     notes += late_notes(selection.alerts, chosen.window, selection.time_column)
-    if "alert_id" in arguments and not selection.totals.total:
+    if "alert_id" in arguments and selection.whole and not selection.totals.total:
         notes.append(_no_such_alert(arguments["alert_id"], others=len(conditions) > 1 or chosen.window != TimeWindow()))
-    if named is not None and named > selection.totals.total:
+    if named is not None and whole and named > selection.totals.total:
         notes.append(
             f"The incident names {named} alerts; SecurityAlert has no row for {named - selection.totals.total} of them."
         )
@@ -91,11 +94,17 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
         time_column=selection.time_column,
-        rows_total=selection.totals.total if selection.whole else None,
-        answers=selection.answers,
+        rows_total=selection.totals.total if whole else None,
+        answers=(
+            *selection.answers,
+            *(resolved.answers if resolved is not None else ()),
+            *((links.answer,) if links.answer is not None else ()),
+        ),
         statistics=statistics,
         stopwatch=stopwatch,
-        summary=selection.totals.summary(),
+        summary=selection.totals.summary()
+        if whole
+        else lower_bound(selection.totals.total, arguments["offset"] + len(selection.alerts)),
         notes=notes,
     )
 
@@ -126,7 +135,7 @@ async def _select(
         totals = AlertTotals.from_counts(counts, "Begun")
         column = "StartTime"
         notes.append(newest_alerts.BEGAN_IN_WINDOW)
-    elif totals.begun != totals.total and window != TimeWindow():
+    elif totals.begun != totals.total and window != TimeWindow() and not counts.partial:
         notes.append(f"By the start of the activity (StartTime) {totals.begun} alerts lie in the window.")
     return _Selection(
         tuple(Alert.from_record(record) for record in islice(rows.records(), offset, None)),

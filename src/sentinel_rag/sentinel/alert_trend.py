@@ -18,7 +18,7 @@ from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import severity_conditions
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered
+from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_buckets import bucket_edges, bucket_of, chosen_interval, odd_days, zone_named
 from sentinel_rag.sentinel.time_windows import window_from, within
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -57,7 +57,10 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         interval = interval or chosen_interval(bounds[1] - bounds[0])
         edges = bucket_edges(*bounds, interval, zone)
         rows = _buckets(quarters, edges)
+        if answer.partial:  # an empty bucket may be one whose alerts were cut
+            rows = [row for row in rows if row["count"]]
         notes += _clock_changes(edges, interval, zone)
+    total = sum(by_severity.values())
     peak = max(rows, key=lambda row: int(str(row["count"])), default=None)
     return build_result(
         _COLUMNS,
@@ -66,17 +69,23 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         tables=(newest_alerts.ALERT_TABLE,),
         window=window,
         time_column=time_column,
-        rows_total=len(rows),
+        rows_total=None if answer.partial else len(rows),
         answers=(answer,),
         statistics=statistics,
         stopwatch=stopwatch,
         summary={
-            "total": sum(by_severity.values()),
             "interval": interval,
             "timezone": zone.key,
-            "peak_time": peak["time"] if peak is not None and peak["count"] else None,
-            "peak_count": peak["count"] if peak is not None else 0,
-            "by_severity": ordered(by_severity, reversed(SEVERITIES)),
+            **(
+                lower_bound(total, 0)
+                if answer.partial
+                else {
+                    "total": total,
+                    "peak_time": peak["time"] if peak is not None and peak["count"] else None,
+                    "peak_count": peak["count"] if peak is not None else 0,
+                    "by_severity": ordered(by_severity, reversed(SEVERITIES)),
+                }
+            ),
         },
         notes=notes,
     )

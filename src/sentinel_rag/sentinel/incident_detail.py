@@ -74,12 +74,15 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
             (Alert.from_record(record) for answer in alert_rows for record in answer.records()), key=_by_start
         )
         found = {alert.alert_id: alert for alert in read}
+        alerts_whole = not any(answer.partial for answer in alert_rows)
         room = COMPACT_BYTES if arguments["detail"] == "compact" else FULL_BYTES
         for each in live:
             record = each.record
             merge = resolution.merges.get(record["IncidentNumber"])
             into = merge.into if merge is not None else None
-            parts = IncidentParts.of(record, versions, found, each.bookmarks, merged_into=into)
+            parts = IncidentParts.of(
+                record, versions, found, each.bookmarks, merged_into=into, alerts_whole=alerts_whole
+            )
             notes += each.notes
             told = richest(parts.told, share=room // len(resolution.records))
             rows.append(told.row)
@@ -96,7 +99,7 @@ async def get_incident_detail(view: WorkspaceView, arguments: Mapping[str, Any])
         tables=(incidents.INCIDENT_TABLE, newest_alerts.ALERT_TABLE),
         window=TimeWindow(),
         time_column=incidents.INCIDENT_TIME,
-        rows_total=len(rows),
+        rows_total=len(rows) if resolution.whole else None,
         answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,

@@ -17,7 +17,7 @@ from sentinel_rag.sentinel.entity_incidents import EntityIncidents, incidents_na
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.merged_incidents import MOST_NAMED, left_out_note, merges_of
-from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered
+from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -52,6 +52,7 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     records = list(islice(rows_answer.records(), arguments["offset"], None))
     room = incidents.description_room(len(records))
     rows = [incidents.incident_row(record, description=room) for record in records]
+    whole = naming.whole and not counts_answer.partial
     totals = IncidentTotals.from_counts(counts_answer)
     notes = [*chosen.notes, *naming.notes, *incidents.reopened_note(rows)]
     if "entity_kind" in arguments and "entity" not in arguments:
@@ -61,7 +62,7 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         note, merge_answers = await merged_note(view, base, window, totals.merged, time_column=time_column)
         notes.append(note)
         answers += merge_answers
-    if totals.updated:
+    if totals.updated and whole:
         notes.append(
             f"{totals.updated} more incident{'s were' if totals.updated != 1 else ' was'} created before the window "
             "and changed in it."
@@ -73,7 +74,7 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         tables=(incidents.INCIDENT_TABLE, *naming.tables),
         window=window,
         time_column=time_column,
-        rows_total=totals.total if naming.whole and not counts_answer.partial else None,
+        rows_total=totals.total if whole else None,
         answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,
@@ -81,8 +82,10 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
             "by_severity": totals.by_severity,
             "by_status": totals.by_status,
             "updated_in_window": totals.updated,
-            "merged": totals.merged,
-        },
+            **({"merged": totals.merged} if totals.merged else {}),
+        }
+        if whole
+        else lower_bound(totals.total, arguments["offset"] + len(rows)),
         notes=notes,
     )
 

@@ -42,6 +42,8 @@ class IncidentParts:
     timeline: tuple[JsonValue, ...]
     bookmarks: tuple[Mapping[str, Any], ...] = ()
     merged_into: int | None = None
+    alerts_whole: bool = True
+    """False where the service cut the rows of the alerts: then one without a row may have one."""
 
     @classmethod
     def of(
@@ -52,6 +54,7 @@ class IncidentParts:
         bookmarks: tuple[Mapping[str, Any], ...] = (),
         *,
         merged_into: int | None = None,
+        alerts_whole: bool = True,
     ) -> IncidentParts:
         """From all versions and all alerts that were read; those of other incidents are left aside."""
         ids = incidents.alert_ids_of(record)
@@ -60,7 +63,7 @@ class IncidentParts:
         comments = tuple(_comments(record["Comments"]))
         entities, counts = incident_entities(with_row)
         timeline = tuple(incident_timeline(record, own, with_row, comments))
-        return cls(record, ids, with_row, entities, counts, comments, timeline, bookmarks, merged_into)
+        return cls(record, ids, with_row, entities, counts, comments, timeline, bookmarks, merged_into, alerts_whole)
 
     def told(self, form: Form) -> Told:
         """The row in `form`."""
@@ -116,11 +119,15 @@ class IncidentParts:
                 f"Incident {number} names {count} alert{'s' if count != 1 else ''} that SecurityAlert has no row for "
                 "(alert_ids_without_row)."
             )
+        if not self.alerts_whole:
+            notes.append(f"Incident {number} names {len(self.alert_ids)} alerts; only a part of their rows was told.")
         if not self.alert_ids and not incidents.is_merged(self.record):
             notes.append(f"Incident {number} names no alert ids; alert_count is its own counter.")
         return notes
 
     def _without_row(self) -> list[JsonValue]:
+        if not self.alerts_whole:
+            return []
         known = {alert.alert_id for alert in self.alerts}
         return [alert_id for alert_id in self.alert_ids if alert_id not in known]
 

@@ -34,6 +34,11 @@ class Resolution:
     merges: Mapping[int, Merge] = field(default_factory=dict)
     """Where those of the records went that Defender merged into others, by number."""
 
+    @property
+    def whole(self) -> bool:
+        """Whether every incident that it may mean was told."""
+        return not any(answer.partial for answer in self.answers)
+
     def merge_notes(self) -> tuple[str, ...]:
         """A sentence for each of the records that was merged."""
         return tuple(merge.note() for merge in self.merges.values())
@@ -56,6 +61,9 @@ async def resolve_incident(view: WorkspaceView, text: str) -> Resolution:
         # The alert moved on with the merge; a row of the source that still names it has not caught up.
         left = tuple(record for record in found.records if not is_merged(record))
         found = _resolved(text, left, found.matched_by, *found.answers)
+    if not found.records and not found.whole:
+        unknown = f"Only a part of the incidents was told; whether {text[:200]} is one of the others is not known."
+        found = replace(found, notes=(unknown,))
     merges, answers = await merges_of(view.logs, found.records)
     return replace(found, merges=merges, answers=(*found.answers, *answers))
 

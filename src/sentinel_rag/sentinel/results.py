@@ -111,6 +111,12 @@ def told_result(
     )
 
 
+def lower_bound(counted: int, seen: int) -> dict[str, JsonValue]:
+    """What a summary tells in place of counts that are not of everything: how many there are `at_least`. Each count of
+    a cut answer is too low by nobody knows how much, and would contradict the others."""
+    return {"at_least": max(counted, seen)}
+
+
 def ordered(counts: Mapping[str, int], order: Iterable[str]) -> dict[str, int]:
     """Counts above zero, the known names in `order` first, then the others by name."""
     known = [name for name in order if counts.get(name)]

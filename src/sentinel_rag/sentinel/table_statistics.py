@@ -35,7 +35,8 @@ class TableStatisticsReader:
         self._remembered: dict[tuple[str, str], tuple[float, TableStatistics]] = {}
 
     async def read(self, table: str, time_column: str = "TimeGenerated") -> TableStatistics:
-        """Both names come from our own text. A failure gives empty statistics: they only explain a result."""
+        """Both names come from our own text. A failure, or an answer that was cut, gives empty
+        statistics: they only explain a result."""
         remembered = self._remembered.get((table, time_column))
         if remembered is not None and self._monotonic() - remembered[0] < REMEMBERED_FOR_S:
             return remembered[1]
@@ -43,6 +44,8 @@ class TableStatisticsReader:
         try:
             answer = await self._workspace.query(kql)
         except QueryFailedError:
+            return TableStatistics()
+        if answer.partial:
             return TableStatistics()
         row = next(answer.records(), None)
         if row is None:

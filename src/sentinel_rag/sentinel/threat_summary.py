@@ -15,7 +15,7 @@ from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals, merged_note
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.results import Stopwatch, build_result, ordered, shortened
+from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered, shortened
 from sentinel_rag.sentinel.time_windows import previous_window, window_from
 from sentinel_rag.sentinel.top_entities import EntityReading, read_entities
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -44,7 +44,9 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
         merged = (note,)
         answers += merge_answers
     previous: JsonValue = None
-    if before is not None:
+    if before is not None and (before.incident_answer.partial or before.alert_answer.partial):
+        answers += [before.incident_answer, before.alert_answer]
+    elif before is not None:
         previous = {"incidents": before.incidents.total, "alerts": before.alerts(reading.time_column).total}
         answers += [before.incident_answer, before.alert_answer]
     return build_result(
@@ -65,12 +67,18 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
                 "by_severity": now.incidents.by_severity,
                 "by_status": now.incidents.by_status,
                 "updated_in_window": now.incidents.updated,
-                "merged": now.incidents.merged,
-            },
-            "alerts": {"total": alert_totals.total, "by_severity": alert_totals.by_severity()},
+                **({"merged": now.incidents.merged} if now.incidents.merged else {}),
+            }
+            if not now.incident_answer.partial
+            else lower_bound(now.incidents.total, len(rows)),
+            "alerts": {"total": alert_totals.total, "by_severity": alert_totals.by_severity()}
+            if not now.alert_answer.partial
+            else lower_bound(alert_totals.total, len(reading.records)),
             "previous": previous,
             "top_alert_names": [
-                {"name": name, "count": count} for name, count in alert_totals.by_name().most_common(LONGEST_TOP_LIST)
+                {"name": name, "count": count}
+                for name, count in alert_totals.by_name().most_common(LONGEST_TOP_LIST)
+                if not now.alert_answer.partial
             ],
             "top_accounts": _top(tally, "account"),
             "top_hosts": _top(tally, "host"),

@@ -15,7 +15,7 @@ from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_links import incident_links
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.results import Stopwatch, build_result, shortened
+from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, shortened
 from sentinel_rag.sentinel.time_windows import window_from, within
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -119,11 +119,11 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
         window=chosen.window,
         time_column=reading.time_column,
         rows_total=None if reading.answer.partial else len(ranked),
-        answers=(reading.answer,),
+        answers=(reading.answer, *((links.answer,) if links.answer is not None else ())),
         statistics=statistics,
         stopwatch=stopwatch,
         summary={
-            "distinct_entities": len(ranked),
+            **(lower_bound(len(ranked), 0) if reading.answer.partial else {"distinct_entities": len(ranked)}),
             "alerts_considered": len(reading.records),
             "alerts_with_unreadable_entities": reading.unreadable,
         },

@@ -13,7 +13,7 @@ from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.known_tables import KNOWN_TABLES
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
-from sentinel_rag.sentinel.results import Stopwatch, build_result
+from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -56,8 +56,11 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     ]
     oldest = [record["Oldest"] for record in records if record["Oldest"] is not None]
     newest = [record["Newest"] for record in records if record["Newest"] is not None]
+    whole = not any(answer.partial for answer in answers)
     statistics = TableStatistics(
-        sum(record["Rows"] for record in records), min(oldest, default=None), max(newest, default=None)
+        sum(record["Rows"] for record in records) if whole else None,
+        min(oldest, default=None),
+        max(newest, default=None),
     )
     return build_result(
         _COLUMNS,
@@ -66,12 +69,12 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
         tables=tuple(record["TableName"] for record in records),
         window=TimeWindow(),
         time_column="TimeGenerated",
-        rows_total=len(rows),
+        rows_total=len(rows) if whole else None,
         answers=answers,
         statistics=statistics,
         stopwatch=stopwatch,
-        summary={"tables": len(rows), "rows": statistics.rows},
-        notes=() if rows else ("The workspace holds no rows in any table.",),
+        summary={"tables": len(rows), "rows": statistics.rows} if whole else lower_bound(len(rows), 0),
+        notes=() if rows or not whole else ("The workspace holds no rows in any table.",),
     )
 
 

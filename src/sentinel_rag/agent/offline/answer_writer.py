@@ -188,7 +188,10 @@ class AnswerWriter:
         """The line that `say` adds."""
         assert not re.search(r"\d", template), f"a figure in a template has no evidence: {template!r}"
         fact = phrase(template, *parts)
-        return Line(fact.text, fact.values, tuple(cited))
+        text = fact.text
+        if text.startswith("at least "):
+            text = f"A{text[1:]}"
+        return Line(text, fact.values, tuple(cited))
 
     def say_compared(self, cited: Iterable[Place], template: str, *parts: Part) -> None:
         """Add a line that shows no value of what it cites, but that code compared with it."""

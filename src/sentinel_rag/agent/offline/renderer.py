@@ -426,9 +426,11 @@ def filters_shown(run: ToolRun) -> tuple[str, list[Echo]]:
 
 
 def total_of(writer: AnswerWriter, run: ToolRun) -> Fact:
-    """How many rows match in all, or how many were returned where the service did not say."""
-    known = run.at("/coverage/rows_total") is not None
-    return writer.number(run, "/coverage/rows_total" if known else "/coverage/rows_returned")
+    """How many rows match in all; how many at least, where a part of the rows or of their counts is missing."""
+    if run.at("/coverage/rows_total") is not None:
+        return writer.number(run, "/coverage/rows_total")
+    bound = "/summary/at_least" if run.at("/summary/at_least") else "/coverage/rows_returned"
+    return phrase("at least {}", writer.number(run, bound))
 
 
 def count_facts(writer: AnswerWriter, run: ToolRun, pointer: str, most: int | None = None) -> list[Fact]:
@@ -458,6 +460,9 @@ def is_empty(run: ToolRun) -> bool:
 def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> Composed:
     """Nothing matched: says so, with filters and window, whether the table has rows at all, and what to try."""
     scene = Scene(writer, run, plan, parts={"noun": Fact(noun)})
+    if run.at("/coverage/partial") and run.at("/coverage/rows_total") is None:
+        tell(scene, ["@unknown", "@window", "@partial"])
+        return Composed(outcome=Outcome.NO_DATA)
     tell(scene, ["@empty"])
     say_partial(writer, run)
     if run.at("/coverage/table_rows") == 0:
@@ -518,12 +523,13 @@ def _short(moment: datetime) -> str:
 def _say_shown(scene: Scene, _: str) -> None:
     """How many rows of how many are shown, where it is not all of them; `first` stood on pages before."""
     writer, run, first, total = scene.writer, scene.run, scene.plan.first, total_of(scene.writer, scene.run)
-    if len(run.rows) == int(total.text) and not first:
-        if run.at("/coverage/rows_total") is None:
-            writer.say("Rows shown: {}; how many match in all was not told.", total)
+    known = run.at("/coverage/rows_total")
+    if known == len(run.rows) and not first:
         return
     shown = writer.number(run, "/coverage/rows_returned")
-    if first:
+    if known is None and not first:
+        writer.say("Rows shown: {}; how many match in all was not told.", shown)
+    elif first:
         writer.say("Rows shown: {} of {}, from {} on.", shown, total, Fact(f"[{first + 1}]"))
     else:
         writer.say("Rows shown: {} of {}.", shown, total)

@@ -11,8 +11,8 @@ from collections import deque
 from collections.abc import Callable, Mapping
 from enum import StrEnum
 
+from sentinel_rag.sentinel.error_bodies import throttled
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.rest.arm_errors import throttled
 
 WINDOW_S = 300.0
 
