@@ -290,12 +290,21 @@ def scan(text: str, names: Names | None = None) -> Scan:
     lexicon = lexicon_of(word for word, _, _ in raws) if raws else everything()
     found = [_with_unit(literal, text, raws, lexicon) for literal in found]
     named = list(_names_in(text, found, names)) if names is not None else []
+    named = [name for name in named if not _is_part(name, found)]
     if named:
         found = [each for each in found if not any(name.start <= each.start and each.end <= name.end for name in named)]
     inside = _Cover(named)
     words = tuple(Word(*each) for each in raws if not inside.holds(each[1]))
     literals = [*found, *named, *_spoken_in(text, raws, lexicon, inside)]
     return Scan(text, tuple(sorted(literals, key=lambda each: (each.start, each.end))), words, lexicon)
+
+
+def _is_part(name: Literal, found: Found) -> bool:
+    """Whether a name is only a part of an id, such as the domain of an address."""
+    return any(
+        each.kind is Kind.ID and each.start <= name.start and name.end <= each.end and len(each.raw) > len(name.raw)
+        for each in found
+    )
 
 
 class _Cover:
@@ -526,6 +535,18 @@ def _spoken_in(text: str, raws: Raws, lexicon: Lexicon, inside: _Cover) -> Itera
                 yield Literal(Kind.SPOKEN, value, raw, start, end, domain=domain)
 
 
+def _half(plain: list[str], at: int, lexicon: Lexicon) -> int:
+    """How many words `and a half` takes behind a number and before its unit; 0 for none."""
+    behind = plain[at + 1 : at + 4]
+    words = [word for word in behind if not lexicon.has("one", word)]
+    if len(words) > 1 and lexicon.has("clause", words[0]) and lexicon.fractions.get(words[1]) == _HALF:
+        return behind.index(words[1]) + 1
+    return 0
+
+
+_HALF = 50
+
+
 def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexicon) -> Iterator[Literal]:
     word, start, end = plain[at], raws[at][1], raws[at][2]
     unit = lexicon.time_units.get(word, 1) > 1 and len(word) > 2
@@ -536,7 +557,8 @@ def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexi
     before = plain[max(0, at - 4) : at]
     bound = _bound(before, lexicon)
     if word in lexicon.fractions:
-        if not any(each in lexicon.time_units for each in behind):
+        added = at > 1 and lexicon.has("clause", plain[at - 1]) and plain[at - 2] in lexicon.time_units
+        if not added and not any(each in lexicon.time_units for each in behind):
             times = lexicon.numbers.get(plain[at - 1], 1) if at else 1
             one = bool(at) and lexicon.has("one", plain[at - 1])
             if times == 1 and one:
@@ -549,7 +571,12 @@ def _number_word(text: str, plain: list[str], raws: Raws, at: int, lexicon: Lexi
     elif word in lexicon.numbers:
         if not (behind and behind[0] in lexicon.fractions):
             made = Literal(Kind.NUMBER, float(lexicon.numbers[word]), raw, start, end)
+            if half := _half(plain, at, lexicon):
+                made, at = replace(made, value=made.number + 0.5), at + half
+                end = raws[at][2]
             follows = raws[at + 1] if at + 1 < len(raws) and raws[at + 1][1] - end <= 2 else None
+            if follows is not None and lexicon.time_units.get(follows[0]) and _half(plain, at + 1, lexicon):
+                made = replace(made, value=made.number + 0.5)  # `once horas y media`
             yield _quantity(made, follows, bound, lexicon)
     elif unit and at and lexicon.has("one", plain[at - 1]):
         counted = at > 1 and (plain[at - 2] in lexicon.numbers or lexicon.has("part_of", plain[at - 2]))

@@ -141,8 +141,8 @@ LONGEST_SENTENCE = 2_000
 """Characters; nothing longer that a person would read is one sentence."""
 MOST_REFS = 200
 _NO_STATEMENT = (UnitKind.HEAD, UnitKind.CODE)
-AHEAD = 3
-"""Sentences before and behind from which one of the same block may borrow a citation."""
+AHEAD = 8
+"""Sentences before and behind from which one may borrow a citation."""
 
 
 def check_answer(raw: str, evidence: Evidence) -> CheckedAnswer:
@@ -355,8 +355,10 @@ def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bo
         bids = text is rest and not rest.partition("|")[0].strip()  # the first cell says what to do
         sentence = Sentence(text, unit.kind, evidence, advises=advises or bids)
         verdict = against(sentence, refs, (*unit.refs, *near))
-        if row and verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing):
-            verdict, place = _with_label(unit, place, text, refs, evidence) or verdict, place
+        bare = sentence.literals and all(each.kind is Kind.NUMBER for each in sentence.literals)
+        if place and (bare if row else verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing)):
+            told = _in_context(unit, place, text, refs, evidence, near)
+            verdict, place = (told, 0) if row or not told.missing else (verdict, place)
         verdict = _with_more(verdict, sentence, refs, unit.refs, (*unit.refs, *near))
         if verdict.state is SentenceState.NOT_FOUND and not verdict.missing:  # `Neither address [a] is among them [b]`
             whole = against(Sentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
@@ -412,14 +414,16 @@ def _parts_of_cells(unit: Unit, evidence: Evidence) -> tuple[list[_Part], str]:
     return parts, rest if _has_words(rest) else ""
 
 
-def _with_label(unit: Unit, place: int, text: str, refs: Sequence[str], evidence: Evidence) -> Verdict | None:
-    """A cell with the first cell of its row, which says what its numbers count; None where they still are missing."""
-    label = unit.text.partition("|")[0]
-    if place <= len(label):
-        return None
-    whole = f"{label}|{' ' * (place - len(label) - 1)}{text}"
-    verdict = against(Sentence(whole, unit.kind, evidence), refs)
-    return None if any(each.start >= place for each in verdict.missing) else verdict
+def _in_context(unit: Unit, place: int, text: str, refs: Sequence[str], evidence: Evidence, near: Sequence[str]) -> Verdict:
+    """A part with what stands before it, which says what its numbers count: in a table the first cell of the row, else
+    all of the sentence."""
+    ahead = unit.text[:place]
+    if unit.kind is UnitKind.ROW:
+        label = ahead.partition("|")[0]
+        ahead = f"{label}|{' ' * (place - len(label) - 1)}" if len(label) < place else ""
+    whole = Sentence(ahead + text, unit.kind, evidence)
+    said = frozenset(each for each in whole.literals if each.start < place)
+    return against(whole, refs, near, granted=said)
 
 
 def _has_words(text: str) -> bool:
@@ -518,16 +522,18 @@ def _of_rows_or_advice(sentence: Sentence) -> Found:
 
 
 def _of_neighbours(units: Sequence[Unit], at: int, sentence: Sentence) -> Found | None:
-    """A citation of the same block: of the next sentence that has one, then of the one before."""
+    """Citations of the same block: of the next sentence that has some, of the one before, of all that follow together:
+    what opens a list or a table tells what its lines bear out."""
     unit = units[at]
-    behind = (each for each in units[at + 1 : at + 1 + AHEAD] if each.refs)
-    before = (each for each in reversed(units[max(0, at - AHEAD) : at]) if each.refs)
-    after = next((each for each in behind if each.block == unit.block or unit.text.endswith(":")), None)
-    for other in (after, next((each for each in before if each.block == unit.block), None)):
-        if other is not None:
-            verdict = against(sentence, other.refs)
-            if verdict.state is SentenceState.VALUES_FOUND:
-                return _single(verdict, CitedBy.BLOCK)
+    behind, before = units[at + 1 : at + 1 + AHEAD], units[max(0, at - AHEAD) : at]
+    opens = [each.refs for each in behind if each.kind in (UnitKind.ITEM, UnitKind.ROW)] if unit.kind is UnitKind.PROSE else []
+    inside = [each.refs for each in behind if each.block == unit.block or unit.text.endswith(":")]
+    last = [each.refs for each in reversed(before) if each.block == unit.block]
+    every = tuple(dict.fromkeys(ref for refs in (*inside, *opens) for ref in refs))
+    for refs in (*[each for each in inside if each][:1], *[each for each in last if each][:1], every[:MOST_REFS]):
+        verdict = against(sentence, refs) if refs else None
+        if verdict is not None and verdict.state is SentenceState.VALUES_FOUND:
+            return _single(verdict, CitedBy.BLOCK)
     return None
 
 

@@ -3,17 +3,19 @@ them. Whether they belong together is for the rules (`rules`, `claims`), which `
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from functools import cached_property, partial, wraps
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
 
 from sentinel_rag.agent.answers.evidence import PRIMARY_TIMES, Evidence, Facts, column_words, near
+from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.sentence import DOMAINS, LARGE, STATES, STRONG_NAMES, Sentence
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.language.lexicon import everything, fold, plain_words
+from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Moment, key, tokens
 
 NONE = "(none)"
@@ -30,6 +32,10 @@ _BESIDE = 8
 """Characters between a time and a word that speaks of it."""
 _LONGEST_AROUND = 86_400
 """Seconds of a window that is around something."""
+_CAMEL = re.compile(r"[a-z][A-Z]")
+_CODES = frozenset({"type", "id", "code", "port", "score", "eventid"})
+"""Last words of columns whose numbers count nothing."""
+_STATES = frozenset(fold(value) for values in CANONICAL.values() for value in values)
 _TIMES_OF_VERBS = ("created_time", "closed_time", "updated_time")
 
 
@@ -125,7 +131,6 @@ class Comparison:
             return [] if between or self._fits_window(literal) else None
         if literal.kind is Kind.NUMBER and self._is_factor(literal):
             return [facts for facts in self.computed if facts.holds(literal)] or None
-        literal = self.sentence.day_of(literal) or literal
         held = [facts for facts in self.rows if self._in_row(literal, facts)]
         held = held or self._in_entities(literal) or self._in_whole(literal)
         if not held and literal.kind is Kind.MOMENT and self.sentence.has("head"):
@@ -219,11 +224,18 @@ class Comparison:
         if any(facts.is_thing or facts.named_numbers for facts in self.plain):
             return False  # rows that name the thing themselves
         if self.evidence.is_named_number(literal):
-            return any(literal.number in head.named_numbers for head in self.heads) or self._is_in_window(literal)
+            heads = [head for head in self.heads if literal.number in head.named_numbers]
+            return any(map(self._speaks_of, heads)) or self._is_in_window(literal)
         if literal.kind not in (Kind.ID, Kind.NAME):
             return False
         names = {str(literal.value), self.evidence.names.aliases.get(str(literal.value), str(literal.value))}
         return any(f" {name} " in head.asked for head in self.heads for name in names)
+
+    def _speaks_of(self, head: Facts) -> bool:
+        """Whether a result is cited as a whole, or one of its cited rows holds something of the sentence."""
+        rows = [facts for facts in self.rows if facts.result is head.result]
+        numbers = self.sentence.thing_numbers
+        return not rows or any(facts.holds(each) for facts in rows for each in self.literals if each not in numbers)
 
     def _is_in_window(self, literal: Literal) -> bool:
         """Whether something of the thing that a number names happened in a short window of what is cited."""
@@ -248,6 +260,8 @@ class Comparison:
         """A one-word name at the start of a sentence, where ordinary words have a capital too; not a person's."""
         if literal.kind is not Kind.NAME or " " in str(literal.value) or literal.value in self.evidence.names.aliases:
             return False
+        if _CAMEL.search(literal.raw):
+            return False  # `SigninLogs`
         return not any(letter.isalnum() for letter in self.sentence.text[: literal.start])
 
     def _denied(self, literal: Literal) -> bool:
@@ -298,6 +312,14 @@ class Comparison:
             account = self.evidence.names.aliases.get(str(literal.value))
             short = self.evidence.names.short.get(account or "", account)
             return facts.holds(literal) or (account is not None and f" {short} " in facts.words)
+        if literal.kind is Kind.ID and literal.domain == "ip" and not facts.holds(literal):
+            address, _, port = literal.raw.partition(":")
+            apart = port.isdigit() and "." in address and facts.holds(replace(literal, value=key(address)))
+            return apart and float(port) in facts.numbers
+        if literal.kind is Kind.ID and literal.domain == "mail" and not facts.holds(literal):
+            short = key(literal.raw.partition("@")[0])
+            own = any(f" {short} " in f" {text} " and "@" not in str(facts.cells.get(column)) for column, text in facts.texts)
+            return own and bool(self.evidence.holders(literal))
         if literal.kind is Kind.NUMBER and not facts.holds(literal):
             thing = sentence.counted(literal)
             columns = facts.numbers.get(literal.number, ()) if thing and literal.unit == 1.0 else ()
@@ -309,10 +331,24 @@ class Comparison:
         if literal.kind is not Kind.NUMBER or literal.unit != 1.0:
             return True
         thing = self.sentence.counted(literal)
+        if self.sentence.kind is not UnitKind.ROW and self._is_of_other_column(literal, facts, thing):
+            return False
         if thing in ("", "other"):
             return True
         told = [column_thing(column) for column in facts.numbers.get(literal.number, ())]
         return not told or any(each in ("", thing) for each in told)
+
+    def _is_of_other_column(self, literal: Literal, facts: Facts, thing: str) -> bool:
+        """`three logons` is no `LogonType` 3, and `2 alerts` not the 2 of a column `low` that nobody names."""
+        words = [column_words(column) for column in facts.numbers.get(literal.number, ())]
+        if not words or facts.row is None:
+            return False
+        if literal.raw.isalpha() and all(each[-1:] and each[-1] in _CODES for each in words):
+            return True
+        states = [each[0] for each in words if len(each) == 1 and each[0] in _STATES]
+        said = {fold(str(each.value)) for each in self.sentence.of_kind(*STATES)} | self.sentence.bag
+        total = any(column_words(column)[-1:] == ["count"] for column in facts.amounts)
+        return bool(thing) and total and len(states) == len(words) and said.isdisjoint(states)
 
     def _time_column(self, literal: Literal) -> str:
         """The column that the verb before a moment speaks of (`created`); empty for none."""
@@ -417,10 +453,16 @@ class Comparison:
         if set(labels) - {"rows"} == {""} and self._is_narrowed(literal, self.universe([facts.result])):
             return False
         said = {str(each.value) for each in clause or self.sentence.of_kind(*STATES)}
-        said |= {"rows"} if self.sentence.has("head") else set()
+        said |= {"Closed"} if "ever_closed" in said else set()
+        said |= {"rows"} if self.sentence.has("head") or self._is_of_a_part(literal) else set()
         return "" in labels or any(
-            label in said or (not clause and f" {key(label)} " in self.sentence.key) for label in labels
+            label in said or (not clause and self._names_label(label)) for label in labels
         )
+
+    def _names_label(self, label: str) -> bool:
+        """Whether the sentence has most of the words of a total's label."""
+        words = [word for word in tokens(label) if word not in plain_words()]
+        return bool(words) and 2 * sum(f" {word} " in self.sentence.key for word in words) > len(words)
 
     def universe(self, wholes: Iterable[Result] | None = None, *, strict: bool = False) -> list[Facts]:
         """The rows that a claim about all of them is about: those of complete results, else the cited ones.
@@ -484,13 +526,31 @@ class Comparison:
     def _derived_number(self, literal: Literal) -> bool:
         if literal.value in self._counts_of_cited(literal) | self._counts_of_window():
             return True
-        if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal):
+        if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal) or self._is_calculated(literal):
             return True
         return any(
             (literal.value == len(rows) and not self._is_narrowed(literal, rows))
             or self.counts_rows(literal, rows)
             or self._counts_by_word(literal, rows)
             for rows in self._each_universe()
+        )
+
+    def _is_calculated(self, literal: Literal) -> bool:
+        """The sum of a column of the cited rows; the sum, difference or ratio of two other numbers of the sentence that
+        stand in what is cited."""
+        if len(self.plain) > 1 and not self.wholes:
+            columns = set[str]().union(*(facts.amounts for facts in self.plain)) if len(self.plain) <= MOST_ROWS_PAIRED else ()
+            for column in columns:
+                amounts = [facts.amounts[column] for facts in self.plain if column in facts.amounts]
+                if len(amounts) == len(self.plain) and sum(amounts) == literal.number * literal.unit:
+                    return True
+        told = [each for each in self.sentence.of_kind(Kind.NUMBER) if each is not literal and each not in self.sentence.thing_numbers]
+        there = [each.number * each.unit for each in told[:MOST_LABELS] if any(self._in_row(each, facts) for facts in self.rows) or self._in_totals(each)]
+        value, slack = literal.number * literal.unit, 0.5 * literal.unit if literal.unit != 1.0 else 0.05
+        return any(
+            abs(value - made) <= slack
+            for a, b in permutations(there, 2)
+            for made in ((a + b, a - b) if literal.unit == 1.0 else (a / b,) if b else ())
         )
 
     def _counts_by_word(self, literal: Literal, rows: Sequence[Facts]) -> bool:
@@ -614,7 +674,7 @@ class Comparison:
         if any(fits_rows(a, b) for a in begins for b in (*begins, *self._times_near()) if a != b):
             return True
         if len(self.plain) == 1:
-            times = [at for name, at in self.plain[0].moments if name in PRIMARY_TIMES]
+            times = [at for _, at in self.plain[0].moments]
             if self.evidence.now is not None and any(name == "created_time" for name, _ in self.plain[0].moments):
                 times.append(self.evidence.now)
             return any(fits(a, b) for a, b in combinations(times, 2) if a != b)

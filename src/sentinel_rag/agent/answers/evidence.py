@@ -218,7 +218,9 @@ class Facts:
         """Whether the row tells of a thing of one of these sorts, and of none that is `said`."""
         if "number" in sorts and self.named_numbers:
             return True
+        parameters = self.result.arguments.get("parameters")
         mine = [(_sort(_entity_kind(item)), key(str(item))) for item in self._entities]
+        mine += [(_sort(name), key(str(asked))) for name, asked in (parameters or {}).items()] if isinstance(parameters, Mapping) else []
         mine += [(_sort(self.kind if column == "name" else column), text) for column, text in self.texts]
         return any(
             sort in sorts and not any(f" {name} " in f" {text} " for name in said) for sort, text in mine if sort
@@ -891,6 +893,8 @@ def _means(column: str, value: str | int | float) -> Iterator[str]:
         yield _LOGS[str(value)]
     elif column == "LogonType" and value in _LOGON_TYPES:
         yield _LOGON_TYPES[int(value)]
+    elif column == "ResultType":
+        yield "success" if str(value) == "0" else "failed failure"
     elif column in _TABLES:
         yield _TABLES[column]
     elif column == "event" and " from Closed to " in str(value):

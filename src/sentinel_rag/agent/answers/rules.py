@@ -147,7 +147,11 @@ _OUTWARD, _INWARD = ("dest", "remote", "to_", "target", "recipient"), ("source",
 _DESTINATIONS = ("dest", "remote", "to", "target")
 _DOERS = ("initiatingprocess", "parentprocess", "creatorprocess", "parentimage")
 _DENIED, _ALLOWED = ("den", "block", "drop", "reject"), ("allow", "accept", "permit", "pass")
-_OPPOSITES = (("denied", _DENIED, "allowed"), ("allowed", _ALLOWED, "denied"), ("failed", ("fail",), "succeeded"))
+_OUTCOMES = ("action", "outcome", "result")
+_OPPOSITES = (
+    ("denied", _DENIED, "allowed"), ("allowed", _ALLOWED, "denied"), ("failed", ("fail",), "succeeded"),
+    ("succeeded", ("succe",), "failed"),
+)  # fmt: skip
 """Words for an outcome, how columns and actions of it begin, and words for the opposite."""
 
 
@@ -274,7 +278,7 @@ def opposite_outcome(of: Comparison) -> str:
     sentence, facts = of.sentence, of.alone
     if facts is None or sentence.has("not", "negative"):
         return ""
-    actions = [key(str(value)) for name, value in facts.cells.items() if name.casefold().endswith("action")]
+    actions = [key(str(value)) for name, value in facts.cells.items() if name.casefold().endswith(_OUTCOMES)]
     for said, starts, opposite in _OPPOSITES:
         if not sentence.has(opposite) or sentence.has(said):
             continue
@@ -380,7 +384,8 @@ def failure_untold(of: Comparison) -> str:
 @not_found
 def outcome_counts(of: Comparison) -> str:
     """`28 failures` of a row that counts 28 successes; a failure of one that counts none."""
-    sentence, facts = of.sentence, of.alone
+    sentence = of.sentence
+    facts = of.alone
     if sentence.quotes or facts is None:
         return ""
     numbers = sentence.of_kind(Kind.NUMBER)
@@ -413,10 +418,11 @@ def each_beside_its_name(of: Comparison) -> str:
     if of.wholes or len(of.rows) < 2:
         return ""
     codes = [each for each in of.sentence.codes if _is_cell(of, each)]
-    names = homes(of.sentence.anchors) or homes(codes) or homes(of.sentence.of_kind(Kind.STATE))
+    moments = homes(of.sentence.of_kind(Kind.MOMENT))
+    names = homes(of.sentence.anchors) or homes(codes) or homes(of.sentence.of_kind(Kind.STATE)) or moments
     numeric = of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
     numbers = homes(each for each in numeric if each not in of.sentence.thing_numbers)
-    for what, values in (("numbers", numbers), ("times", homes(of.sentence.of_kind(Kind.MOMENT)))):
+    for what, values in (("numbers", numbers), ("times", moments)):
         if len(names) > 1 and names != values and sorted(names) == sorted(values):
             return f"the {what} of {' and '.join(dict.fromkeys(names))} stand beside the name of the other"
     return ""

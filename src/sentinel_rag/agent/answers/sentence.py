@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from sentinel_rag.agent.answers.evidence import RUN, Evidence, demands
 from sentinel_rag.agent.answers.markup import UnitKind
-from sentinel_rag.language.lexicon import fold, plain_words
+from sentinel_rag.language.lexicon import date_words, fold, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Moment, Word, key, scan, tokens
 
 STRONG_NAMES = frozenset({Kind.ID, Kind.NAME, Kind.TEXT})
@@ -34,6 +34,9 @@ _LIST_NUMBER = re.compile(r"[\s*_|]*\[\d{1,2}\]")
 _COLON = re.compile(r":(?=[*_\s])")
 _CELL = re.compile(r"\|")
 _CODE = re.compile(r"(?<!\w)[A-Z]{2}(?!\w)")
+_HERE = frozenset({"here", "hier", "aquí", "aqui", "ici"})
+_ORDINAL = re.compile(r"\.?(?!\w)")
+_SUFFIX = re.compile(r"(?:st|nd|rd|th)\b")
 _STOP_OF_COUNT = re.compile(r"[,;:|(]")
 
 
@@ -47,15 +50,16 @@ class Sentence:
         self.scan = scan(text, evidence.names)
         listed = _LIST_NUMBER.match(text)
         self._opens = 0 if listed is None else listed.end()
-        self.literals = tuple(each for each in self.scan.literals if each.start >= self._opens)
         self.lexicon = self.scan.lexicon
         self.words = tuple(
             Word(_bare(word.text), word.start, word.end)
             for word in self.scan.words
             if not (word.end - word.start == 2 and text[word.start : word.end].isupper() and not text.isupper())
         )  # `NO` among small letters is a code, of a country say, and no word
-        self.bag = frozenset(word.text for word in self.words)
         self._starts = [word.start for word in self.words]
+        self.literals = tuple(each for each in self.scan.literals if each.start >= self._opens)
+        self.literals = tuple(self._day(each) or each for each in self.literals)
+        self.bag = frozenset(word.text for word in self.words)
         colon = _COLON.search(text)
         label = -1 if colon is None else colon.start()
         self.bids = self._bids(
@@ -174,12 +178,14 @@ class Sentence:
     def counted(self, literal: Literal) -> str:
         """The class of the thing that a number counts (`three alerts`); empty if it counts none."""
         later = (each.start for each in self.literals if each.kind is Kind.NUMBER and each.start > literal.start)
-        stop = next(later, len(self.text))
+        stop, before = next(later, len(self.text)), ""
         for word in self.words_after(literal.start, 3):
             if word.start > stop or _STOP_OF_COUNT.search(self.text, literal.start, word.start):
                 return ""
-            if self.lexicon.has("one", word.text):
-                return ""  # `50053 a locked account`
+            article = self.says(word, "article") and not self.lexicon.has("part_of", before)
+            if self.lexicon.has("one", word.text) or article:
+                return ""  # `50053 a locked account`, `In 124 the same address`
+            before = word.text
             if word.text in self.lexicon.things:
                 return self.lexicon.things[word.text]
         return ""
@@ -189,15 +195,20 @@ class Sentence:
         if literal.kind is not Kind.NUMBER:
             return False
         before = self.words_before(literal.start, 1)
-        if before and before[0].text in self.lexicon.number_of and literal.start - before[0].end <= 3:
+        between = self.text[before[0].end : literal.start] if before else ""
+        if before and before[0].text in self.lexicon.number_of and len(between) <= 3 and "," not in between:
             return True
         return self.evidence.is_named_number(literal) and not self.counted(literal)
 
-    def day_of(self, literal: Literal) -> Literal | None:
-        """`am Tag 28`, `los del día 28`: a number behind the word for a day is one of the month."""
-        before = self.words_before(literal.start, 1) if literal.kind is Kind.NUMBER and literal.raw.isdigit() else ()
-        day = bool(before) and self.lexicon.time_units.get(before[0].text) == 86_400
-        if not day or not 1 <= literal.number <= 31 or literal.start - before[0].end > 1:
+    def _day(self, literal: Literal) -> Literal | None:
+        """`Tag 28`, `am 29.`, `the 20th`: a number that stands for a day of the month."""
+        if literal.kind is not Kind.NUMBER or not literal.raw.isdigit() or not 1 <= literal.number <= 31:
+            return None
+        before = [each for each in self.words_before(literal.start, 1) if literal.start - each.end <= 1]
+        word = before[0].text if before else ""
+        ordinal = _ORDINAL.match(self.text, literal.end) is not None
+        dated = ordinal and word in date_words("before") and not self.counted(literal)
+        if not (dated or self.lexicon.time_units.get(word) == 86_400 or _SUFFIX.match(self.text, literal.end)):
             return None
         return replace(literal, kind=Kind.MOMENT, value=Moment(day=int(literal.number)))
 
@@ -251,8 +262,9 @@ class Sentence:
         """From where on it tells how far the reading went: behind `no row shows`, `nothing shows`."""
         for word in self.words:
             behind = self.words_after(word.start, 2) if self.says(word, "negative") else ()
-            behind = behind[1:] if behind and self.says(behind[0], "records") else behind[:1]
-            if behind and self.says(behind[0], "shows"):
+            if behind and any(self.says(each, "shows") for each in behind) and (
+                self.says(behind[0], "records", "shows") or behind[0].text in _HERE
+            ):
                 return word.start
         return len(self.text)
 
