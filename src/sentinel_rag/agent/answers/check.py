@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from itertools import takewhile
 
 from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
 from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence, Facts, Source
@@ -205,7 +206,8 @@ class GrowingAnswer:
         unit = self._units[at]
         if unit.refs or unit.kind in (UnitKind.CODE, UnitKind.HEAD, UnitKind.HEADING) or len(self._units) > at + AHEAD:
             return True
-        return self._markup.block != unit.block and not unit.text.endswith(":")
+        ended = len(_following(self._units, at)) < len(self._units) - at - 1
+        return ended or (unit.kind not in _OPENING and self._markup.block != unit.block)
 
 
 class _Advice:
@@ -414,7 +416,9 @@ def _parts_of_cells(unit: Unit, evidence: Evidence) -> tuple[list[_Part], str]:
     return parts, rest if _has_words(rest) else ""
 
 
-def _in_context(unit: Unit, place: int, text: str, refs: Sequence[str], evidence: Evidence, near: Sequence[str]) -> Verdict:
+def _in_context(
+    unit: Unit, place: int, text: str, refs: Sequence[str], evidence: Evidence, near: Sequence[str]
+) -> Verdict:
     """A part with what stands before it, which says what its numbers count: in a table the first cell of the row, else
     all of the sentence."""
     ahead = unit.text[:place]
@@ -441,8 +445,10 @@ def _with_more(
 ) -> Verdict:
     """What was found by its own citations, and more: a number may count the rows of the whole sentence; what else is
     missing is granted where it needs no citation of its own, and then no more than a source was given."""
-    missing = verdict.missing
-    if unit_refs and missing and all(each.kind is Kind.NUMBER for each in missing):
+    missing, evidence = verdict.missing, sentence.evidence
+    others = [facts for ref in unit_refs if ref not in refs and (facts := evidence.facts(ref))]
+    counts = all(each.kind is Kind.NUMBER and not any(facts.holds(each) for facts in others) for each in missing)
+    if unit_refs and missing and counts:
         wider = against(sentence, tuple(dict.fromkeys((*unit_refs, *refs))), near)
         if wider.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN):
             return replace(wider, refs=tuple(refs))
@@ -521,18 +527,33 @@ def _of_rows_or_advice(sentence: Sentence) -> Found:
     return _single(free or verdict, CitedBy.CHECK)
 
 
+_OPENING = (UnitKind.PROSE, UnitKind.HEADING)
+_LISTED = (UnitKind.ITEM, UnitKind.ROW, UnitKind.HEAD)
+
+
+def _following(units: Sequence[Unit], at: int) -> list[Unit]:
+    """The units behind one that belong to it: of its block, of the list or the table that it opens, and behind a colon
+    what comes next."""
+    unit = units[at]
+
+    def belongs(each: Unit) -> bool:
+        opened = unit.kind in _OPENING and each.kind in _LISTED
+        return each.block == unit.block or opened or unit.text.endswith(":")
+
+    return list(takewhile(belongs, units[at + 1 : at + 1 + AHEAD]))
+
+
 def _of_neighbours(units: Sequence[Unit], at: int, sentence: Sentence) -> Found | None:
     """Citations of the same block: of the next sentence that has some, of the one before, of all that follow together:
     what opens a list or a table tells what its lines bear out."""
     unit = units[at]
-    behind, before = units[at + 1 : at + 1 + AHEAD], units[max(0, at - AHEAD) : at]
-    opens = [each.refs for each in behind if each.kind in (UnitKind.ITEM, UnitKind.ROW)] if unit.kind is UnitKind.PROSE else []
-    inside = [each.refs for each in behind if each.block == unit.block or unit.text.endswith(":")]
-    last = [each.refs for each in reversed(before) if each.block == unit.block]
-    every = tuple(dict.fromkeys(ref for refs in (*inside, *opens) for ref in refs))
-    for refs in (*[each for each in inside if each][:1], *[each for each in last if each][:1], every[:MOST_REFS]):
-        verdict = against(sentence, refs) if refs else None
-        if verdict is not None and verdict.state is SentenceState.VALUES_FOUND:
+    before = [each for each in units[max(0, at - AHEAD) : at] if each.block == unit.block]
+    behind, last = ([each.refs for each in side if each.refs] for side in (_following(units, at), reversed(before)))
+    inside = [each.refs for each in _following(units, at) if each.refs and each.block == unit.block]
+    every = tuple(dict.fromkeys(ref for refs in behind for ref in refs))
+    for refs in (*(inside or behind)[:1], *last[:1], every[:MOST_REFS]):
+        verdict = against(sentence, refs, borrowed=True)
+        if refs and verdict.state is SentenceState.VALUES_FOUND:
             return _single(verdict, CitedBy.BLOCK)
     return None
 
@@ -553,7 +574,12 @@ _DEED = "it claims a deed: only the result of a call that changes something can 
 
 
 def against(
-    sentence: Sentence, refs: Sequence[str], near: Sequence[str] = (), *, granted: frozenset[Literal] = frozenset()
+    sentence: Sentence,
+    refs: Sequence[str],
+    near: Sequence[str] = (),
+    *,
+    granted: frozenset[Literal] = frozenset(),
+    borrowed: bool = False,
 ) -> Verdict:
     """A sentence compared with what it cites. From a row `near` by a length of time may begin; literals that are
     `granted` need not stand there."""
@@ -583,7 +609,7 @@ def against(
         return Verdict(SentenceState.VALUES_FOUND, "", tuple(refs))
     if sentence.own_deed and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
         return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs))
-    return compare(Comparison(sentence, rows, wholes, refs, near, granted), RULES)
+    return compare(Comparison(sentence, rows, wholes, refs, near, granted, borrowed), RULES)
 
 
 def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:

@@ -56,7 +56,9 @@ def _place_behind(of: Comparison, *tables: str, unless_number: bool = False) -> 
 def _is_at_all(of: Comparison, word: Word) -> bool:
     """`nothing at all`, `64 % of all incidents`: it stresses a denial, or says what a part is of."""
     before = of.sentence.words_before(word.start, 1)
-    part = of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT) and before and of.sentence.lexicon.has("part_of", before[0].text)
+    part = (
+        of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT) and before and of.sentence.lexicon.has("part_of", before[0].text)
+    )
     return bool(before) and (of.sentence.says(before[0], "stress") or bool(part))
 
 
@@ -363,7 +365,9 @@ def extreme(of: Comparison) -> Verdict | None:
     said = _extreme_words(of)
     parts = [facts for facts in of.computed if len(of.evidence.all_rows(facts.result)) > max(1, len(of.computed))]
     if said and parts and not of.sentence.quotes and not any(_is_best_part(of, facts, said) for facts in parts):
-        return of.verdict(SentenceState.NOT_FOUND, f"“{min(said)}”: {parts[0].ref} is not that one of {parts[0].result.ref}")
+        return of.verdict(
+            SentenceState.NOT_FOUND, f"“{min(said)}”: {parts[0].ref} is not that one of {parts[0].result.ref}"
+        )
     if not said or _is_evaluated(of) or _is_proved_extreme(of, said):
         return None
     timed = any(each.kind is Kind.MOMENT and held for each, held in of.support.items())
@@ -373,12 +377,16 @@ def extreme(of: Comparison) -> Verdict | None:
 
 
 def _is_best_part(of: Comparison, facts: Facts, said: set[str]) -> bool:
-    """Whether a row of a grouping has the most, or the least, in one of its columns, or is the first or last of them."""
+    """Whether a row of a grouping has the most or the least in one of its columns, or is the first or last of them."""
     rows = of.evidence.all_rows(facts.result)
     if said & of.sentence.has("of_time") or facts.ref in (rows[0].ref, rows[-1].ref):
         return True
     best: Callable[..., object] = min if said & of.sentence.has("least") else max
-    return any(value == best(each.amounts[column] for each in rows if column in each.amounts) for column, value in facts.amounts.items())
+    for column, value in facts.amounts.items():
+        values = {each.amounts[column] for each in rows if column in each.amounts}
+        if len(values) > 1 and value == best(values):
+            return True
+    return False
 
 
 def _is_proved_extreme(of: Comparison, said: set[str]) -> bool:

@@ -63,6 +63,7 @@ class Comparison:
         refs: Sequence[str],
         near: Sequence[str] = (),
         granted: frozenset[Literal] = frozenset(),
+        borrowed: bool = False,
     ) -> None:
         self.sentence = sentence
         self.literals = sentence.literals
@@ -72,6 +73,8 @@ class Comparison:
         self.refs = tuple(refs)
         self.near = near
         """Rows that sentences before cite: a length of time may begin there."""
+        self.borrowed = borrowed
+        """The citations are those of other sentences."""
         self.granted = granted
         """Literals that need not stand in what is cited."""
         self.plain = [facts for facts in self.rows if not facts.computed]
@@ -318,7 +321,9 @@ class Comparison:
             return apart and float(port) in facts.numbers
         if literal.kind is Kind.ID and literal.domain == "mail" and not facts.holds(literal):
             short = key(literal.raw.partition("@")[0])
-            own = any(f" {short} " in f" {text} " and "@" not in str(facts.cells.get(column)) for column, text in facts.texts)
+            own = any(
+                f" {short} " in f" {text} " and "@" not in str(facts.cells.get(column)) for column, text in facts.texts
+            )
             return own and bool(self.evidence.holders(literal))
         if literal.kind is Kind.NUMBER and not facts.holds(literal):
             thing = sentence.counted(literal)
@@ -348,7 +353,7 @@ class Comparison:
         states = [each[0] for each in words if len(each) == 1 and each[0] in _STATES]
         said = {fold(str(each.value)) for each in self.sentence.of_kind(*STATES)} | self.sentence.bag
         total = any(column_words(column)[-1:] == ["count"] for column in facts.amounts)
-        return bool(thing) and total and len(states) == len(words) and said.isdisjoint(states)
+        return bool(thing or literal.raw.isalpha()) and total and len(states) == len(words) and said.isdisjoint(states)
 
     def _time_column(self, literal: Literal) -> str:
         """The column that the verb before a moment speaks of (`created`); empty for none."""
@@ -455,9 +460,7 @@ class Comparison:
         said = {str(each.value) for each in clause or self.sentence.of_kind(*STATES)}
         said |= {"Closed"} if "ever_closed" in said else set()
         said |= {"rows"} if self.sentence.has("head") or self._is_of_a_part(literal) else set()
-        return "" in labels or any(
-            label in said or (not clause and self._names_label(label)) for label in labels
-        )
+        return "" in labels or any(label in said or (not clause and self._names_label(label)) for label in labels)
 
     def _names_label(self, label: str) -> bool:
         """Whether the sentence has most of the words of a total's label."""
@@ -506,7 +509,7 @@ class Comparison:
     def _derived(self, literal: Literal) -> bool:
         match literal.kind:
             case Kind.NUMBER:
-                return literal.unit == 1.0 and self._derived_number(literal)
+                return self._derived_number(literal) if literal.unit == 1.0 else self._is_calculated(literal)
             case Kind.PERCENT:
                 return self._derived_share(literal)
             case Kind.DURATION:
@@ -538,15 +541,22 @@ class Comparison:
     def _is_calculated(self, literal: Literal) -> bool:
         """The sum of a column of the cited rows; the sum, difference or ratio of two other numbers of the sentence that
         stand in what is cited."""
-        if len(self.plain) > 1 and not self.wholes:
-            columns = set[str]().union(*(facts.amounts for facts in self.plain)) if len(self.plain) <= MOST_ROWS_PAIRED else ()
-            for column in columns:
-                amounts = [facts.amounts[column] for facts in self.plain if column in facts.amounts]
-                if len(amounts) == len(self.plain) and sum(amounts) == literal.number * literal.unit:
-                    return True
-        told = [each for each in self.sentence.of_kind(Kind.NUMBER) if each is not literal and each not in self.sentence.thing_numbers]
-        there = [each.number * each.unit for each in told[:MOST_LABELS] if any(self._in_row(each, facts) for facts in self.rows) or self._in_totals(each)]
-        value, slack = literal.number * literal.unit, 0.5 * literal.unit if literal.unit != 1.0 else 0.05
+        value = literal.number * literal.unit
+        rows = self.rows if 1 < len(self.rows) <= MOST_ROWS_PAIRED and not self.wholes else []
+        columns = frozenset.intersection(*(frozenset(facts.amounts) for facts in rows)) if rows else frozenset()
+        if any(sum(facts.amounts[column] for facts in rows) == value for column in columns):
+            return True
+        told = [
+            each
+            for each in self.sentence.of_kind(Kind.NUMBER)
+            if each is not literal and each not in self.sentence.thing_numbers
+        ]
+        there = [
+            each.number * each.unit
+            for each in told[:MOST_LABELS]
+            if any(self._in_row(each, facts) for facts in self.rows) or self._in_totals(each)
+        ]
+        slack = 0.5 * literal.unit if literal.unit != 1.0 else 0.05
         return any(
             abs(value - made) <= slack
             for a, b in permutations(there, 2)

@@ -220,7 +220,11 @@ class Facts:
             return True
         parameters = self.result.arguments.get("parameters")
         mine = [(_sort(_entity_kind(item)), key(str(item))) for item in self._entities]
-        mine += [(_sort(name), key(str(asked))) for name, asked in (parameters or {}).items()] if isinstance(parameters, Mapping) else []
+        mine += (
+            [(_sort(name), key(str(asked))) for name, asked in (parameters or {}).items()]
+            if isinstance(parameters, Mapping)
+            else []
+        )
         mine += [(_sort(self.kind if column == "name" else column), text) for column, text in self.texts]
         return any(
             sort in sorts and not any(f" {name} " in f" {text} " for name in said) for sort, text in mine if sort

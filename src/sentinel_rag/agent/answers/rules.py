@@ -332,7 +332,9 @@ def crosswise(of: Comparison) -> str:
     """Two results cited at the end, two numbers: each comes from the result at its place."""
     homes: list[int] = []
     listed = of.sentence.kind is UnitKind.ROW  # its columns have an order of their own
-    for literal in of.sentence.of_kind(Kind.NUMBER) if len(of.wholes) > 1 and not (of.computed or listed) else ():
+    for literal in (
+        of.sentence.of_kind(Kind.NUMBER) if len(of.wholes) > 1 and not (of.computed or listed or of.borrowed) else ()
+    ):
         if any(of.sentence.says(word, "part_of") for word in of.sentence.words_after(literal.start, 1)):
             continue  # `three of the five`
         alone = (Comparison(of.sentence, (), (whole,), of.refs).is_total(literal, whole) for whole in of.wholes)
@@ -383,12 +385,19 @@ def failure_untold(of: Comparison) -> str:
 
 @not_found
 def outcome_counts(of: Comparison) -> str:
-    """`28 failures` of a row that counts 28 successes; a failure of one that counts none."""
-    sentence = of.sentence
-    facts = of.alone
+    """`28 failures` of a row that counts 28 successes; a failure of one, or of a whole, that counts none."""
+    sentence, facts = of.sentence, of.alone
+    numbers = sentence.of_kind(Kind.NUMBER)
+    for total in of.wholes[0].totals if len(of.wholes) == 1 else ():
+        behind = [word for each in numbers if each.number for word in sentence.words_after(each.start, 1)]
+        if (
+            total.value == 0
+            and total.path[-1].casefold().startswith("fail")
+            and any(sentence.says(word, "failed") for word in behind)
+        ):
+            return f"{of.wholes[0].ref} counts 0 of them"
     if sentence.quotes or facts is None:
         return ""
-    numbers = sentence.of_kind(Kind.NUMBER)
     for stem, table in (("fail", "failed"), ("success", "succeeded")):
         counts = [value for name, value in facts.amounts.items() if name.casefold().startswith(stem)]
         if len(counts) != 1 or not sentence.has(table):
@@ -409,7 +418,9 @@ def each_beside_its_name(of: Comparison) -> str:
 
     def holds(facts: Facts, literal: Literal) -> bool:
         is_name = literal in of.sentence.thing_numbers and not facts.computed
-        return literal.number in facts.named_numbers if is_name else facts.holds(literal)
+        if is_name or literal not in of.support:
+            return literal.number in facts.named_numbers if is_name else facts.holds(literal)
+        return facts in of.support[literal]
 
     def homes(literals: Iterable[Literal]) -> list[str]:
         held = [[facts.ref for facts in of.rows if holds(facts, each)] for each in literals]

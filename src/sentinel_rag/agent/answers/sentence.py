@@ -262,8 +262,10 @@ class Sentence:
         """From where on it tells how far the reading went: behind `no row shows`, `nothing shows`."""
         for word in self.words:
             behind = self.words_after(word.start, 2) if self.says(word, "negative") else ()
-            if behind and any(self.says(each, "shows") for each in behind) and (
-                self.says(behind[0], "records", "shows") or behind[0].text in _HERE
+            if (
+                behind
+                and any(self.says(each, "shows") for each in behind)
+                and (self.says(behind[0], "records", "shows") or behind[0].text in _HERE)
             ):
                 return word.start
         return len(self.text)
