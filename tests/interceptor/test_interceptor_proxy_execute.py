@@ -132,9 +132,8 @@ def test_text_results_stay_text_and_several_blocks_stay_several(gateway: Running
         Sends(b"", 202),
         Sends(b"[" * 100_000),
         Sends(b"", 307),
-        Sends(b"", 401),
     ],
-    ids=["html", "cut", "answer-to-another-call", "no-result", "empty", "nested", "redirect", "credential-refused"],
+    ids=["html", "cut", "answer-to-another-call", "no-result", "empty", "nested", "redirect"],
 )
 def test_an_answer_that_is_not_one_is_502_and_never_a_success(gateway: RunningGateway, behaviour: Sends) -> None:
     gateway.executor.on("list_tables", behaviour)

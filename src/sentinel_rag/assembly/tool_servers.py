@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.settings import Settings, tool_server_environment
+from sentinel_rag.settings import Settings, newest_credential, tool_server_environment
 
 if TYPE_CHECKING:
     from sentinel_rag.interceptor.policy import Policy, ServerSpec
-    from sentinel_rag.interceptor.upstream import Upstream
+    from sentinel_rag.interceptor.upstream import Renewal, Upstream
 
 
 def tool_server_configuration(settings: Settings) -> dict[str, Any]:
@@ -25,17 +25,26 @@ def tool_server_configuration(settings: Settings) -> dict[str, Any]:
         "folder": str(settings.home / "tool-servers"),
         "environment": tool_server_environment(),
         "credentials": {name: value.reveal() for name, value in settings.upstream_credentials.items()},
+        "places": dict(settings.upstream_places),
     }
 
 
 class ToolServers:
     """`folder` holds a working folder for each started server, `environment` is what each of them starts with, and
-    `credentials` are the values of the variables that a policy may refer to."""
+    `credentials` are the values of the variables that a policy may refer to, `places` where newer ones may be."""
 
-    def __init__(self, *, folder: str, environment: Mapping[str, str], credentials: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        *,
+        folder: str,
+        environment: Mapping[str, str],
+        credentials: Mapping[str, str],
+        places: Mapping[str, str] | None = None,
+    ) -> None:
         self._folder = Path(folder)
         self._environment = environment
         self._credentials = credentials
+        self._places = places or {}
 
     def upstreams(self, policy: Policy) -> dict[str, Upstream]:
         """One upstream for each declared server; also those that cannot be used."""
@@ -57,7 +66,12 @@ class ToolServers:
             return AbsentUpstream(str(fault))
         era = Era(spec.era) if spec.era else None
         if spec.url:
-            return McpHttpUpstream(spec.url, token=self._credentials.get(spec.token_variable), era=era)
+            return McpHttpUpstream(
+                spec.url,
+                token=self._credentials.get(spec.token_variable),
+                renewal=self._renewal(spec.token_variable) if spec.token_variable else None,
+                era=era,
+            )
         folder = self._folder / spec.name
         secrets = {name: self._credentials[variable] for name, variable in spec.secret_environment.items()}
         program = self._program(spec)
@@ -68,6 +82,12 @@ class ToolServers:
             folder=folder,
         )
         return McpStdioUpstream(launch, name=spec.name, secrets=secrets.values(), era=era, shared=spec.shared)
+
+    def _renewal(self, variable: str) -> Renewal:
+        from sentinel_rag.interceptor.upstream import Renewal
+
+        place = self._places.get(variable)
+        return Renewal(variable, None if place is None else lambda: newest_credential(variable, place))
 
     def _fault(self, spec: ServerSpec) -> SentinelError | None:
         referred = (*([spec.token_variable] if spec.token_variable else []), *spec.secret_environment.values())

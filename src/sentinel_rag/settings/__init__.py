@@ -23,6 +23,7 @@ from sentinel_rag.settings.shapes import (
     TelemetrySettings,
     TlsFiles,
 )
+from sentinel_rag.settings.upstream_credentials import newest_credential
 from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 
@@ -47,6 +48,7 @@ __all__ = [
     "load_settings",
     "misspelt_settings",
     "model_environment",
+    "newest_credential",
     "tool_server_environment",
     "workspace_name",
 ]

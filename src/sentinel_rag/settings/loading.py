@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import ConfigurationError
@@ -31,6 +32,7 @@ from sentinel_rag.settings.tools import (
     search_problems,
     table_names,
 )
+from sentinel_rag.settings.upstream_credentials import credential_places, read_upstream_credentials
 from sentinel_rag.settings.values import (
     Reader,
     between,
@@ -83,7 +85,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     env_file = env_file if env_file is not None else Path(".env")
     from_file = read_env_file(env_file)
     reader = Reader({**from_file, **environment})
-    settings = _read(reader)
+    settings = replace(_read(reader), upstream_places=credential_places(reader.values, from_file, env_file))
     problems = [*reader.problems, *_contradictions(settings, reader.values), *_misspelt(from_file, env_file)]
     if problems:
         raise ConfigurationError(
@@ -129,11 +131,7 @@ def _read(reader: Reader) -> Settings:
         search_url=reader.read("SENTINEL_SEARCH_URL", search_address, None),
         search_key=reader.read("SENTINEL_SEARCH_API_KEY", Secret, None),
         web_allowed_hosts=reader.read("SENTINEL_WEB_ALLOWED_HOSTS", host_names, ()),
-        upstream_credentials={
-            name: Secret(value.strip())
-            for name, value in reader.values.items()
-            if name.startswith(UPSTREAM_PREFIX) and value.strip()
-        },
+        upstream_credentials=read_upstream_credentials(reader),
         readers=reader.read("SENTINEL_READERS", reader_names, ()),
         user_key=reader.read("SENTINEL_USER_KEY", key_text, None),
         approver_key=reader.read("SENTINEL_APPROVER_KEY", key_text, None),

@@ -191,6 +191,8 @@ class Settings:
     search_key: Secret | None = None
     web_allowed_hosts: tuple[str, ...] = ()
     upstream_credentials: Mapping[str, Secret] = field(default_factory=dict)
+    upstream_places: Mapping[str, str] = field(default_factory=dict)
+    """Where newer values of those that are not in the process environment are to be had."""
     readers: tuple[str, ...] = ()
     """Names under which the person of this home reads what is not for everybody."""
     user_key: Secret | None = None

@@ -1,6 +1,7 @@
 """The way from the Interceptor to the tool servers of Zone C: a port, and MCP over HTTP and over pipes behind it."""
 
 from sentinel_rag.interceptor.upstream.absent import AbsentUpstream
+from sentinel_rag.interceptor.upstream.credentials import Renewal
 from sentinel_rag.interceptor.upstream.mcp_http import McpHttpUpstream
 from sentinel_rag.interceptor.upstream.mcp_messages import Era
 from sentinel_rag.interceptor.upstream.mcp_stdio import McpStdioUpstream
@@ -20,6 +21,7 @@ __all__ = [
     "Launch",
     "McpHttpUpstream",
     "McpStdioUpstream",
+    "Renewal",
     "Returned",
     "ToolFailed",
     "Unanswered",

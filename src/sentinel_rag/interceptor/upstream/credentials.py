@@ -6,8 +6,8 @@ caught here; it runs with that credential by the operator's will.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import replace
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -17,6 +17,15 @@ from sentinel_rag.interceptor.upstream.port import Returned, ToolFailed, Upstrea
 PLACEHOLDER = "[credential]"
 MIN_LENGTH = 8
 """Shorter texts occur by chance, and taking them out would damage results."""
+
+
+@dataclass(frozen=True, slots=True)
+class Renewal:
+    """Where a newer bearer token may be: `variable` is the setting's name, `read` gives what it holds now (None where
+    nothing can be read) and may block; without it the setting cannot change while we run."""
+
+    variable: str
+    read: Callable[[], str | None] | None = None
 
 
 class Credentials:

@@ -30,6 +30,7 @@ __all__ = [
     "Answer",
     "ConnectionFailed",
     "ConnectionNotMade",
+    "CredentialRefused",
     "HttpExchange",
     "SessionLost",
     "TooLarge",
@@ -54,6 +55,10 @@ class UnusableAnswer(Exception):
     def __init__(self, message: str, status: int) -> None:
         super().__init__(message)
         self.status = status
+
+
+class CredentialRefused(UnusableAnswer):
+    """The server takes the gateway's credential for wrong or expired, and did not look at the message."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +87,10 @@ class HttpExchange:
         self._max_bytes = max_bytes
         self.tools_changed: Callable[[], None] = lambda: None
         """Called when the server says, beside an answer, that its tools have changed."""
+        self.use(token)
+
+    def use(self, token: str | None) -> None:
+        """Send `token` from the next message on."""
         common = {"Host": self._pool.authority, **({} if token is None else {"Authorization": f"Bearer {token}"})}
         posted = {
             **common,
@@ -128,7 +137,7 @@ class HttpExchange:
         assert message.request_id is not None
         status = response.status
         if status in (401, 403):
-            raise UnusableAnswer("The tool server does not accept the gateway's credential.", status)
+            raise CredentialRefused("The tool server does not accept the gateway's credential.", status)
         if status // 100 == 3:
             raise UnusableAnswer("The tool server redirects, which is not followed.", status)
         length = response.headers.get("content-length", "")

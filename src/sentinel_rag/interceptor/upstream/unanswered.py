@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.interceptor.upstream.credentials import Renewal
 from sentinel_rag.interceptor.upstream.port import Unanswered
 
 
@@ -56,6 +57,22 @@ def busy() -> Unanswered:
         next_step="Try again in a moment.",
     )
     return Unanswered(Reason.OVERLOADED, error, may_have_run=False)
+
+
+def credential_refused(renewal: Renewal | None, status: int) -> Unanswered:
+    """The server does not take the credential that the gateway was given for it; it ran nothing."""
+    if renewal is None:
+        named, step = f"(HTTP {status})", "Have the operator name the server's token in the policy (token_variable)."
+    else:
+        named = f"({renewal.variable}, HTTP {status})"
+        taken = "and start again" if renewal.read is None else "where it stands; it is taken with the next call"
+        step = f"Have the operator set {renewal.variable} anew {taken}."
+    error = QueryError(
+        code=QueryErrorCode.ACCESS_DENIED,
+        message=f"The tool server does not accept the gateway's credential {named}: it may have expired.",
+        next_step=step,
+    )
+    return Unanswered(Reason.UPSTREAM_FAILED, error, may_have_run=False)
 
 
 def unusable(message: str, *, may_have_run: bool = True) -> Unanswered:
