@@ -121,7 +121,7 @@ def test_a_page_of_another_host_reaches_nothing(gateway: RunningGateway, headers
     assert answer.status in (403, 421)
     assert answer.body["reason"] == "misdirected"
     assert gateway.last_record()["kind"] == "request_refused"
-    found = gateway.request("GET", "/.well-known/oauth-protected-resource/mcp", headers=headers)
+    found = gateway.request("GET", "/v1/openapi.json", headers=headers)
     assert found.status in (403, 421)
 
 

@@ -94,9 +94,6 @@ def test_a_name_that_no_certificate_has_is_refused(deployment: Deployment, zone:
 def test_each_role_answers_to_the_name_in_its_certificate(deployment: Deployment) -> None:
     key = {"X-API-Key": deployment.secrets["agent_key"]}
     assert refused(deployment, "interceptor", "/v1/sessions", key, host="interceptor:8442") in (201, 403)
-    client = Client(deployment.urls["interceptor"], trusted=trusting(deployment.authority))
-    told = client.request("GET", "/.well-known/oauth-protected-resource", None, {"Host": "interceptor:8442"}).body
-    assert told["resource"] == "https://interceptor:8442/mcp", "an MCP client is told the name that it used"
     assert refused(deployment, "executor-files", "/mcp", {}, host="tools:8453") == 401
     assert refused(deployment, "agent", "/chat", {}, host="agent") == 401
 

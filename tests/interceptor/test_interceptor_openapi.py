@@ -60,8 +60,7 @@ def test_every_reason_stands_somewhere_with_its_own_status(app: Starlette) -> No
 
 def test_every_operation_says_who_may_call_it() -> None:
     without_key = {operation.path for operation in OPERATIONS if not operation.scopes}
-    metadata = {"/.well-known/oauth-protected-resource", "/.well-known/oauth-protected-resource/mcp"}
-    assert without_key == {PATH, "/healthz", "/readyz", "/v1/approvals/{approval_id}/decision", *metadata}
+    assert without_key == {PATH, "/healthz", "/readyz", "/v1/approvals/{approval_id}/decision"}
     for operation in OPERATIONS:
         statuses = operation.reasons()
         assert (401 in statuses) == (403 in statuses) == bool(operation.scopes) or operation.path.endswith("/decision")

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.loopback import NAMED_AS, is_own_host
+from sentinel_rag.contracts.loopback import is_own_host
 from sentinel_rag.contracts.query_results import format_time
 
 if TYPE_CHECKING:
@@ -100,7 +100,7 @@ class AnsweringAs:
             if is_own_host(hosts, self._certificate.names):
                 own = f"localhost:{scope['server'][1]}".encode()  # with a port: the MCP library knows no other form
                 headers = [(name, own if name == b"host" else value) for name, value in scope["headers"]]
-                scope = {**scope, "headers": headers, NAMED_AS: hosts[0]}
+                scope = {**scope, "headers": headers}
         await self._app(scope, receive, send)
 
 

@@ -12,10 +12,6 @@ from collections.abc import Collection, Sequence
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 """The names of this machine to itself; an IPv6 address stands without its brackets."""
 
-NAMED_AS = "sentinel.host"
-"""Key of an ASGI scope: the Host header as the caller wrote it, where a zone answers to other names than this machine's
-and the header was replaced by one of those."""
-
 _AUTHORITY = re.compile(r"(?:\[(?P<address>[0-9a-fA-F:.]+)\]|(?P<name>[^\s:@/\\?#\[\]]+))(?::\d{0,5})?")
 
 

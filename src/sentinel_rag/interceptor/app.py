@@ -25,7 +25,7 @@ from sentinel_rag.interceptor.approval_desk import Webhook, notifying, served_ro
 from sentinel_rag.interceptor.audit_routes import AuditRoutes
 from sentinel_rag.interceptor.call_routes import CallRoutes
 from sentinel_rag.interceptor.catalogue import Catalogue, survey
-from sentinel_rag.interceptor.downstream import ClientSessions, McpEndpoint, SessionDoor, ToolCalls, metadata_routes
+from sentinel_rag.interceptor.downstream import ClientSessions, McpEndpoint, SessionDoor, ToolCalls
 from sentinel_rag.interceptor.error_answers import broken, no_method, no_route, not_possible
 from sentinel_rag.interceptor.express_way import ExpressWay
 from sentinel_rag.interceptor.gate import Gate, Stores
@@ -132,7 +132,6 @@ def create_app(
             *mcp.routes(),
             *calls.routes(),
             *sessions.routes(),
-            *metadata_routes(),
             *PinRoutes(doorkeeper, pins, limits).routes(),
             *policy_routes(policies, doorkeeper),
             *AuditRoutes(doorkeeper, journal).routes(),

@@ -18,8 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.interceptor.downstream.resource_metadata import METADATA_PATHS
-from sentinel_rag.interceptor.downstream.resource_metadata import PATH as MCP_PATH
+from sentinel_rag.interceptor.downstream.challenge import PATHS as MCP_PATHS
 from sentinel_rag.interceptor.openapi_schemas import SCHEMAS, WHOLE, ref
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS
 from sentinel_rag.interceptor.responses import json_response
@@ -108,6 +107,35 @@ class Operation:
 
 
 _SESSION = (Scope.EXECUTE, Scope.USER)
+
+
+def _mcp(path: str) -> tuple[Operation, ...]:
+    """What MCP clients may do at one of the two spellings of the address."""
+    return (
+        Operation(
+            "POST",
+            path,
+            "One message of an MCP client; docs/mcp.md",
+            {200: "McpMessage", 202: ""},
+            scopes=_SESSION,
+            body="McpRequest",
+            headers=("Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"),
+            endings=(Reason.NOT_FOUND, (Reason.UNSUPPORTED_MEDIA_TYPE, 406)),
+            problem="McpProblem",
+            streams=True,
+        ),
+        Operation(
+            "DELETE",
+            path,
+            "End a session of an MCP client",
+            {204: ""},
+            scopes=_SESSION,
+            headers=("Mcp-Session-Id",),
+            endings=(Reason.NOT_FOUND, (Reason.MALFORMED_BODY, 400)),
+            problem="McpProblem",
+        ),
+    )
+
 
 OPERATIONS: tuple[Operation, ...] = (
     Operation(
@@ -263,32 +291,7 @@ OPERATIONS: tuple[Operation, ...] = (
         body="Accept",
         endings=(Reason.CONFLICT,),
     ),
-    Operation(
-        "POST",
-        MCP_PATH,
-        "One message of an MCP client; docs/mcp.md",
-        {200: "McpMessage", 202: ""},
-        scopes=_SESSION,
-        body="McpRequest",
-        headers=("Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"),
-        endings=(Reason.NOT_FOUND, (Reason.UNSUPPORTED_MEDIA_TYPE, 406)),
-        problem="McpProblem",
-        streams=True,
-    ),
-    Operation(
-        "DELETE",
-        MCP_PATH,
-        "End a session of an MCP client",
-        {204: ""},
-        scopes=_SESSION,
-        headers=("Mcp-Session-Id",),
-        endings=(Reason.NOT_FOUND, (Reason.MALFORMED_BODY, 400)),
-        problem="McpProblem",
-    ),
-    *(
-        Operation("GET", path, "What an OAuth client learns of /mcp (RFC 9728)", {200: "ResourceMetadata"})
-        for path in METADATA_PATHS
-    ),
+    *(operation for path in MCP_PATHS for operation in _mcp(path)),
     Operation("GET", PATH, "This document", {200: "Document"}),
     Operation("GET", "/healthz", "Whether the Interceptor serves", {200: "Health"}),
     Operation(

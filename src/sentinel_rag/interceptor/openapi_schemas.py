@@ -251,14 +251,6 @@ SCHEMAS: Mapping[str, Schema] = {
         "additionalProperties": False,
     },
     "McpProblem": {"oneOf": [ref("Problem"), ref("McpMessage")]},
-    "ResourceMetadata": exactly(
-        {
-            "resource": {"type": "string", "format": "uri"},
-            "resource_name": TEXT,
-            "bearer_methods_supported": listed(TEXT),
-            "scopes_supported": listed(TEXT),
-        }
-    ),
     "Health": exactly({"status": {"const": "ok"}}),
     "Ready": {
         "type": "object",

@@ -244,20 +244,33 @@ def test_who_closes_the_stream_does_not_wait_any_more(
         release.set()
 
 
-def test_the_metadata_names_the_resource_that_was_asked_and_no_server_that_would_not_do(
-    gateway: RunningGateway,
-) -> None:
-    for path in ("/.well-known/oauth-protected-resource/mcp", "/.well-known/oauth-protected-resource"):
-        found = gateway.request("GET", path)
-        assert (found.status, found.body["resource"]) == (200, f"{gateway.url}/mcp")
-        assert found.body["bearer_methods_supported"] == ["header"]
-        assert "authorization_servers" not in found.body
+def test_no_document_leads_a_client_to_an_authorization_server_that_there_is_not(gateway: RunningGateway) -> None:
+    for path in ("oauth-protected-resource/mcp", "oauth-protected-resource", "oauth-authorization-server"):
+        assert gateway.request("GET", f"/.well-known/{path}").status == 404
 
 
-def test_who_has_no_key_is_told_where_to_read_on(gateway: RunningGateway) -> None:
-    metadata = f'resource_metadata="{gateway.url}/.well-known/oauth-protected-resource/mcp"'
+@pytest.mark.parametrize("version", [SESSIONS, STATELESS])
+def test_the_address_may_end_in_a_slash(gateway: RunningGateway, version: str) -> None:
+    client = RawMcp(gateway.url, gateway.key, version, path="/mcp/")
+    if version == SESSIONS:
+        client = client.initialized()
+    assert len(client.request("tools/list", {}).body["result"]["tools"]) == 5
+
+
+def test_two_sessions_in_one_request_are_told(gateway: RunningGateway, opened: RawMcp) -> None:
+    other = RawMcp(gateway.url, gateway.key, SESSIONS).initialized().session_id
+    call = {"name": "list_tables", "arguments": {}}
+    for client in (opened, RawMcp(gateway.url, gateway.key, headers={"Mcp-Session-Id": str(opened.session_id)})):
+        answer = client.request("tools/call", {**call, "_meta": {"sentinel-rag/session": other}})
+        assert answer.body["error"]["code"] == -32602
+        assert "two sessions" in answer.body["error"]["message"]
+    same = opened.request("tools/call", {**call, "_meta": {"sentinel-rag/session": opened.session_id}})
+    assert same.body["result"]["_meta"]["sentinel-rag/session"] == opened.session_id
+
+
+def test_who_has_no_key_is_told_what_it_lacks(gateway: RunningGateway) -> None:
     nobody = gateway.request("POST", "/mcp", body=b"{}")
-    assert (nobody.status, nobody.headers["www-authenticate"]) == (401, f'Bearer {metadata}, scope="execute"')
+    assert (nobody.status, nobody.headers["www-authenticate"]) == (401, 'Bearer scope="execute"')
     wrong = gateway.request("POST", "/mcp", body=b"{}", headers={"Authorization": "Bearer sr_x_y"})
     assert wrong.headers["www-authenticate"].startswith('Bearer error="invalid_token", ')
     auditor = gateway.request("POST", "/mcp", body=b"{}", key=gateway.auditor)

@@ -6,8 +6,7 @@ gate that `POST /v1/proxy-execute` goes through, and what comes back is told in 
 
 from sentinel_rag.interceptor.downstream.client_sessions import ClientSessions
 from sentinel_rag.interceptor.downstream.endpoint import McpEndpoint
-from sentinel_rag.interceptor.downstream.resource_metadata import metadata_routes
 from sentinel_rag.interceptor.downstream.session_door import SessionDoor
 from sentinel_rag.interceptor.downstream.tool_calls import ToolCalls
 
-__all__ = ["ClientSessions", "McpEndpoint", "SessionDoor", "ToolCalls", "metadata_routes"]
+__all__ = ["ClientSessions", "McpEndpoint", "SessionDoor", "ToolCalls"]

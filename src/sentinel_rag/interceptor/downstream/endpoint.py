@@ -20,6 +20,7 @@ from sentinel_rag import __version__
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.departure import departure_of
 from sentinel_rag.interceptor.admission import Doorkeeper, read_json_body
+from sentinel_rag.interceptor.downstream.challenge import PATHS, SCOPES, challenge
 from sentinel_rag.interceptor.downstream.client_sessions import Abilities, ClientSessions
 from sentinel_rag.interceptor.downstream.eras import (
     CAPABILITIES_KEY,
@@ -42,7 +43,6 @@ from sentinel_rag.interceptor.downstream.messages import (
     read_message,
     result_bytes,
 )
-from sentinel_rag.interceptor.downstream.resource_metadata import PATH, SCOPES, challenge
 from sentinel_rag.interceptor.downstream.session_door import SESSION_HEADER, SessionDoor, executes
 from sentinel_rag.interceptor.downstream.tool_calls import Caller, ToolCalls
 from sentinel_rag.interceptor.downstream.tool_results import SESSION, listed
@@ -80,7 +80,8 @@ class McpEndpoint:
     offered: Offering
 
     def routes(self) -> list[Route]:
-        return [Route(PATH, self.post, methods=["POST"]), Route(PATH, self.delete, methods=["DELETE"])]
+        ways = (("POST", self.post), ("DELETE", self.delete))
+        return [Route(path, way, methods=[method]) for path in PATHS for method, way in ways]
 
     async def post(self, request: HttpRequest) -> Response:
         """Take one message; a request is answered, anything else acknowledged."""
@@ -143,6 +144,7 @@ class McpEndpoint:
         session: Session | None = None
         if era is Era.SESSIONS:
             session = await self.sessions.named(request, principal)
+        _one_session(request, asked)
         if asked.method == "tools/call":
             return await self._called(request, principal, era, asked, session, streams=streams)
         self._count(request, principal)
@@ -243,6 +245,17 @@ class McpEndpoint:
         refused = await self.calls.refuse(principal, str(fault))
         data = {"reason": refused.reason.value, "audit_id": refused.audit_id, **(fault.data or {})}
         return RpcFault(fault.code, str(fault), data=data, request_id=fault.request_id)
+
+
+def _one_session(request: HttpRequest, asked: Request) -> None:
+    """Raises RpcFault where header and body name different sessions: labels and hidden values are of one."""
+    header, named = request.headers.get(SESSION_HEADER), asked.meta.get(SESSION)
+    if header is not None and named is not None and header != named:
+        raise RpcFault(
+            Code.INVALID_PARAMS,
+            f"Mcp-Session-Id and params._meta[{SESSION!r}] name two sessions: leave one of them out.",
+            request_id=asked.request_id,
+        )
 
 
 _NOT_KEPT = {"ttlMs": 0, "cacheScope": "private"}
