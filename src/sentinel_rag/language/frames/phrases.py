@@ -277,6 +277,7 @@ def phrase_book(language: str) -> PhraseBook:
     kept: set[str] = set()
     joined: set[tuple[str, ...]] = set()
     own: set[str] = set()
+    alone: set[str] = set()
     forms = sections(language).get
     for name in dict.fromkeys((language, "en")):
         told = set(phrases)
@@ -293,7 +294,7 @@ def phrase_book(language: str) -> PhraseBook:
                         kept.update(phrase)
                         if type_ == "spoken" and value.isdecimal():
                             digits.setdefault(phrase[0], int(value))
-                    elif phrase not in told and not (len(phrase) == 1 and phrase[0] in own):
+                    elif phrase not in told and not (len(phrase) == 1 and phrase[0] in alone):
                         senses = phrases[phrase]
                         senses += [] if (type_, value) in senses else [(type_, value)]
         for phrase, month in _months(name):
@@ -303,6 +304,7 @@ def phrase_book(language: str) -> PhraseBook:
                 if word not in own:
                     numbers.setdefault(word, int(value))
         own |= {word for phrase in (*phrases, *instead) for word in phrase}
+        alone |= {phrase[0] for phrase in (*phrases, *instead) if len(phrase) == 1}
     single = {phrase[0]: words_of(said) for phrase, said in instead.items() if len(phrase) == 1}
     for phrase, senses in list(phrases.items()):
         # A sentence is looked up when its words of time are English already ("mis à day").
