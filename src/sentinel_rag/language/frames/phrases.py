@@ -339,15 +339,16 @@ def _endings(language: str) -> tuple[tuple[str, ...], ...]:
 
 
 def _months(language: str) -> Iterable[tuple[tuple[str, ...], str]]:
-    """The months of a language by their English names, also behind the word for "of"."""
+    """The months of a language by their English names, also behind the words for "of" and "month of"."""
     data = language_data(language)
     if language == "en":
         return
+    joints = [*data["dates"]["of"].split(), *sections(language).get("spoken", {}).get("month", ())]
     for number, said in data["months"].items():
         month = language_data("en")["months"][number].split()[0]
         for word in said.split():
             yield words_of(word), month
-            for joint in data["dates"]["of"].split():
+            for joint in joints:
                 yield words_of(f"{joint} {word}"), month
 
 
