@@ -26,7 +26,7 @@ from sentinel_rag.interceptor.policy.loading import (
     RULE_KEYS,
     TOOL_KEYS,
 )
-from sentinel_rag.interceptor.policy.model import POLICY_KINDS, AgentMemory, Effect, PublicKind
+from sentinel_rag.interceptor.policy.model import POLICY_KINDS, RESULT_FORMS, AgentMemory, Effect, PublicKind
 from sentinel_rag.interceptor.policy.server_section import ERAS, SERVER_KEYS
 
 Schema = Mapping[str, Any]
@@ -89,6 +89,7 @@ _OF_TOOLS: Mapping[str, Schema] = {
     "sends_readers": FLAG,
     "across_sessions": FLAG,
     "named_limit": COUNT,
+    "result": {"enum": list(RESULT_FORMS)},
 }
 _OF_PARAMETERS: Mapping[str, Schema] = {
     "name": NAME,

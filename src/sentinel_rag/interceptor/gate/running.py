@@ -19,6 +19,7 @@ from sentinel_rag.interceptor.gate.endings import Endings
 from sentinel_rag.interceptor.gate.in_flight import InFlight
 from sentinel_rag.interceptor.gate.intent import Intent
 from sentinel_rag.interceptor.gate.result import Result
+from sentinel_rag.interceptor.gate.result_forms import in_form
 from sentinel_rag.interceptor.limits import Limits
 from sentinel_rag.interceptor.outcomes import Outcome, OutcomeLost
 from sentinel_rag.interceptor.policy import Effect
@@ -86,7 +87,7 @@ class Running:
         await self._intent.record(decided)
         started = time.perf_counter()
         try:
-            reply = await self._reply(upstream, decided)
+            reply = in_form(await self._reply(upstream, decided), tool.result, tool.server)
         except BaseException:  # this server stops, or the upstream broke its promise not to raise
             await self._journal.append(CallOutcome(audit_id=call.audit_id, status=OutcomeStatus.UNKNOWN))
             raise

@@ -27,8 +27,10 @@ from sentinel_rag.interceptor.policy.fields import (
 )
 from sentinel_rag.interceptor.policy.kinds import NamedKind
 from sentinel_rag.interceptor.policy.model import (
+    AS_IT_COMES,
     DEFAULT_SERVER,
     POLICY_KINDS,
+    RESULT_FORMS,
     AgentMemory,
     Declassification,
     Endorsement,
@@ -192,6 +194,14 @@ def rate(tool: Section, problems: list[Problem]) -> Rate | None:
 def named_limit(tool: Section, problems: list[Problem]) -> int | None:
     """`named_limit`: how often a named value passes in a session; None if it is missing."""
     return _whole(tool, "named_limit", problems)
+
+
+def result_form(tool: Section, problems: list[Problem]) -> str:
+    """`result`: how a server of another maker writes its rows; `text` for what is taken as it comes."""
+    form = tool.choice("result", RESULT_FORMS, AS_IT_COMES)
+    if tool.item("result") is not None and (tool.text("server") or DEFAULT_SERVER) in OWN_SERVERS:
+        problems.append(Problem(tool.line("result"), "result: the servers of the product tell typed rows themselves"))
+    return form
 
 
 def attested_kinds(

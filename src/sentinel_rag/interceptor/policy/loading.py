@@ -60,7 +60,7 @@ ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts"
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
-    *("row_labels", "sends_readers", "across_sessions", "named_limit"),
+    *("row_labels", "sends_readers", "across_sessions", "named_limit", "result"),
 )
 PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest", "together")
 RULE_KEYS = (
@@ -185,6 +185,7 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 sends_readers=flow_section.sends_readers(section, problems),
                 across_sessions=section.flag("across_sessions", default=effect is not Effect.READ),
                 named_limit=flow_section.named_limit(section, problems),
+                result=flow_section.result_form(section, problems),
             )
         )
     return tools

@@ -16,6 +16,9 @@ from sentinel_rag.interceptor.policy.kinds import NO_KINDS, NamedKind
 DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
 
+AS_IT_COMES, JSON_ROWS, KUSTO_V2 = RESULT_FORMS = ("text", "json-rows", "kusto-v2")
+"""How a server of another maker may write its rows."""
+
 
 @dataclass(frozen=True, slots=True)
 class ServerSpec:
@@ -229,7 +232,8 @@ class ToolPolicy:
     the server know under which names the caller may read. Both are for servers of this product alone.
     `across_sessions`: what the agent writes counts as all that it may remember, and not as what it has seen in this
     session alone; without a word true for every tool that writes or sends.
-    `named_limit` is how often a value that the user named passes in a session where the agent's own may not.
+    `named_limit` is how often a value that the user named passes in a session where the agent's own may not. `result`
+    is the form in which a server of another maker writes its rows.
     """
 
     name: str
@@ -251,6 +255,7 @@ class ToolPolicy:
     sends_readers: bool = False
     across_sessions: bool = False
     named_limit: int | None = None
+    result: str = AS_IT_COMES
 
     revealed: Label = field(init=False, repr=False, compare=False)
     """An upper bound of the declared labels of what the agent may see of a result."""

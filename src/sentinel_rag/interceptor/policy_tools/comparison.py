@@ -26,6 +26,7 @@ _TOOL_KEYS = {
     "sends_readers": "sends_readers",
     "across_sessions": "across_sessions",
     "named_limit": "named_limit",
+    "result": "result",
 }
 
 
