@@ -25,9 +25,10 @@ from sentinel_rag.interceptor.upstream.unanswered import unusable
 _FENCE = re.compile(r"\s*```[A-Za-z]*\s*\n(.*)\n\s*```\s*", re.DOTALL)
 _LIST_KEYS = ("rows", "value", "results", "result", "data", "items", "records")
 """Where servers put the list of rows, beside counts and links of no consequence."""
+_NO_TEXT = ("image", "audio", "resource", "resource_link")
 _MOST_DEPTH = 4
 _OLDER_TYPES = {"i64": "long", "i32": "int", "r64": "real", "double": "real", "boolean": "bool", "date": "datetime"}
-_NUMBERS = {"long": int, "int": int, "real": float}
+_NUMBERS = ("long", "int", "real")
 
 
 class _NotOfTheForm(Exception):
@@ -54,6 +55,8 @@ def _document(value: Any) -> Any:
         value = value["result"]
     if isinstance(value, list) and value and all(_block_text(block) is not None for block in value):
         return [_decoded(str(_block_text(block))) for block in value]
+    if isinstance(value, list) and any(isinstance(block, dict) and block.get("type") in _NO_TEXT for block in value):
+        raise _NotOfTheForm("it holds something other than text")
     return _decoded(value) if isinstance(value, str) else value
 
 
@@ -107,9 +110,8 @@ def _kusto_columns(columns: Any) -> list[Column]:
     if not isinstance(columns, list) or not columns:
         raise _NotOfTheForm("its primary table has no columns")
     try:
-        return [
-            Column(str(each["ColumnName"]), _type(each.get("ColumnType") or each.get("DataType"))) for each in columns
-        ]
+        told = ((str(each["ColumnName"]), each.get("ColumnType") or each.get("DataType")) for each in columns)
+        return [Column(name, _type(kind)) for name, kind in told]
     except (KeyError, TypeError, AttributeError):
         raise _NotOfTheForm("its primary table has columns without a name") from None
 
@@ -186,14 +188,9 @@ def _positional(columns: Sequence[Column], rows: Sequence[Any]) -> list[dict[str
 
 def _cell(column: Column, cell: Any) -> JsonValue:
     """A cell as its column's type wants it: numbers that were written as text, dynamics that were written as JSON."""
-    number = _NUMBERS.get(column.type)
     if isinstance(cell, str):
-        if number is not None:
-            try:
-                return number(cell)
-            except ValueError:
-                return cell
-            return number if math.isfinite(number) else cell  # NaN and infinities have no other form in JSON
+        if column.type in _NUMBERS:
+            return _number(cell, whole=column.type != "real")
         if column.type == "dynamic" and cell[:1] in "[{":
             try:
                 decoded: JsonValue = msgspec.json.decode(cell)
@@ -204,6 +201,15 @@ def _cell(column: Column, cell: Any) -> JsonValue:
         return bool(cell)
     told: JsonValue = cell
     return told
+
+
+def _number(text: str, *, whole: bool) -> JsonValue:
+    """NaN and infinities have no other form in JSON, and stay text."""
+    try:
+        number = int(text) if whole else float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text
 
 
 def _inferred(cells: Sequence[Any]) -> str:
