@@ -40,9 +40,9 @@ $(VENV)/installed: $(VENV)/created requirements.lock pyproject.toml
 	$(PIP) install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-$(VENV)/installed-dev: $(VENV)/installed requirements-dev.lock packages/sentinel-rag-testing/pyproject.toml $(VENV)/openai-2/installed
+$(VENV)/installed-dev: $(VENV)/installed requirements-dev.lock $(wildcard packages/*/pyproject.toml) $(VENV)/openai-2/installed
 	$(FOR_TESTS) -r requirements-dev.lock
-	$(PIP) install --quiet --no-deps --no-build-isolation -e packages/sentinel-rag-testing
+	$(PIP) install --quiet --no-deps --no-build-isolation $(addprefix -e ,$(wildcard packages/*))
 	@touch $@
 
 # The other major of the openai SDK, in a folder of its own that shadows the installed one: the tests of the model port

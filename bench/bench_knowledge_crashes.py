@@ -33,7 +33,7 @@ JOBS = ("High", "Low")
 
 def opened(name: str, folder: Path) -> Any:
     if name == "chroma":
-        from sentinel_rag.knowledge.stores.chroma import ChromaStore
+        from sentinel_rag_chroma.store import ChromaStore
 
         return ChromaStore(folder / "chroma")
     from sentinel_rag.knowledge.stores import LocalStore
@@ -64,7 +64,7 @@ def check(name: str, folder: Path) -> list[Any]:
 
     from sentinel_rag.knowledge.documents import Collection
     from sentinel_rag.knowledge.stores import Wanted
-    from sentinel_rag.knowledge.stores.chroma import search
+    from sentinel_rag_chroma import search
 
     search.EXACT = 0  # so that Chroma is asked
     wrong: list[str] = []
@@ -146,8 +146,7 @@ def main() -> None:
     import chromadb  # noqa: F401
     import store_contract  # noqa: F401
 
-    import sentinel_rag.knowledge.ingestion
-    import sentinel_rag.knowledge.stores.chroma  # noqa: F401
+    import sentinel_rag_chroma.store  # noqa: F401
 
     measured = {name: trial(name, random.Random(6)) for name in os.environ.get("STORES", "local,chroma").split(",")}
     claim = "kill -9 at 50 random moments of an ingest: the store is whole after each, and the next run completes it"

@@ -72,7 +72,7 @@ def chroma(folder: Path) -> Iterator[Place]:
     sys.path.append(str(Path(sys.prefix) / "chroma"))
     import chromadb  # noqa: F401
 
-    from sentinel_rag.knowledge.stores.chroma import ChromaStore
+    from sentinel_rag_chroma.store import ChromaStore
 
     yield Place(lambda: ChromaStore(folder / "chroma"))
 

@@ -19,7 +19,7 @@ The exit codes of commands stand on [the command line](../cli.md#exit-codes).
 
 
 def page(repository: Path) -> str:
-    errors = error_codes(repository / "src" / "sentinel_rag")
+    errors = error_codes(repository / "src" / "sentinel_rag", *sorted(repository.glob("packages/sentinel-rag-[!t]*")))
     return markdown.page(
         "Codes",
         INTRODUCTION,

@@ -23,12 +23,13 @@ class ErrorCode:
     meaning: str = ""
 
 
-def error_codes(sources: Path) -> list[ErrorCode]:
-    """Every code once, classes before single errors, by name."""
+def error_codes(*sources: Path) -> list[ErrorCode]:
+    """Every code of these folders once, classes before single errors, by name."""
     trees = [
         ast.parse(text)
-        for path in sorted(sources.rglob("*.py"))
-        if "testing" not in path.parts and _LIKELY.search(text := path.read_text())
+        for folder in sources
+        for path in sorted(folder.rglob("*.py"))
+        if _LIKELY.search(text := path.read_text())
     ]
     classes = {each.name: each for tree in trees for each in ast.walk(tree) if isinstance(each, ast.ClassDef)}
     found = {each.code: each for each in _of_classes(classes)}

@@ -16,7 +16,9 @@ from tests.support.azure_search import running_azure_search
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
 from sentinel_rag.knowledge.stores import Entry, Wanted
-from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
+from sentinel_rag_azure_search.connection import SearchConnection
+from sentinel_rag_azure_search.store import AzureSearchStore
+from sentinel_rag_azure_search.wire import SearchEndpoint
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 PAYLOADS = (

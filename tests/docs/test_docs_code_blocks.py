@@ -22,7 +22,9 @@ from sentinel_rag.settings.variables import VARIABLES
 from sentinel_rag.surfaces.cli._parser import build_parser
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-PAGES = [REPOSITORY / name for name in ("README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "RELEASING.md")]
+PAGES = [
+    REPOSITORY / name for name in ("README.md", "ARCHITECTURE.md", "SECURITY.md", "CONTRIBUTING.md", "RELEASING.md")
+]
 PAGES += sorted((REPOSITORY / "docs").rglob("*.md"))
 KINDS = {"", "ini", "json", "kusto", "python", "sh", "text", "yaml"}
 SETTINGS = {variable.name for variable in VARIABLES}

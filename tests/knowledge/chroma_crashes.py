@@ -18,7 +18,7 @@ from word_embedder import WordEmbedder
 
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.ingestion import ingest
-from sentinel_rag.knowledge.stores.chroma import ChromaStore
+from sentinel_rag_chroma.store import ChromaStore
 
 REBUILT = WordEmbedder(model="rebuilt", dimensions=32)
 

@@ -327,8 +327,9 @@ def test_what_cannot_be_moved_is_told(
     code, _, err = run("migrate", "--to", "pgvector")
     assert code != 0
     assert "SENTINEL_KNOWLEDGE_URL is not set" in err
-    with pytest.raises(SystemExit):
-        run("migrate", "--to", "milvus")
+    code, _, err = run("migrate", "--to", "milvus")
+    assert code != 0
+    assert "There is no knowledge store 'milvus'." in err
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_URL", postgres.url)
     monkeypatch.setenv("SENTINEL_KNOWLEDGE_SCHEMA", "migrate_refused")
     code, out, _ = run("migrate", "--from", "local", "--to", "pgvector")

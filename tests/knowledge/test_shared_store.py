@@ -22,8 +22,10 @@ from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport
 from sentinel_rag.knowledge.moving import move
 from sentinel_rag.knowledge.playbook_owners import SHIPPED, PlaybookOwner, home_owner
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
-from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
+from sentinel_rag_azure_search.connection import SearchConnection
+from sentinel_rag_azure_search.store import AzureSearchStore
+from sentinel_rag_azure_search.wire import SearchEndpoint
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 _NUMBERS = count()

@@ -24,9 +24,11 @@ from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.moving import move
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, LocalStore, Wanted
-from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
-from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
-from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
+from sentinel_rag_azure_search.connection import SearchConnection
+from sentinel_rag_azure_search.index import SearchIndex
+from sentinel_rag_azure_search.processes import is_gone, process_name
+from sentinel_rag_azure_search.store import AzureSearchStore
+from sentinel_rag_azure_search.wire import SearchEndpoint
 from waiting import WAIT_S
 
 _NUMBERS = itertools.count()
@@ -98,7 +100,7 @@ def test_what_was_written_is_found_when_the_call_returns_however_late_the_servic
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Partitions are not equally late: a put's last write can be found long before its first."""
-    monkeypatch.setattr("sentinel_rag.knowledge.stores.azure_search.index._LONGEST_LOOK_S", 0.001)
+    monkeypatch.setattr("sentinel_rag_azure_search.index._LONGEST_LOOK_S", 0.001)
     service.double.lag = 16
     with service.opened() as store:
         put(store, document("a", "apple pie"), document("b", "stone"))
@@ -516,7 +518,9 @@ import sys
 sys.path[:0] = {folders!r}
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.ingestion import ingest
-from sentinel_rag.knowledge.stores.azure_search import AzureSearchStore, SearchConnection, SearchEndpoint
+from sentinel_rag_azure_search.connection import SearchConnection
+from sentinel_rag_azure_search.store import AzureSearchStore
+from sentinel_rag_azure_search.wire import SearchEndpoint
 from store_contract import document
 from test_store_azure_search import Key
 from word_embedder import WordEmbedder

@@ -24,7 +24,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, Wanted
-from sentinel_rag.knowledge.stores.chroma import ChromaStore
+from sentinel_rag_chroma.store import ChromaStore
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 
@@ -43,7 +43,7 @@ def path(tmp_path: Path) -> Path:
 @pytest.fixture
 def asked_of_the_graph(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chroma is asked however few chunks there are."""
-    monkeypatch.setattr("sentinel_rag.knowledge.stores.chroma.search.EXACT", 0)
+    monkeypatch.setattr("sentinel_rag_chroma.search.EXACT", 0)
 
 
 class TestChromaStore(StoreContract):
@@ -251,7 +251,7 @@ def test_a_change_that_was_taken_back_leaves_no_record(path: Path) -> None:
 
 @pytest.mark.usefixtures("asked_of_the_graph")
 def test_changes_do_not_let_files_grow_without_end(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentinel_rag.knowledge.stores.chroma.index._FORGET_ABOVE", 8)
+    monkeypatch.setattr("sentinel_rag_chroma.index._FORGET_ABOVE", 8)
     with ChromaStore(path) as store:
         for turn in range(12):
             put(store, *(document(f"{n}", f"apple number {n} of turn {turn}") for n in range(10)))

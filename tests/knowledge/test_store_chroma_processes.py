@@ -20,9 +20,9 @@ from tests.support.chroma_installation import importable_chroma
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
-from sentinel_rag.knowledge.stores.chroma import ChromaStore
-from sentinel_rag.knowledge.stores.chroma.ownership import Left, Ownership, Phase
 from sentinel_rag.surfaces.cli import main
+from sentinel_rag_chroma.ownership import Left, Ownership, Phase
+from sentinel_rag_chroma.store import ChromaStore
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 HERE = Path(__file__).parent
@@ -56,7 +56,7 @@ def python(*arguments: str, packages: Path, **more: object) -> subprocess.Popen[
 OWNER = """
 import sys
 from pathlib import Path
-from sentinel_rag.knowledge.stores.chroma import ChromaStore
+from sentinel_rag_chroma.store import ChromaStore
 store = ChromaStore(Path(sys.argv[1]))
 print("open", flush=True)
 sys.stdin.readline()
@@ -239,7 +239,7 @@ def test_killed_at_any_moment_it_is_whole_and_the_next_run_completes_it(
 ) -> None:
     """`kill -9` in a first load, in a second one that replaces every document, and while all is embedded anew; the
     moments are spread over each job's calls at random."""
-    monkeypatch.setattr("sentinel_rag.knowledge.stores.chroma.search.EXACT", 0)
+    monkeypatch.setattr("sentinel_rag_chroma.search.EXACT", 0)
     picked = random.Random(6)
     total = 120
     before = tmp_path / "before"

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from tests.support.azure_search.definitions import Field
 from tests.support.azure_search.odata import parsed
 
-from sentinel_rag.knowledge.stores.azure_search.odata import any_one_of, one_of
+from sentinel_rag_azure_search.odata import any_one_of, one_of
 
 pytestmark = pytest.mark.requirement("KNOW-4")
 FIELDS = {

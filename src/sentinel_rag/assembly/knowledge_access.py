@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_stores import SHARED_STORES, open_store, place_of
+from sentinel_rag.assembly.knowledge_stores import is_shared, open_store, place_of
 from sentinel_rag.assembly.service_admission import EntraToken, KeyHeaders
 from sentinel_rag.settings import EmbeddingSettings, Settings
 
@@ -57,7 +57,7 @@ def workspace_id_in_store(settings: Settings, name: str) -> str:
     the name is enough. Raises UnavailableError."""
     from sentinel_rag.assembly.home_identity import embedded_workspace_id
 
-    if settings.knowledge.store not in SHARED_STORES:
+    if not is_shared(settings.knowledge.store):
         return ""
     azure = settings.azure_workspaces.get(name)
     return embedded_workspace_id(settings.home, name) if azure is None else azure.lower()
@@ -68,7 +68,7 @@ def playbook_owner(settings: Settings, folder: Path) -> PlaybookOwner:
     from sentinel_rag.assembly.home_identity import home_id
     from sentinel_rag.knowledge.playbook_owners import NOBODY, SHIPPED, home_owner
 
-    if settings.knowledge.store not in SHARED_STORES:
+    if not is_shared(settings.knowledge.store):
         return NOBODY
     return SHIPPED if folder.resolve() == shipped_playbooks().resolve() else home_owner(str(home_id(settings.home)))
 

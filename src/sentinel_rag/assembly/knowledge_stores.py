@@ -1,4 +1,6 @@
-"""The knowledge stores by name: how each is opened with these settings, and where it lies. One branch a store.
+"""The knowledge stores by name: how each is opened with these settings, and where it lies.
+
+Stores beyond the two here are plugins: packages with an entry point in the group `PLUGINS`.
 
 What a store needs is imported when it is opened, so an installation pays for the one that it uses.
 """
@@ -8,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
+from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,16 +21,21 @@ if TYPE_CHECKING:
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
 
-SHARED_STORES = ("pgvector", "azure-search")
-"""Stores that several homes may use, each with workspaces and playbooks of its own."""
+PLUGINS = "sentinel_rag.knowledge_stores"
+"""The entry point group whose objects are a `StoreKind` each; its names are those of the stores."""
+
+KNOWN_PLUGINS: Mapping[str, str] = {"chroma": "sentinel-rag-chroma", "azure-search": "sentinel-rag-azure-search"}
+"""Store -> the package of ours that brings it."""
 
 
 @dataclass(frozen=True, slots=True)
 class StoreKind:
-    """How a store is opened, and where it lies as a person says it (no secret in it)."""
+    """How a store is opened with these settings, and where it lies as a person says it (no secret in it)."""
 
     open: Callable[[Settings], KnowledgeStore]
     place: Callable[[Settings], str]
+    shared: bool = False
+    """Whether several homes may use it, each with workspaces and playbooks of its own."""
 
 
 def open_store(name: str, settings: Settings) -> KnowledgeStore:
@@ -37,21 +45,41 @@ def open_store(name: str, settings: Settings) -> KnowledgeStore:
 
 
 def place_of(name: str, settings: Settings) -> str:
-    """Where the store of that name lies, for a person."""
+    """Where the store of that name lies, for a person. Raises what `open_store` raises for its name."""
     return _kind(name).place(settings)
 
 
+def is_shared(name: str) -> bool:
+    """Whether several homes may use the store of that name. Raises what `open_store` raises for its name."""
+    return _kind(name).shared
+
+
 def _kind(name: str) -> StoreKind:
-    if name not in STORES:
-        raise ConfigurationError(
-            f"There is no knowledge store {name!r}.", next_step=f"Take one of these: {', '.join(STORES)}."
+    if name in STORES:
+        return STORES[name]
+    installed = entry_points(group=PLUGINS)
+    if name in installed.names:
+        kind = installed[name].load()
+        if not isinstance(kind, StoreKind):
+            raise ConfigurationError(
+                f"The package that brings the knowledge store {name!r} is not made for this version.",
+                next_step=f"Its entry point in {PLUGINS} must name a StoreKind. Ask its maker, or take another store.",
+            )
+        return kind
+    if name in KNOWN_PLUGINS:
+        raise UnavailableError(
+            f"The knowledge store {name} comes with a package that is not installed.",
+            next_step=f"Run: pip install {KNOWN_PLUGINS[name]}",
         )
-    return STORES[name]
+    raise ConfigurationError(
+        f"There is no knowledge store {name!r}.",
+        next_step=f"Take one of these: {', '.join(sorted({*STORES, *KNOWN_PLUGINS, *installed.names}))}.",
+    )
 
 
 @contextmanager
-def needs_extra(store: str, extra: str, *modules: str) -> Iterator[None]:
-    """Around the import of a store: if one of its top-level `modules` is not installed, says the command that installs
+def needs_packages(store: str, installable: str, *modules: str) -> Iterator[None]:
+    """Around the import of a store: if one of its top-level `modules` is not installed, says what `installable` brings
     them."""
     try:
         yield
@@ -61,7 +89,7 @@ def needs_extra(store: str, extra: str, *modules: str) -> Iterator[None]:
             raise
         raise UnavailableError(
             f"The knowledge store {store} needs the package {missing}, which is not installed.",
-            next_step=f"Run: pip install 'sentinel-rag[{extra}]'",
+            next_step=f"Run: pip install {installable}",
         ) from None
 
 
@@ -75,17 +103,6 @@ def _open_local(settings: Settings) -> KnowledgeStore:
     return LocalStore(_local_file(settings))
 
 
-def _chroma_folder(settings: Settings) -> Path:
-    return settings.knowledge.chroma_folder or settings.home / "knowledge" / "chroma"
-
-
-def _open_chroma(settings: Settings) -> KnowledgeStore:
-    with needs_extra("chroma", "chroma", "chromadb", "numpy"):
-        from sentinel_rag.knowledge.stores.chroma import ChromaStore
-
-        return ChromaStore(_chroma_folder(settings))
-
-
 def _open_pgvector(settings: Settings) -> KnowledgeStore:
     postgres = settings.knowledge.postgres
     if postgres.url is None:
@@ -93,7 +110,7 @@ def _open_pgvector(settings: Settings) -> KnowledgeStore:
             "SENTINEL_KNOWLEDGE_URL is not set; the knowledge store pgvector needs the address of its database.",
             next_step="Set it to postgresql://USER:PASSWORD@HOST/DATABASE.",
         )
-    with needs_extra("pgvector", "postgres", "numpy", "psycopg"):
+    with needs_packages("pgvector", "'sentinel-rag[postgres]'", "numpy", "psycopg"):
         from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
     return PgVectorStore(postgres.url.reveal(), postgres.schema)
 
@@ -106,30 +123,8 @@ def _pgvector_place(settings: Settings) -> str:
     return f"PostgreSQL, database {database or '(default)'} at {host or 'this machine'}, schema {postgres.schema}"
 
 
-def _open_azure_search(settings: Settings) -> KnowledgeStore:
-    from sentinel_rag.assembly.service_admission import EntraToken, KeyHeaders
-    from sentinel_rag.knowledge.stores.azure_search import AUDIENCE, AzureSearchStore, SearchConnection, SearchEndpoint
-
-    wanted = settings.knowledge.azure_search
-    if not wanted.url:
-        raise ConfigurationError(
-            "The address of Azure AI Search is not set.", next_step="Set SENTINEL_AZURE_SEARCH_ENDPOINT."
-        )
-    endpoint = SearchEndpoint(wanted.url, wanted.index)
-    if wanted.key is not None:
-        return AzureSearchStore(SearchConnection(endpoint, KeyHeaders({"api-key": wanted.key.reveal()})))
-    token = EntraToken(AUDIENCE, "Azure AI Search", next_step="Sign in (`az login`) or set SENTINEL_AZURE_SEARCH_KEY.")
-    return AzureSearchStore(SearchConnection(endpoint, token))
-
-
-def _azure_search_place(settings: Settings) -> str:
-    wanted = settings.knowledge.azure_search
-    return f"index {wanted.index} at {wanted.url or 'no address'}"
-
-
 STORES: Mapping[str, StoreKind] = {
     "local": StoreKind(_open_local, lambda settings: str(_local_file(settings))),
-    "chroma": StoreKind(_open_chroma, lambda settings: str(_chroma_folder(settings))),
-    "pgvector": StoreKind(_open_pgvector, _pgvector_place),
-    "azure-search": StoreKind(_open_azure_search, _azure_search_place),
+    "pgvector": StoreKind(_open_pgvector, _pgvector_place, shared=True),
 }
+"""The stores that come with the product."""

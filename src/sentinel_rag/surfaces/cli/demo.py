@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.knowledge_stores import SHARED_STORES
+from sentinel_rag.assembly.knowledge_stores import is_shared
 from sentinel_rag.assembly.knowledge_zone import ingest_files
 from sentinel_rag.assembly.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
@@ -213,7 +213,7 @@ def _read_past_incidents(state: RunState, settings: Settings) -> int:
     """The estate's incidents into the knowledge base, to be found by words: half a second. How many it holds then; 0
     where that failed, which spoils no demo, and where the store is a team's or holds a person's own past incidents,
     whose place these would take."""
-    if settings.knowledge.store in SHARED_STORES or _holds_own(settings):
+    if is_shared(settings.knowledge.store) or _holds_own(settings):
         return 0
     wish = {"who": "sentinel demo", "by_words": True}
     try:

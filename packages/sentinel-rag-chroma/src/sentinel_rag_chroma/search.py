@@ -13,11 +13,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.chroma.collections import VectorCollections
-from sentinel_rag.knowledge.stores.chroma.records import RECORD_ID, chunk_of
 from sentinel_rag.knowledge.stores.port import MOST_RESULTS, Found, Vector, VectorSpace, Wanted, mismatch
 from sentinel_rag.knowledge.stores.rows.filters import conditions
 from sentinel_rag.knowledge.stores.rows.reading import Reading, moment_of
+from sentinel_rag_chroma.collections import VectorCollections
+from sentinel_rag_chroma.records import RECORD_ID, chunk_of
 
 if TYPE_CHECKING:
     import numpy as np

@@ -13,21 +13,21 @@ from typing import Any
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.azure_search.definition import (
+from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag_azure_search.definition import (
     knowledge_index,
     vector_field,
     vector_field_definition,
     vectors_index,
 )
-from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
-from sentinel_rag.knowledge.stores.azure_search.kept_vectors import KeptVectors, parts
-from sentinel_rag.knowledge.stores.azure_search.odata import one_of
-from sentinel_rag.knowledge.stores.azure_search.plain_text import original
-from sentinel_rag.knowledge.stores.azure_search.puts import Puts, moment_of
-from sentinel_rag.knowledge.stores.azure_search.reading import numbers
-from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record, document_key, records_of
-from sentinel_rag.knowledge.stores.azure_search.wire import TEXT_ROWS
-from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag_azure_search.index import SearchIndex
+from sentinel_rag_azure_search.kept_vectors import KeptVectors, parts
+from sentinel_rag_azure_search.odata import one_of
+from sentinel_rag_azure_search.plain_text import original
+from sentinel_rag_azure_search.puts import Puts, moment_of
+from sentinel_rag_azure_search.reading import numbers
+from sentinel_rag_azure_search.records import CHUNK, HEAD, Record, document_key, records_of
+from sentinel_rag_azure_search.wire import TEXT_ROWS
 
 _ROUNDS = 5
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from sentinel_rag.knowledge.documents import EVERYONE
-from sentinel_rag.knowledge.stores.azure_search.plain_text import plain
 from sentinel_rag.knowledge.stores.port import Wanted
+from sentinel_rag_azure_search.plain_text import plain
 
 _DELIMITERS = "|,;~^"
 

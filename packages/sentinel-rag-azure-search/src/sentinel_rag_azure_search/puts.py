@@ -17,11 +17,11 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
-from sentinel_rag.knowledge.stores.azure_search.odata import literal, one_of
-from sentinel_rag.knowledge.stores.azure_search.processes import is_gone, process_name
-from sentinel_rag.knowledge.stores.azure_search.records import CHUNK, HEAD, Record, our_records
 from sentinel_rag.knowledge.stores.port import VectorSpace
+from sentinel_rag_azure_search.index import SearchIndex
+from sentinel_rag_azure_search.odata import literal, one_of
+from sentinel_rag_azure_search.processes import is_gone, process_name
+from sentinel_rag_azure_search.records import CHUNK, HEAD, Record, our_records
 
 LEASE_S = 600.0
 """A put whose record is older was left by a process that died, or lost its network."""

@@ -15,10 +15,10 @@ from typing import Any
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
-from sentinel_rag.knowledge.stores.azure_search.odata import microseconds
-from sentinel_rag.knowledge.stores.azure_search.plain_text import original, plain
-from sentinel_rag.knowledge.stores.azure_search.wire import foreign_records
 from sentinel_rag.knowledge.stores.port import Entry, StoredChunk
+from sentinel_rag_azure_search.odata import microseconds
+from sentinel_rag_azure_search.plain_text import original, plain
+from sentinel_rag_azure_search.wire import foreign_records
 
 CHUNK = "chunk"
 HEAD = "document"

@@ -9,24 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.azure_search.definition import vector_field
-from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
-from sentinel_rag.knowledge.stores.azure_search.kept_vectors import parts
-from sentinel_rag.knowledge.stores.azure_search.odata import all_of, conditions, literal, one_of
-from sentinel_rag.knowledge.stores.azure_search.plain_text import original
-from sentinel_rag.knowledge.stores.azure_search.puts import Moment, moment_of
-from sentinel_rag.knowledge.stores.azure_search.records import (
-    CHUNK,
-    CHUNK_FIELDS,
-    ENTRY_FIELDS,
-    HEAD,
-    document_key,
-    entries_of,
-    our_records,
-    stored_chunk,
-)
-from sentinel_rag.knowledge.stores.azure_search.wire import TEXT_ROWS
-from sentinel_rag.knowledge.stores.azure_search.word_query import search_expression
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
     Entry,
@@ -39,6 +21,24 @@ from sentinel_rag.knowledge.stores.port import (
     Wanted,
     mismatch,
 )
+from sentinel_rag_azure_search.definition import vector_field
+from sentinel_rag_azure_search.index import SearchIndex
+from sentinel_rag_azure_search.kept_vectors import parts
+from sentinel_rag_azure_search.odata import all_of, conditions, literal, one_of
+from sentinel_rag_azure_search.plain_text import original
+from sentinel_rag_azure_search.puts import Moment, moment_of
+from sentinel_rag_azure_search.records import (
+    CHUNK,
+    CHUNK_FIELDS,
+    ENTRY_FIELDS,
+    HEAD,
+    document_key,
+    entries_of,
+    our_records,
+    stored_chunk,
+)
+from sentinel_rag_azure_search.wire import TEXT_ROWS
+from sentinel_rag_azure_search.word_query import search_expression
 
 
 class Reading:

@@ -12,9 +12,9 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.knowledge.stores.azure_search.connection import DONE, Answer, SearchConnection
-from sentinel_rag.knowledge.stores.azure_search.records import Record
-from sentinel_rag.knowledge.stores.azure_search.wire import (
+from sentinel_rag_azure_search.connection import DONE, Answer, SearchConnection
+from sentinel_rag_azure_search.records import Record
+from sentinel_rag_azure_search.wire import (
     MOST_ACTIONS,
     MOST_BYTES,
     MOST_ROWS,

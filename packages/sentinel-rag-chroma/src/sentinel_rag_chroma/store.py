@@ -13,13 +13,13 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.knowledge.stores.chroma.collections import ChromaFailedError, VectorCollections, chromadb_module
-from sentinel_rag.knowledge.stores.chroma.index import ChromaIndex, settle
-from sentinel_rag.knowledge.stores.chroma.ownership import LOCK_FILE, Left, Ownership, Phase
-from sentinel_rag.knowledge.stores.chroma.search import ChromaSearch
 from sentinel_rag.knowledge.stores.rows.reading import Reading
 from sentinel_rag.knowledge.stores.rows.row_store import RowStore
 from sentinel_rag.knowledge.stores.rows.writing import Writing, current_space
+from sentinel_rag_chroma.collections import ChromaFailedError, VectorCollections, chromadb_module
+from sentinel_rag_chroma.index import ChromaIndex, settle
+from sentinel_rag_chroma.ownership import LOCK_FILE, Left, Ownership, Phase
+from sentinel_rag_chroma.search import ChromaSearch
 
 ROWS_FILE = "knowledge.db"
 INDEX_FOLDER = "index"

@@ -11,9 +11,9 @@ import hashlib
 from collections.abc import Collection as SomeOf
 from collections.abc import Iterable, Iterator, Mapping
 
-from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
-from sentinel_rag.knowledge.stores.azure_search.odata import literal, one_of
 from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
+from sentinel_rag_azure_search.index import SearchIndex
+from sentinel_rag_azure_search.odata import literal, one_of
 
 _AT_ONCE = 500
 _REMEMBERED = 2_000

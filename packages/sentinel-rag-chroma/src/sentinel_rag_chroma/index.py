@@ -12,10 +12,10 @@ from contextlib import suppress
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.chroma.collections import ChromaFailedError, VectorCollections
-from sentinel_rag.knowledge.stores.chroma.records import RECORD_ID, chunk_of, record_id, records_of
 from sentinel_rag.knowledge.stores.rows.kept_vectors import AT_ONCE, forget_unused_vectors
 from sentinel_rag.knowledge.stores.rows.vector_index import ChunkRow, SpaceRow
+from sentinel_rag_chroma.collections import ChromaFailedError, VectorCollections
+from sentinel_rag_chroma.records import RECORD_ID, chunk_of, record_id, records_of
 
 _SAME = 1e-4
 _NEXT_STEP = "Open the store again: its index is made again from the rows."

@@ -9,12 +9,12 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
-from sentinel_rag.knowledge.stores.azure_search.connection import SearchConnection
-from sentinel_rag.knowledge.stores.azure_search.index import SearchIndex
-from sentinel_rag.knowledge.stores.azure_search.puts import LEASE_S, Puts
-from sentinel_rag.knowledge.stores.azure_search.reading import Reading
-from sentinel_rag.knowledge.stores.azure_search.writing import Writing
 from sentinel_rag.knowledge.stores.parts import StoreOfParts
+from sentinel_rag_azure_search.connection import SearchConnection
+from sentinel_rag_azure_search.index import SearchIndex
+from sentinel_rag_azure_search.puts import LEASE_S, Puts
+from sentinel_rag_azure_search.reading import Reading
+from sentinel_rag_azure_search.writing import Writing
 
 
 class AzureSearchStore(StoreOfParts):
