@@ -20,7 +20,6 @@ from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.agent.offline.renderer import Scene, tell
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
-from sentinel_rag.agent.planner.knowledge import read_wish
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall
 from sentinel_rag.agent.planner.steps import Steps, two_steps
 from sentinel_rag.agent.row_text import plain, read_plainly
@@ -92,10 +91,6 @@ class QuestionTurn:
     async def decide(self, text: str) -> Decision:
         """What becomes of the sentence; what is not known of the workspace is asked for first."""
         text = read_plainly(text, limit=LONGEST_QUESTION)
-        frame = self.reader.read(text)
-        wish = read_wish(frame, self.turn.now.moment)
-        if wish is not None and wish.stands_alone:
-            return self.planner.decide(frame, self.turn.now.moment)
         decision = self._decide(text)
         if decision.wish is not None:
             return decision

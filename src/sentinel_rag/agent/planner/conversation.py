@@ -10,8 +10,10 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.agent.planner import binding
+from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option
+from sentinel_rag.agent.planner.knowledge import read_wish
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner
 from sentinel_rag.agent.planner.questions_back import with_options
@@ -32,7 +34,9 @@ class Talk(Context):
 
     def decide_frame(self, planner: Planner, frame: Frame, now: datetime) -> Decision:
         """What becomes of one sentence that was read."""
-        return self._decided(planner, binding.complete(self, frame, now), now)
+        wish = read_wish(frame, now)
+        alone = about_assistant(frame) or (wish is not None and wish.stands_alone)
+        return self._decided(planner, frame if alone else binding.complete(self, frame, now), now)
 
     def pick(self, planner: Planner, frame: Frame, now: datetime) -> Decision | None:
         """What was offered and is picked by the sentence; None if it picks nothing."""

@@ -8,7 +8,6 @@ lists of the workspace keep their questions. Pure.
 from __future__ import annotations
 
 import tomllib
-from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -23,8 +22,8 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES, TIME_WINDOWS
 from sentinel_rag.language import frames
 from sentinel_rag.language.attack import meant_by
-from sentinel_rag.language.frames import Frame
-from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, PhraseBook, phrase_book, phrases_of, words_of
+from sentinel_rag.language.frames import Frame, part_with
+from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, PhraseBook, phrase_book, side_book, words_of
 from sentinel_rag.language.frames.shapes import shaped_tokens
 from sentinel_rag.language.lexicon import fold
 
@@ -116,22 +115,9 @@ def words_of_documents(name: str) -> tuple[str, ...]:
     return tuple(_data()["documents"][name].split())
 
 
-@cache
 def knowledge_book(language: str) -> PhraseBook:
     """The phrases of questions to the knowledge base in a language, with those of English."""
-    phrases: dict[tuple[str, ...], list[tuple[str, str]]] = defaultdict(list)
-    for name in dict.fromkeys((language, "en")):
-        told = set(phrases)
-        for type_, entries in _data()[name].items():
-            for value, patterns in entries.items():
-                for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
-                    if phrase not in told and (type_, value) not in phrases[phrase]:
-                        phrases[phrase].append((type_, value))
-    return replace(
-        phrase_book(language),
-        phrases={phrase: tuple(senses) for phrase, senses in phrases.items()},
-        longest=max(map(len, phrases)),
-    )
+    return side_book("knowledge", language)
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,6 +299,11 @@ def _term(words: _Words) -> KnowledgeWish | None:
     frame = words.frame
     if not words.has("means") or words.has("playbook", "playbooks", "steps", "how", "who") or frame.window:
         return None
+    asked = [item for item in words.items if item.sense("sought", frozenset({"means"}))]
+    # What is said beside the words that ask ("I never understood what token theft is").
+    frame = part_with(
+        frame, [item for item in frame.items if not any(a.start < item.end and item.start < a.end for a in asked)]
+    )
     known = next((frame.one(type_) for type_ in ("tactic", "title", "maybe_title", "table") if frame.has(type_)), None)
     known = None if frame.has("table") and not meant_by(known or "") else known
     features = {type_ for type_, values in frame.features.items() if values}

@@ -10,6 +10,7 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
+from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.computing import computed, periods
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
@@ -29,6 +30,10 @@ _ALERTS_ONLY = "I looked at alerts only."
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
 _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
+_OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
+"""Beside which words of leisure are only talk."""
+_SEARCHED_BY = ("classification", "technique", "tactic", "severity")
+"""Filters of a search of past incidents that the person said."""
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
 _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
@@ -99,6 +104,8 @@ class Planner:
         order = read_order(f.said)
         if order is not None:
             return Decision(Kind.CHANGE, f, order=order)
+        if about_assistant(f):
+            return Decision(Kind.HELP, f)
         if f.has("meta:sample") and not f.has("table", "attr:columns"):
             return _sample(f)
         if f.has("meta:steering"):
@@ -107,6 +114,8 @@ class Planner:
         if wish is not None:
             return replace(call(f, SEARCH_TOOL, _searched(wish)), wish=wish)
         if f.has("meta:oos") and not f.has("incident", "name"):
+            return Decision(Kind.OUT_OF_SCOPE, f)
+        if f.has("meta:leisure") and not f.has(*_OF_WORK):
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:no_answer"):
             return Decision(Kind.OUT_OF_SCOPE, f)
@@ -406,6 +415,7 @@ def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:
     told: dict[str, JsonValue] = {"collection": INCIDENTS if past else PLAYBOOKS}
     if wish.sought is Sought.CATALOGUE:
         return told
+    told |= {name: value for name, value in wish.filters.items() if name in _SEARCHED_BY} if past else {}
     return told | ({"like_incident": wish.incident} if past and wish.incident else {"query": wish.topic})
 
 

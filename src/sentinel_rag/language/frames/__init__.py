@@ -2,6 +2,6 @@
 
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.names import Names
-from sentinel_rag.language.frames.reader import Reader, part_of
+from sentinel_rag.language.frames.reader import Reader, part_of, part_with
 
-__all__ = ["Frame", "Names", "Reader", "part_of"]
+__all__ = ["Frame", "Names", "Reader", "part_of", "part_with"]

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from typing import Any
@@ -336,6 +336,25 @@ def _endings(language: str) -> tuple[tuple[str, ...], ...]:
     """The paradigms of a language, the longest endings first."""
     told = sections(language).get("endings", {}).values()
     return tuple(tuple(sorted((fold(one) for one in all_), key=lambda one: -len(one))) for all_ in told)
+
+
+@cache
+def side_book(name: str, language: str) -> PhraseBook:
+    """The phrases of a file of its own (`NAME.toml`) in a language, with those of English."""
+    told_in = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    phrases: dict[tuple[str, ...], list[Sense]] = defaultdict(list)
+    for each in dict.fromkeys((language, "en")):
+        told = set(phrases)
+        for type_, entries in told_in.get(each, {}).items():
+            for value, patterns in entries.items():
+                for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
+                    if phrase not in told and (type_, value) not in phrases[phrase]:
+                        phrases[phrase].append((type_, value))
+    return replace(
+        phrase_book(language),
+        phrases={phrase: tuple(senses) for phrase, senses in phrases.items()},
+        longest=max(map(len, phrases)),
+    )
 
 
 def _months(language: str) -> Iterable[tuple[tuple[str, ...], str]]:

@@ -37,7 +37,7 @@ _BREAKS = re.compile(r"[,;:]")
 _A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?!\d)")
 _MAYBE_WORDS = ("host", "user", "template", "table")
 """Shapes that a word of the language may have."""
-_LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat")
+_LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "know")
 """What a relative clause may stand behind."""
 _NEAR_ENOUGH = 0.7
 """The share of the words that the best language knows, below which another is not tried."""
