@@ -5,12 +5,19 @@ renderer makes of the text, a link to the attacker's host is a way out: the call
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from jinja2.utils import urlize
+from linkify_it import LinkifyIt
+from markdown_it import MarkdownIt
+from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.tool_calls import ToolSchema
@@ -60,9 +67,23 @@ OUT = [
     '<img src="/\\>@evil.example/x">',
     "<img src=https:/&#9;/SECRET.evil.example>",
 ]
+BARE = [
+    # No scheme: what chat, mail and ticket programs make a link of by themselves.
+    *("evil.example", "open data-42.evil.example now", "EVIL.EXAMPLE.", "(evil.example)", "“evil.example”"),
+    *("evil.example|", "<evil.example|wiki>", "<a@evil.example>", "SECRET@evil.example", "mail a@evil.example, please"),
+    *("...www.evil.example", "-www.evil.example", "1www.evil.example", "WWW2.evil.example", "ftp.evil.example"),
+    *("evil.example—and so on", "evil.example.Then", "evil\u3002example", "evil.exam\u200bple", "ｅvil.ｅxample"),
+    *("see:evil.example", "x=evil.example;", "`evil.example`", "*evil.example*", "_evil.example_", "#evil.example"),
+    *("contoso.example.evil.example", "contoso.example—evil.example", "evil%2Eexample", "evil&#46;example"),
+]
+NUMBERS = [
+    *("203.0.113.7/login", "203.0.113.7:8080/x", "203.0.113.7", "(203.0.113.7)", "SECRET@203.0.113.7"),
+    *("[::1]/x", "[2001:db8::7]:80", "2001:db8::7", "::ffff:203.0.113.7", "tel:+4930123456", "sms:+4930123456"),
+]
 WITHIN = [
-    "See https://contoso.example/runbook and write to it@evil.example.",
-    '"https://contoso.example", then "mail me@evil.example"',
+    "See https://contoso.example/runbook and write to it@contoso.example.",
+    '"https://contoso.example", then "mail me@contoso.example"',
+    "At 12:30:45, version 1.2.3 of report.docx, e.g. in No.7 and i.e. p.m.; contoso.example, “contoso.example”",
     "[runbook](https://contoso.example/a\\_b)",
     "It ran C:\\Users\\me\\a.exe on dc-01.",
 ]
@@ -72,6 +93,95 @@ WITHIN = [
 @pytest.mark.parametrize("text", OUT, ids=ascii)
 def test_a_link_to_the_attacker_is_seen_in_whatever_way_it_is_written(text: str) -> None:
     assert any(host.endswith("evil.example") for host in linked_hosts(text))
+
+
+@pytest.mark.requirement("TAINT-4")
+@pytest.mark.parametrize("text", BARE, ids=ascii)
+def test_a_host_without_a_scheme_is_a_link(text: str) -> None:
+    assert any(host.strip("_").endswith("evil.example") for host in linked_hosts(text))
+
+
+@pytest.mark.requirement("TAINT-4")
+@pytest.mark.parametrize("text", NUMBERS, ids=ascii)
+def test_an_address_of_numbers_is_a_link_to_no_known_host(text: str) -> None:
+    assert any(not is_allowed(host, OURS) for host in linked_hosts(text))
+
+
+def by_linkify_it(text: str) -> list[str]:
+    found = LinkifyIt(options={"fuzzy_link": True, "fuzzy_email": True, "fuzzy_ip": True}).match(text)
+    return [match.url for match in found or ()]
+
+
+def by_github(text: str) -> list[str]:
+    tokens = MarkdownIt().use(gfm_autolink_plugin).parseInline(text)
+    return [str(child.attrs["href"]) for token in tokens for child in token.children or () if child.type == "link_open"]
+
+
+def by_jinja(text: str) -> list[str]:
+    return re.findall(r'href="([^"]*)"', urlize(text))
+
+
+PARTS = st.sampled_from(
+    (
+        *(
+            "evil",
+            "www",
+            "data-42",
+            "a",
+            "x1",
+            "é",
+            "💩",
+            "com",
+            "org",
+            "la",
+            "example",
+            "museum",
+            "xn--p1ai",
+            "рф",
+            "123",
+        ),
+        *(
+            ".",
+            ".",
+            ".",
+            "..",
+            "@",
+            "/",
+            ":",
+            "-",
+            "_",
+            "?",
+            "#",
+            "=",
+            "|",
+            ",",
+            ";",
+            "!",
+            "(",
+            ")",
+            "<",
+            ">",
+            "[",
+            "]",
+        ),
+        *('"', "'", "“", "”", "*", "`", "~", "&", "%", "—", "…", "。", " ", " ", "\n", "\u200b", "\u00a0"),
+        *("https://", "http:", "mailto:", "ftp://", "//", "203.0.113.7", "::1", "8080", "xmpp:", "tel:"),
+    )
+)
+
+
+@pytest.mark.slow
+@pytest.mark.requirement("TAINT-4")
+@pytest.mark.parametrize("linkify", [by_linkify_it, by_github, by_jinja])
+@settings(max_examples=1_500, deadline=None)
+@given(parts=st.lists(PARTS, min_size=2, max_size=14))
+def test_whatever_a_public_linkifier_makes_a_link_of_is_one(
+    linkify: Callable[[str], list[str]], parts: list[str]
+) -> None:
+    """Three programs that draw links for people: linkify-it, GitHub's autolinks and Jinja's urlize."""
+    text = "".join(parts)
+    if any(re.search(r"\w", re.sub(r"^[a-z+.-]+:", "", url)) for url in linkify(text)):  # "https:///" leads nowhere
+        assert linked_hosts(text)
 
 
 @pytest.mark.parametrize("text", WITHIN, ids=ascii)
@@ -101,7 +211,7 @@ def desk(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Desk]:
 
 
 @pytest.mark.requirement("TAINT-4")
-@pytest.mark.parametrize("text", [OUT[0], OUT[6], OUT[13]], ids=ascii)
+@pytest.mark.parametrize("text", [OUT[0], OUT[6], OUT[13], *BARE[:8], *NUMBERS[:3]], ids=ascii)
 def test_such_a_comment_is_denied_and_on_record(desk: Desk, text: str) -> None:
     answer = desk.gateway.call("comment", {"message": text})
     assert (answer.status, answer.body["reason"]) == (403, "sink_label")

@@ -182,7 +182,7 @@ def test_a_link_in_a_text_is_a_way_out(flow_gateway: RunningGateway, text: str) 
         "https://LEARN.microsoft.com./x",
         "[a](https://learn.microsoft.com/x), then [b](https://learn.microsoft.com).",
         '<a href="https://learn.microsoft.com/x">text</a>',
-        "https://learn.microsoft.com:443/x, and ask bob@contoso.com",
+        "https://learn.microsoft.com:443/x, and ask bob@learn.microsoft.com",
         "https://learn.microsoft.com\nNext line; D:\\dead\\beef",
         "Three hosts were isolated; closing as true positive.",
         "and/or 3/4 of all",

@@ -42,6 +42,9 @@ USER = BOTTOM
 PASSED = "passed"
 """Who names it in a session that a named value has passed."""
 
+_ADDRESSES = (ValueKind.URL, ValueKind.HOST, ValueKind.EMAIL, ValueKind.IP)
+"""What a user's words can name that a text may then link to."""
+
 LINK_CEILING: Mapping[Effect, Label] = {
     # Whoever reads what was written draws the link, and may follow it.
     Effect.WRITE: Label(Sensitivity.LOW, Integrity.TRUSTED),
@@ -338,9 +341,7 @@ def _with_links(
         or not _foreign_hosts(policy, value, ())
     ):
         return found
-    addresses = _addresses(
-        said for said, by in facts.named.items() if by == "user" and said.kind in (ValueKind.URL, ValueKind.HOST)
-    )
+    addresses = _addresses(said for said, by in facts.named.items() if by == "user" and said.kind in _ADDRESSES)
     used = {addresses[form] for text in texts_in(value) for form in without(text, addresses)[1]}
     return replace(found, links=tuple(Naming("user", said) for said in sorted(used, key=lambda said: said.text)))
 
@@ -360,9 +361,11 @@ def _addresses(named: Iterable[NamedValue]) -> Mapping[str, NamedValue]:
 
 
 def _written(said: NamedValue) -> Iterable[str]:
-    """How an address that the user named may stand in a text; of a host alone, its front page."""
+    """How an address that the user named may stand in a text; of a host alone, its name and its front page."""
+    if said.kind == ValueKind.EMAIL:
+        return [said.text, f"mailto:{said.text}"]
     bare = said.text.removeprefix("https://")
-    whole = [said.text, bare] if said.kind == ValueKind.URL else [f"https://{bare}/", f"http://{bare}/"]
+    whole = [said.text, bare] if said.kind == ValueKind.URL else [f"https://{bare}/", f"http://{bare}/", bare]
     return [form for each in whole for form in (each, each.removesuffix("/"))]
 
 

@@ -1,8 +1,10 @@
 """Links in free text. A text that names a host can carry data to it as soon as somebody's browser or mail client draws
 it, so a link counts as a way out (EchoLeak, CVE-2025-32711, left through an image in Markdown).
 
-Finding one may only make a decision stricter: a text in which none is found is judged by its label as before. So where
-readers differ about the host of a link, every reading counts.
+A link is whatever some reader draws as one: an address with a scheme, and just as well a bare host under a top-level
+domain that there is, an e-mail address, an IP address, the markup of a chat. Finding one may only make a decision
+stricter: a text in which none is found is judged by its label as before. So where readers differ about the host of a
+link, every reading counts; `tests/attacks/test_attacks_link_readers.py` holds this against public linkifiers.
 """
 
 from __future__ import annotations
@@ -11,6 +13,9 @@ import html
 import re
 import unicodedata
 from collections.abc import Collection, Iterator
+from contextlib import suppress
+from ipaddress import ip_address
+from pathlib import Path
 from urllib.parse import unquote
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -23,9 +28,9 @@ MAX_AUTHORITY = 512
 
 _LINK = re.compile(
     r"""(?: [a-z][a-z0-9+.-]{1,20}:[/\\]{1,16}   # scheme://host, also with too many or the wrong slashes
-          | \b(?:mailto|sips?|xmpp|callto|https?|ftp|wss?):(?![/\\\s])  # mailto:me@host, https:host
+          | \b(?:mailto|sips?|xmpp|callto|https?|ftp|wss?|tel|sms|data|javascript|magnet):(?![/\\\s])  # https:host
           | (?<![a-z0-9:/\\]) [/\\]{2,16}        # //host and \\host
-          | (?<![a-z0-9@.-]) (?=www\.)           # www.host
+          | (?=www\.)                            # www.host, whatever stands before it
           | (?: \]\( \s{0,8} | \b(?:src|href|srcset|background|action)\s{0,8}=\s{0,8}["']?+ )
             (?! \s | [a-z][a-z0-9+.-]{0,20}:)    # Markdown and HTML; a scheme is found above
         )
@@ -36,6 +41,23 @@ _BARE = re.compile(
     r"(?<![\w@.-])(?P<host>(?:[\w-]{1,63}\.){1,127}(?:xn--[a-z0-9-]{1,59}|[^\W\d_]{2,24}))(?=[/:?#][^\s])",
     re.IGNORECASE,
 )
+_DOMAINS = frozenset((Path(__file__).with_name("top_level_domains.txt")).read_text("utf-8").split())
+"""The top-level domains of more than two letters, in both forms, and those that are reserved. Of two letters all count:
+each is, or may be, that of a country."""
+
+_UNDER_DOMAIN = re.compile(r"\.(?P<domain>xn--[a-z0-9-]{1,59}|[^\W\d_]{2,63})(?![^\W_]|-)", re.IGNORECASE)
+"""A dot with what may be a domain."""
+
+MAX_HOST = 253
+_NO_LABEL = frozenset(map(chr, [*range(0x2D), *b"/:;<=>?@[\\]^`{|}~"]))
+_EMAIL = re.compile(r"(?<=[^\s@])@(?P<host>(?:[\w-]{1,63}\.){1,127}[\w-]{1,63})")
+"""An e-mail address, under whatever domain."""
+_GOES_ON = re.compile(r"\.?[\w.-]*")
+_IPV4 = re.compile(r"(?<!\d)(?<!\d\.)(?:\d{1,3}\.){3}\d{1,3}(?!\d|\.\d)")
+_IPV6 = re.compile(
+    r"(?<![\w:.])(?=[0-9a-f]{0,4}:)[0-9a-f:]{2,39}(?:(?<=:)\d{1,3}(?:\.\d{1,3}){3})?(?![\w:])", re.IGNORECASE
+)
+
 _ATTRIBUTE = re.compile(r"""=\s{0,8}(?:"(?P<one>[^"]{1,4096})"|'(?P<two>[^']{1,4096})')""")
 _UNSEEN = str.maketrans(dict.fromkeys("\t\r\n"))
 """What a browser takes out of an address before it reads it."""
@@ -112,6 +134,51 @@ def _hosts(text: str) -> Iterator[str]:
         yield from (_host_of(reading[0]) for reading in readings if reading and "@" in reading[0])
     for match in _BARE.finditer(text):
         yield match["host"].lower()
+    yield from _bare_hosts(text)
+
+
+def _bare_hosts(text: str) -> Iterator[str]:
+    """Hosts and IP addresses that stand in a text by themselves."""
+    for match in _EMAIL.finditer(text):
+        yield match["host"].rstrip("-_").lower()
+    last: re.Match[str] | None = None
+    for match in _UNDER_DOMAIN.finditer(text):
+        if not _is_under_domain(text, match):
+            continue
+        # Of "docs.microsoft.com" the whole is meant, although .microsoft is a domain too.
+        if last is not None and not _GOES_ON.fullmatch(text, last.end(), match.start()):
+            yield _bare_host(text, last.end())
+        last = match
+    if last is not None:
+        yield _bare_host(text, last.end())
+    for sign, pattern in ((".", _IPV4), (":", _IPV6)):
+        for match in pattern.finditer(text) if text.count(sign) > 1 else ():
+            with suppress(ValueError):
+                yield str(ip_address(match[0]))
+
+
+def _is_under_domain(text: str, match: re.Match[str]) -> bool:
+    """Whether there is a label before the dot and such a domain behind it."""
+    before = text[match.start() - 1 : match.start()]
+    if not before or before in _NO_LABEL or before == "." or before.isspace():
+        return False
+    domain = match["domain"].lower()
+    return len(domain) == 2 or domain in _DOMAINS or domain.startswith("xn--")
+
+
+def _bare_host(text: str, end: int) -> str:
+    """The host that ends there. Behind a sign such as a quotation mark of print it begins anew, if that leaves one."""
+    least = max(0, end - MAX_HOST)
+    plain = end
+    while plain > least and (text[plain - 1].isalnum() or text[plain - 1] in ".-_"):
+        plain -= 1
+    host = text[plain:end].lstrip(".-")
+    if "." not in host:
+        start = plain
+        while start > least and text[start - 1] not in _NO_LABEL and not text[start - 1].isspace():
+            start -= 1
+        host = text[start:end]
+    return host.lower()
 
 
 def _host_of(authority: str) -> str:
