@@ -1,8 +1,8 @@
 """The product's Interceptor in a process of its own, for one policy and one estate, with audit and everything else on.
 
-`python -m bench.agentdojo.gateway_process POLICY URL FOLDER` prints its URL and the keys of one agent, of the person it
-works for and of the person who approves; it answers each line on standard input with the keys of another pair, because
-what one agent reads counts against its own other sessions.
+`python -m bench.agentdojo.gateway_process POLICY URL FOLDER` prints its URL and the keys of one agent, of the two
+persons it works for and of the person who approves; it answers each line on standard input with the keys of another
+agent, because what one agent reads counts against its own other sessions.
 """
 
 from __future__ import annotations
@@ -24,7 +24,8 @@ from sentinel_rag_testing.loopback import serve
 def _pair(state: State) -> dict[str, str]:
     agent, issued = state.keys.create([Scope.EXECUTE])
     person, _ = state.keys.create([Scope.USER], for_key=issued.key_id, clearance=Sensitivity.HIGH)
-    return {"agent": agent, "person": person}
+    second, _ = state.keys.create([Scope.USER], for_key=issued.key_id, clearance=Sensitivity.HIGH)
+    return {"agent": agent, "person": person, "second": second}
 
 
 def main() -> None:

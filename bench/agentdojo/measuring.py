@@ -25,6 +25,7 @@ from sentinel_rag.interceptor.policy.model import Effect
 POLICIES = ROOT / "bench" / "agentdojo" / "policies"
 OURS = "ours"
 WITH_A_PLAN = "ours_with_a_committed_plan"
+WITH_MEMORY = "ours_by_an_agent_that_remembers"
 TASKS_OF_A_SHARE = 6
 ON_THE_ANSWER = frozenset({("travel", "injection_task_6")})
 """An injection that wants nothing done, only something said: no call of a tool, so nothing that a gateway decides."""
@@ -50,6 +51,8 @@ class Findings:
     tasks: list[TaskRun] = field(default_factory=list)
     attacks: list[AttackRun] = field(default_factory=list)
     planned: list[TaskRun] = field(default_factory=list)
+    remembering: list[TaskRun] = field(default_factory=list)
+    """The tasks by one agent that has done all of them before."""
     attacks_on_plans: list[AttackRun] = field(default_factory=list)
     adaptive: list[AdaptiveRun] = field(default_factory=list)
     residues: Counter[Residue] = field(default_factory=Counter)
@@ -114,6 +117,9 @@ def play(share: Share) -> Findings:
                         findings.adaptive.append(play_adaptive(there, task, injection, reads, carriers))
                 if share.policy == OURS:
                     findings.residues.update(search(there, policy, task, share.injections[0]))
+            if share.policy == OURS:
+                for _ in range(2):
+                    findings.remembering = [play_task(there, task, same_agent=True) for task in share.tasks]
     return findings
 
 
@@ -150,6 +156,8 @@ def summary(findings: Sequence[Findings]) -> dict[str, Any]:
                 "suites": {name: _sums([one for one in with_plans if one.share.suite == name]) for name in suites},
             }
     ours = [one for one in findings if one.share.policy == OURS]
+    if ours:
+        by_policy[WITH_MEMORY] = _sums([replace(one, tasks=one.remembering, attacks=[]) for one in ours])
     return {**by_policy, "adaptive": _adaptive(ours), "residual": _residual(ours), "tasks": _rows(ours)}
 
 
@@ -171,6 +179,10 @@ def _sums(findings: Sequence[Findings]) -> dict[str, Any]:
         "tasks_by_approvals": {str(number): approvals[number] for number in sorted(approvals)},
         "pairs": len(pairs),
         "attacks_that_succeeded": sum(pairs.values()),
+        "attacks_that_succeeded_by_moment": {
+            moment.value: sum(run.succeeded for one in findings for run in one.attacks if run.moment is moment)
+            for moment in Moment
+        },
         "attack_calls_that_ran": sum(len(attack.passed) for one in findings for attack in one.attacks),
         "attack_calls_that_were_the_users_own": sum(
             len(attack.users_own) for one in findings for attack in one.attacks

@@ -20,10 +20,11 @@ MAX_IDLE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """The keys of an agent and of the person for whom it works."""
+    """The keys of an agent, of the person for whom it works, and of a second one whom it serves too."""
 
     agent: str
     person: str
+    second: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,9 +88,11 @@ class Stage:
     pair: Pair
     process: subprocess.Popen[str] = field(repr=False)
 
-    def begin(self, task: str, injection: str | None) -> Mapping[str, Any]:
-        """A fresh environment, and an agent and a person of its own; the user's words and the calls of the task."""
-        self.pair = self._new_pair()
+    def begin(self, task: str, injection: str | None, *, same_agent: bool = False) -> Mapping[str, Any]:
+        """A fresh environment, and an agent and a person of its own, or the same as before, which then remembers; the
+        user's words and the calls of the task."""
+        if not same_agent:
+            self.pair = self._new_pair()
         status, found = self.estate.post("/control", {"begin": task, "injection": injection})
         if status != 200:
             raise RuntimeError(f"the estate could not begin {task} with {injection}")
@@ -102,10 +105,12 @@ class Stage:
         """AgentDojo's own."""
         return dict(self.estate.post("/control", {"verdict": True})[1])
 
-    def open_session(self, words: str, plan: Sequence[Mapping[str, Any]] = ()) -> str:
-        """A session of the person's, who says `words` in it and commits to a plan, if there is one."""
-        session = str(self.gateway.post("/v1/sessions", {}, self.pair.person)[1]["session_id"])
-        self.gateway.post(f"/v1/sessions/{session}/words", {"text": words}, self.pair.person)
+    def open_session(self, words: str, plan: Sequence[Mapping[str, Any]] = (), *, second: bool = False) -> str:
+        """A session of the person's, or of the second one's, who says `words` in it and commits to a plan, if there is
+        one."""
+        person = self.pair.second if second else self.pair.person
+        session = str(self.gateway.post("/v1/sessions", {}, person)[1]["session_id"])
+        self.gateway.post(f"/v1/sessions/{session}/words", {"text": words}, person)
         if plan:
             status, body = self.gateway.post(f"/v1/sessions/{session}/plan", {"steps": plan}, self.pair.person)
             if status != 200:
@@ -150,7 +155,7 @@ def stage(suite: str, policy: Path, folder: Path) -> Iterator[Stage]:
         connections = [Connection(told["url"]), Connection(url)]
         for connection in connections:
             opened.callback(connection.close)
-        yield Stage(*connections, told["approver"], Pair(told["agent"], told["person"]), process)
+        yield Stage(*connections, told["approver"], Pair(told["agent"], told["person"], told["second"]), process)
 
 
 @contextmanager
