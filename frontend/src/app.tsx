@@ -20,6 +20,8 @@ interface Place {
   name: string;
   title: string;
   role: string;
+  /** A second role that opens it too. */
+  or?: string;
   view: (id: string | null, go: (id: string | null) => void, frame: Around) => JSX.Element;
 }
 
@@ -49,6 +51,7 @@ const PLACES: Place[] = [
     name: "approvals",
     title: "Approvals",
     role: "approver",
+    or: "analyst",
     view: (id, go, { waiting }) => <ApprovalsView id={id} go={go} waiting={waiting} />,
   },
   { name: "audit", title: "Audit", role: "auditor", view: (id, go) => <AuditView id={id} go={go} /> },
@@ -118,9 +121,13 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
   );
 }
 
+function allows(session: Session, place: Place): boolean {
+  return session.roles.includes(place.role) || (place.or !== undefined && session.roles.includes(place.or));
+}
+
 function Frame(props: { session: Session; entered: (session: Session) => void; left: () => void }): JSX.Element {
   const { session, entered, left } = props;
-  const offered = PLACES.filter((place) => session.roles.includes(place.role));
+  const offered = PLACES.filter((place) => allows(session, place));
   const [name, id] = useAddress(offered[0]?.name ?? "");
   const lacking = PLACES.find((place) => place.name === name && !offered.includes(place));
   const here = name === ACCOUNT.name ? ACCOUNT : (offered.find((place) => place.name === name) ?? offered[0]);
@@ -190,7 +197,7 @@ function useWaiting(session: Session): Approval[] {
   const [waiting, setWaiting] = useState<Approval[]>([]);
   useEffect(() => {
     const ended = new AbortController();
-    if (session.roles.includes("approver")) {
+    if (session.roles.includes("approver") || session.roles.includes("analyst")) {
       watchApprovals(setWaiting, ended.signal);
     }
     return () => ended.abort();

@@ -33,6 +33,10 @@ tools:
     effect: write
     parameters: [{name: host, type: string, required: true, attest: host}]
     taint_rules: [{rule_id: isolate_asks, condition: "true", taint_level: LOW, requires_approval: true}]
+  - name: label
+    effect: write
+    parameters: [{name: host, type: string, required: true, attest: host}]
+    taint_rules: [{rule_id: label_asks, condition: "true", taint_level: LOW, confirm: asker}]
   - name: forbidden
     effect: write
     parameters: []

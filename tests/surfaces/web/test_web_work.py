@@ -167,6 +167,22 @@ def test_an_admin_sees_the_policy_and_why_a_call_would_be_decided_so(web: Runnin
     assert unknown["verdict"]["decision"] == "deny"
 
 
+@pytest.mark.requirement("APPR-6")
+def test_whoever_asked_confirms_with_one_click_and_another_analyst_does_not_see_it(web: RunningWeb) -> None:
+    dana, other = web.person("dana-conf"), web.person("other-conf")
+    call = f"call label {json.dumps({'host': 'ws-8'})}"
+    answer = dana.ask(call)
+    approval_id = answer["answer"].split()[-1]
+    (waits,) = dana.get("/approvals?state=pending").body["approvals"]
+    assert (waits["approval_id"], waits["may_decide"], waits["own"], waits["words"]) == (approval_id, True, False, call)
+    assert other.get("/approvals?state=pending").body["approvals"] == []
+    path = f"/approvals/{approval_id}/decision"
+    assert other.post(path, {"decision": "approve"}).status == 404
+    assert dana.post(path, {"decision": "approve"}).body["state"] == "approved"
+    statuses = [dana.ask(call, session_id=answer["session_id"])["outcome"] for _ in range(2)]
+    assert statuses == ["answered", "denied"]
+
+
 def test_the_owner_decides_as_at_the_terminal(web: RunningWeb) -> None:
     """Whoever started this alone has nobody to ask, and owns the approver's key of the run anyway."""
     account = web.web.people.add_owner()

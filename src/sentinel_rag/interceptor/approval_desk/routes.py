@@ -134,7 +134,8 @@ def shown_to(decider: Decider, approval: Approval, pending_by_tool: Mapping[str,
     pending = approval.state is ApprovalState.PENDING
     by_asker = approval.question.decided_by is DecidedBy.ASKER and approval.person is not None
     shown = approval.to_dict()
-    shown["may_decide"] = pending and (decider.key_id == approval.person if by_asker else named and not own)
+    confirms = by_asker and decider.key_id == approval.person
+    shown["may_decide"] = pending and (confirms or (named and not own))
     shown["arguments_withheld"] = not (named or own)
     if shown["arguments_withheld"]:
         shown["arguments"] = None

@@ -168,7 +168,7 @@ class Rule:
     accepts: Mapping[str, Label] = field(default_factory=dict)
     """What parameters may carry at most in calls that this rule decides, instead of what they say themselves."""
     asks_the_asker: bool = False
-    """Whether the person in whose session the agent asks decides, and nobody else. In a session of nobody's it is as
+    """Whether the person in whose session the agent asks may decide themselves. In a session of nobody's it is as
     without."""
 
     @property

@@ -217,8 +217,6 @@ def _how_to_decide(approval: Json, width: int) -> Iterator[str]:
         named = ", ".join(approval["approvers"])
         who = f"It may be decided by: {named}." if named else "The key that asked cannot decide."
         yield from ("", "YOU CANNOT DECIDE THIS ONE")
-        if approval.get("decided_by") == "asker" and approval.get("person"):
-            who = f"{approval['person']} asked for it, and confirms it alone."
         yield from _wrapped(who, width)
 
 

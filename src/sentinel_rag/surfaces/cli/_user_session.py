@@ -44,6 +44,17 @@ class UserSession:
             found |= self._post(f"/v1/sessions/{session_id}/resolve", body, 200)["values"]
         return found
 
+    def to_confirm(self, session_id: str) -> list[dict[str, Any]]:
+        """The calls of the session that wait for this person's own word, oldest first. Raises UnavailableError."""
+        status, answer = call_gateway(self._url, self._key, "GET", "/v1/approvals?state=pending&limit=200", None)
+        if status != 200 or not isinstance(answer, dict):
+            raise _not_taken(status, answer)
+        return [each for each in answer["approvals"] if each["session_id"] == session_id and each["may_decide"]]
+
+    def confirm(self, approval_id: str, *, yes: bool) -> None:
+        """Give this person's word. Raises UnavailableError, also where it was decided meanwhile."""
+        self._post(f"/v1/approvals/{approval_id}/{'approve' if yes else 'deny'}", None, 200)
+
     def _post(self, path: str, body: Any, expected: int) -> dict[str, Any]:
         status, answer = call_gateway(self._url, self._key, "POST", path, body)
         if status != expected or not isinstance(answer, dict):

@@ -16,6 +16,7 @@ from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._chat_commands import COMMANDS as COMMANDS
 from sentinel_rag.surfaces.cli._chat_commands import ChatCommands
+from sentinel_rag.surfaces.cli._confirming import GO_ON, confirmed
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
@@ -70,15 +71,28 @@ def run(*, workspace: str | None, resume: str | None = None, only_found: bool = 
             try:
                 if text.startswith("/") and "\n" not in text:  # of a pasted text the first word is no command
                     commands.run(text)
-                elif (answer := _ask(text, client, check, shows_text=not commands.only_found)) is not None:
-                    shown, hidden = found_alone(answer) if commands.only_found else (answer, 0)
-                    commands.last_answer = shown
-                    commands.pages = _print(shown, client.verbosity, paged=interactive, hidden=hidden)
+                elif _answered(text, client, commands, check, interactive=interactive):
+                    # A call that this person confirms themselves is shown at once, and made once they have.
+                    while interactive and confirmed(user, client.session_id):
+                        _answered(GO_ON, client, commands, check, interactive=True)
             except KeyboardInterrupt:
                 if not interactive:
                     raise
                 print("Stopped; the conversation goes on. Ctrl-D or /quit leaves it.")
     return 0
+
+
+def _answered(
+    question: str, client: AgentClient, commands: ChatCommands, check: Callable[[], None], *, interactive: bool
+) -> bool:
+    """Ask and print; False where there is no answer, which was told."""
+    answer = _ask(question, client, check, shows_text=not commands.only_found)
+    if answer is None:
+        return False
+    shown, hidden = found_alone(answer) if commands.only_found else (answer, 0)
+    commands.last_answer = shown
+    commands.pages = _print(shown, client.verbosity, paged=interactive, hidden=hidden)
+    return True
 
 
 def _welcome(workspace: str | None) -> None:

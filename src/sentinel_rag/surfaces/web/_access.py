@@ -64,9 +64,9 @@ async def signed_in(request: Request, web: Parts) -> SignIn:
 SignedIn = Annotated[SignIn, Depends(signed_in)]
 
 
-def _with_role(role: Role) -> Callable[[SignIn], Awaitable[SignIn]]:
+def _with_role(role: Role, *others: Role) -> Callable[[SignIn], Awaitable[SignIn]]:
     async def check(sign_in: SignedIn) -> SignIn:
-        if role not in sign_in.account.roles:
+        if sign_in.account.roles.isdisjoint((role, *others)):
             raise Problem(
                 403,
                 "missing_role",
@@ -81,6 +81,8 @@ def _with_role(role: Role) -> Callable[[SignIn], Awaitable[SignIn]]:
 
 Analyst = Annotated[SignIn, Depends(_with_role(Role.ANALYST))]
 Approver = Annotated[SignIn, Depends(_with_role(Role.APPROVER))]
+Decider = Annotated[SignIn, Depends(_with_role(Role.APPROVER, Role.ANALYST))]
+"""Who decides about calls of others, or confirms those of their own conversations."""
 Auditor = Annotated[SignIn, Depends(_with_role(Role.AUDITOR))]
 Admin = Annotated[SignIn, Depends(_with_role(Role.ADMIN))]
 

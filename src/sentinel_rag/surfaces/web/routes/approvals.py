@@ -1,6 +1,7 @@
-"""Calls that wait for a person, seen and decided with the approver's own key at the Interceptor.
+"""Calls that wait for a person, seen and decided with that person's own key at the Interceptor.
 
-Whose conversation asked does not decide: the Interceptor sees to it, and this surface says so beforehand.
+Whose conversation asked does not decide, but where the rule lets the asker confirm: the Interceptor sees to it, shows
+whoever may not approve their own confirmations alone, and this surface says so beforehand.
 """
 
 from __future__ import annotations
@@ -15,7 +16,7 @@ from fastapi import APIRouter, Path, Query, Request
 from sentinel_rag.interceptor.patience import unless_gone
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag.surfaces.people import OWNER, SignIn
-from sentinel_rag.surfaces.web._access import Approver, Parts
+from sentinel_rag.surfaces.web._access import Decider, Parts
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem
 from sentinel_rag.surfaces.web.models import Decision
@@ -27,7 +28,7 @@ ApprovalId = Annotated[str, Path(pattern=r"^[A-Za-z0-9-]{1,64}$")]
 
 @router.get("", summary="Calls that wait, or that were decided; with the mark of an answer, once something has changed")
 async def list_all(
-    sign_in: Approver,
+    sign_in: Decider,
     web: Parts,
     request: Request,
     state: Literal["pending", "approved", "denied", "used", "expired"] | None = None,
@@ -46,13 +47,13 @@ async def list_all(
 
 
 @router.get("/{approval_id}", summary="One call that waits, with the story of its labels")
-async def show(approval_id: ApprovalId, sign_in: Approver, web: Parts) -> dict[str, Any]:
+async def show(approval_id: ApprovalId, sign_in: Decider, web: Parts) -> dict[str, Any]:
     found = await web.gateway.ask(await web.key_of(sign_in.account, Scope.APPROVE), "GET", _path(approval_id))
     return (await _told(web, sign_in, [found]))[0]
 
 
 @router.post("/{approval_id}/decision", summary="Approve or deny, once")
-async def decide(approval_id: ApprovalId, body: Decision, sign_in: Approver, web: Parts) -> dict[str, Any]:
+async def decide(approval_id: ApprovalId, body: Decision, sign_in: Decider, web: Parts) -> dict[str, Any]:
     key = await web.key_of(sign_in.account, Scope.APPROVE)
     [waiting] = await _told(web, sign_in, [await web.gateway.ask(key, "GET", _path(approval_id))])
     # The Interceptor refuses a decider's own key; a person whose key was made anew is still the one who asked.
@@ -75,7 +76,8 @@ def _path(approval_id: str) -> str:
 
 async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The approvals, each with `reader`, the person who asked with their own key and without the agent, or null, and
-    `own`: whether this person asked so, or their own conversation did, so that another decides."""
+    `own`: whether this person asked so, or their own conversation did, so that another decides. Where the rule lets the
+    asker confirm, that is as the Interceptor says."""
     sessions = [str(each["session_id"]) for each in approvals]
     owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
     names = {each.key_id: each.name for each in await anyio.to_thread.run_sync(web.people.list) if each.key_id}
@@ -84,6 +86,6 @@ async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> l
     for each in approvals:
         reader = names.get(str(each["key_id"]))
         asked = owners.get(str(each["session_id"])) == account.user_id or reader == account.name
-        own = asked and account.user_id != OWNER
+        own = asked and account.user_id != OWNER and each["decided_by"] != "asker"
         told.append({**each, "reader": reader, "own": own, "may_decide": each["may_decide"] and not own})
     return told
