@@ -128,7 +128,7 @@ def _filled(value: str, found: Match) -> str:
 
 
 def _tell(item: Item, frame: Frame) -> None:
-    if item.type == "text":
+    if item.type in ("text", "qualifier"):
         frame.unread.append(item.text)
         return
     for type_, value in item.senses:

@@ -24,9 +24,10 @@ Sense = tuple[str, str]
 SETTINGS = ("spoken", "ordinal", "polar", "beside")
 """Sections of words that make numbers, and of those with which a question for yes or no begins. `instead` holds
 phrases that are read for others, above all of time, `kept` words that are never mended."""
-FORMS = ("endings", "written", "compound")
+FORMS = ("endings", "written", "compound", "nouns")
 """Sections of how words take other forms: `endings` that stand for one another (each list those of one paradigm),
-letters that are `written` for others ("ae"), what joins the parts of a `compound`."""
+letters that are `written` for others ("ae"), what joins the parts of a `compound`; of `nouns` whether they have a
+`capital`, and the endings of words that stand `before` them and qualify them."""
 ANY_NUMBER = "0"
 """Stands for any number in a phrase that is read for another ("des 0 derniers jours")."""
 SILENT = ("f", "pad", "definite", "one")
@@ -120,6 +121,10 @@ class PhraseBook:
     """Letters as they are written and as they are meant."""
     compound: tuple[str, ...] = ()
     """What may stand between the parts of one word; empty for a language that makes no compounds."""
+    qualifying: tuple[str, ...] = ()
+    """Endings of words that qualify a noun behind them, and are of no title."""
+    capitals: bool = False
+    """Whether nouns are written with a capital, and not names alone."""
     _mended: dict[str, str] = field(default_factory=dict)
 
     def knows(self, *words: str) -> bool:
@@ -130,10 +135,15 @@ class PhraseBook:
         """What the words mean together."""
         return self.phrases.get(words, ())
 
-    def mend(self, word: str) -> str:
-        """The word of the language that it is a form of, its parts, or the one that is a slip away; else `word`."""
+    def mend(self, word: str, *, name: bool = False) -> str:
+        """The word of the language that it is a form of, its parts, or the one that is a slip away; else `word`.
+
+        What may be a `name` is taken for no slip.
+        """
         if word in self.words or word in self.kept or word in self.numbers or len(word) < 4 or not word.isalpha():
             return word
+        if name:
+            return self._form_of(word) or word
         if word not in self._mended:
             if len(self._mended) > 4096:
                 self._mended.clear()
@@ -329,6 +339,8 @@ def phrase_book(language: str) -> PhraseBook:
         _endings(language),
         tuple((letters, value) for value, all_ in forms("written", {}).items() for letters in all_),
         tuple(one for all_ in forms("compound", {}).values() for one in all_),
+        tuple(forms("nouns", {}).get("before", ())),
+        "capital" in forms("nouns", {}),
     )
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cache
 from string import digits
@@ -56,20 +56,20 @@ class Reader:
         """The frame of one sentence, in the language that reads most of it."""
         text = refang(" ".join(text.replace("’", "'").split()))
         words = [fold(match[0]) for match in WORD.finditer(text)]
-        first, *others = self.languages
+        first = self.languages[0]
         if phrase_book(first).known(words) >= _NEAR_ENOUGH * len(words):
             attempt = _Attempt(text, phrase_book(first), self)
             if not attempt.strange:
                 return attempt.frame(first)
         known = {name: phrase_book(name).known(words) for name in self.languages}
-        others.sort(key=lambda name: -known[name])
         # Mending the words of another language is dear, and one that knows much fewer of them reads nothing right.
         enough = min(_NEAR_ENOUGH * max(known.values()), max(known.values()) - 1)
         best: _Attempt | None = None
-        for name in (first, *(name for name in others if known[name] > known[first])):
-            if known[name] >= enough and (best is None or best.strange):
+        for name in (first, *sorted(self.languages[1:], key=lambda name: -known[name])):
+            more = name == first or known[name] > known[first]
+            if more and known[name] >= enough and (best is None or best.strange):
                 other = _Attempt(text, phrase_book(name), self)
-                if best is None or (other.strange, other.cost) < (best.strange, best.cost):
+                if best is None or other.worth(known) < best.worth(known):
                     best = other
         best = best or _Attempt(text, phrase_book(first), self)
         return best.frame(best.book.language)
@@ -92,6 +92,11 @@ class _Attempt:
             self.rest = self.rest[:start] + self.text[start:end] + self.rest[end:]
         self.cost, self.items = self._cover()
         self.strange = sum(item.type == "text" for item in self.items)
+        self.items = list(self._qualified())
+
+    def worth(self, known: Mapping[str, int]) -> tuple[int, float, int]:
+        """How well the text was read, the best first; of equals the language that knows more of the words."""
+        return self.strange, self.cost, -known[self.book.language]
 
     def frame(self, language: str) -> Frame:
         """The frame of what was covered."""
@@ -208,7 +213,10 @@ class _Attempt:
         found: list[re.Match[str]] = []
         words: list[str] = []
         for match in WORD.finditer(part):
-            for word in self.book.mend(fold(match[0])).split():  # a compound is its parts
+            # A word with a capital within a sentence is a name where nouns have none ("Russie" is no slip of "réussie").
+            within = part[: match.start()].rstrip()[-1:] not in ("", ".", "?", "!", ":", "¿", "¡")
+            name = within and match[0].istitle() and not self.book.capitals
+            for word in self.book.mend(fold(match[0]), name=name).split():  # a compound is its parts
                 found.append(match)
                 words.append(word)
         out: list[str] = []
@@ -256,6 +264,14 @@ class _Attempt:
             elif wanted != word:
                 return None
         return numbers
+
+    def _qualified(self) -> Iterator[Item]:
+        """The items, with unknown words that only qualify the noun behind them as no word of a title."""
+        for item, behind in itertools.zip_longest(self.items, self.items[1:]):
+            qualifies = item.type == "text" and item.text.islower() and item.text.endswith(self.book.qualifying)
+            if qualifies and behind is not None and behind.sense("kind") and behind.start - item.end <= 1:
+                item = replace(item, senses=(("qualifier", ""),))
+            yield item
 
     def _cover(self) -> tuple[float, list[Item]]:
         pieces: list[tuple[int, int, str, Token | None]] = [
