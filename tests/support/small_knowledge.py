@@ -23,7 +23,7 @@ from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 
-PLAYBOOKS = Path(__file__).resolve().parents[3] / "data" / "playbooks"
+PLAYBOOKS = Path(__file__).resolve().parents[2] / "data" / "playbooks"
 SearchTool = Callable[[JsonObject], Awaitable[DocumentResult | QueryError]]
 AS_OF = datetime(2024, 7, 23, 6, tzinfo=UTC)
 """When the past incidents were brought up to date."""
