@@ -24,7 +24,7 @@ from tests.support.small_estate import NOW, small_estate
 
 from bench.harness import write
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.offline.question_turns import ALL_TEMPLATES
+from sentinel_rag.agent.offline.questions import ALL_TEMPLATES
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS

@@ -6,7 +6,7 @@ from datetime import UTC
 
 import pytest
 
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Line, phrase
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Line, phrase
 from sentinel_rag.agent.times import show_duration
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Mark, SentenceState

@@ -10,10 +10,10 @@ from typing import Any
 import pytest
 from tests.support.small_estate import NOW, small_estate
 
+from sentinel_rag.agent.model_analyst.assisted import AssistedAnalyst
 from sentinel_rag.agent.models.endpoints import compatible_endpoint, no_key
 from sentinel_rag.agent.models.openai_wire import OpenAIWireModel, TimeLimits
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.offline.assisted import AssistedAnalyst
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway

@@ -6,9 +6,10 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sentinel_rag.agent.offline.outside import WHERE_IT_STANDS
+from sentinel_rag.agent.offline.renderer import view_data
 from sentinel_rag.contracts.evidence import Answer, Outcome
 
+WHERE_IT_STANDS: str = view_data()["reply"]["gateway"][1]
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("CHAT-10")]
 Ask = Callable[[str], Awaitable[Answer]]
 
@@ -34,7 +35,11 @@ async def test_it_is_said_where_the_decision_stands_and_nothing_is_queried(
     if before is not None:
         await ask(before)
     answer = await ask(question)
-    assert (answer.outcome, answer.text, list(answer.tools)) == (Outcome.ANSWERED, WHERE_IT_STANDS, [])
+    assert (answer.outcome, answer.text, list(answer.tools)) == (
+        Outcome.ANSWERED,
+        WHERE_IT_STANDS,
+        [],
+    )
 
 
 @pytest.mark.parametrize(

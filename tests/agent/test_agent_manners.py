@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 import pytest
 from tests.support.small_estate_rows import alert_id
 
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
+from sentinel_rag.agent.model_analyst.composing import SAMPLE_SENTENCE
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag_testing.scripted_gateway import ScriptedGateway
 

@@ -9,7 +9,7 @@ import pytest
 from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.offline.workspace_words import read_workspace
+from sentinel_rag.agent.offline.workspaces import read_workspace
 from sentinel_rag.contracts.conversations import Preferences
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonObject

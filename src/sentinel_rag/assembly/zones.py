@@ -232,7 +232,7 @@ def _analyst(
     if counts is not None or tracing():
         models = traced_models(models, model, counts)
     if model["role"] == "assist":
-        from sentinel_rag.agent.offline.assisted import AssistedAnalyst
+        from sentinel_rag.agent.model_analyst.assisted import AssistedAnalyst
 
         offline = OfflineAnalyst(gateway, clock=utc_now, timezone=timezone)
         limit_s = question_timeout_s / 2

@@ -7,8 +7,13 @@ from dataclasses import fields
 
 import pytest
 
-from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation
-from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
+from sentinel_rag.agent.offline.conversation import (
+    AskedCall,
+    AskedChange,
+    Conversation,
+    conversation_from_dict,
+    conversation_to_dict,
+)
 from sentinel_rag.agent.planner import Decision, Kind, Reason, Talk, View, frame_of, offer
 from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.planner.decisions import Call

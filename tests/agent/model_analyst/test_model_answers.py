@@ -6,9 +6,8 @@ from __future__ import annotations
 import pytest
 from tests.support.small_estate import NOW, small_estate
 
-from sentinel_rag.agent.model_analyst.composing import SENTENCES
+from sentinel_rag.agent.model_analyst.composing import SAMPLE_SENTENCE, SENTENCES
 from sentinel_rag.agent.model_analyst.loop import ONLY_OWN
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Outcome

@@ -26,7 +26,7 @@ from sentinel_rag.agent.model_analyst.tools import Catalogue, fixed_part, offere
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimits
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
-from sentinel_rag.agent.offline.workspace_words import read_workspace
+from sentinel_rag.agent.offline.workspaces import read_workspace
 from sentinel_rag.agent.planner.binding import pointed_at, read
 from sentinel_rag.agent.planner.context import Pointed
 from sentinel_rag.agent.things import ALERT, INCIDENT, shown_words, words_for

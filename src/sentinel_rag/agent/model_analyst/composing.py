@@ -15,14 +15,13 @@ from importlib.resources import files
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
 from sentinel_rag.agent.answers.compute import COMPUTE
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.answer_text import moved
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.failures import PromptFilteredError
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.failures import call_text, say_failures
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE, wants_sample
-from sentinel_rag.agent.offline.renderer import filters_shown, is_empty, say_partial, say_window
+from sentinel_rag.agent.offline.renderer import filters_shown, is_empty, say_partial, say_window, view_data
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.scope import narrowed, scope_line
 from sentinel_rag.agent.times import show_age
@@ -31,10 +30,12 @@ from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import Evidence, Outcome, Sentence, SentenceState
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import Denied, Failed
+from sentinel_rag.language.frames.phrases import LANGUAGES, WORD, phrase_book
 from sentinel_rag.language.lexicon import fold, language_of
 
 SENTENCES: Mapping[str, str] = tomllib.loads(files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8"))
 """What code says above and below a model's words, and in their place."""
+SAMPLE_SENTENCE: str = view_data()["sentence"]["sample"]
 SET_PHRASES = (SENTENCES["verify"], SENTENCES["offer"], SAMPLE_SENTENCE)
 """What the rules suggest word for word; an answer of nothing else is none."""
 RULE = "---"
@@ -376,3 +377,11 @@ def _unsuccessful(runs: Sequence[ToolRun]) -> list[ToolRun]:
                 if not any(own_fault or each.call.tool_name == name for each in later):
                     told.setdefault((name, error.code.value), run)
     return list(told.values())
+
+
+def wants_sample(text: str) -> bool:
+    """True if invented data is asked for."""
+    found = list(WORD.finditer(text))
+    words, spans = [fold(match[0]) for match in found], [match.span() for match in found]
+    _, items = phrase_book(LANGUAGES[0]).cover(words, spans, text)
+    return any(item.sense("meta", frozenset({"sample"})) for item in items)

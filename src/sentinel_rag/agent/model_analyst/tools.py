@@ -22,7 +22,7 @@ from sentinel_rag.agent.models.port import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
 from sentinel_rag.agent.offline.failures import call_text
 from sentinel_rag.agent.offline.turn import MISSHAPEN
-from sentinel_rag.agent.offline.workspace_words import placed, remember_places
+from sentinel_rag.agent.offline.workspaces import placed, remember_places
 from sentinel_rag.agent.prompts import Prompt, prompt
 from sentinel_rag.agent.tool_runs import ToolRun, changed_something, run_calls
 from sentinel_rag.contracts.errors import UnavailableError

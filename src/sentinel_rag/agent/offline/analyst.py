@@ -9,13 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.answer_writer import Echo
-from sentinel_rag.agent.offline.change_turns import answer_change
+from sentinel_rag.agent.answers.writer import Echo
+from sentinel_rag.agent.offline.changes import answer_change
 from sentinel_rag.agent.offline.composing import compose, compose_freeform
-from sentinel_rag.agent.offline.conversation import Conversations
-from sentinel_rag.agent.offline.conversation_form import conversation_from_dict, conversation_to_dict
+from sentinel_rag.agent.offline.conversation import Conversations, conversation_from_dict, conversation_to_dict
 from sentinel_rag.agent.offline.elsewhere import Elsewhere, When, elsewhere_plan
-from sentinel_rag.agent.offline.execution import carry_out
+from sentinel_rag.agent.offline.execution import carry_out, say_instructions
 from sentinel_rag.agent.offline.knowledge import (
     answer_further,
     offer_steps,
@@ -23,19 +22,11 @@ from sentinel_rag.agent.offline.knowledge import (
 )
 from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
-from sentinel_rag.agent.offline.outside import WHERE_IT_STANDS
-from sentinel_rag.agent.offline.question_turns import (
-    LONGEST_QUESTION,
-    QuestionTurn,
-    answer_again,
-    answer_pick,
-    answer_question,
-)
+from sentinel_rag.agent.offline.questions import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.relations import story_plan
-from sentinel_rag.agent.offline.remarks import say_instructions
 from sentinel_rag.agent.offline.renderer import Composed
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
-from sentinel_rag.agent.offline.workspace_words import WorkspaceWords, asks_for_workspaces, read_workspace
+from sentinel_rag.agent.offline.workspaces import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.steps import parts_of
 from sentinel_rag.agent.row_text import plain, read_plainly
@@ -87,7 +78,7 @@ class OfflineAnalyst:
         kql = None if changes else kql_in(question.text)
         if kql is not None:
             return await self._answer_kql(self._turn(question), kql)
-        frame = QuestionTurn(self._turn(question)).reader.read(read_plainly(question.text, limit=LONGEST_QUESTION))
+        frame = QuestionTurn(self._turn(question)).read(question.text)
         parts = (question.text,) if changes else parts_of(frame)
         answers = [await self._answer_part(self._turn(replace(question, text=part))) for part in parts]
         return answers[0] if len(answers) == 1 else _joined(answers)
@@ -152,23 +143,24 @@ class OfflineAnalyst:
 
     async def _answer_part(self, turn: Turn) -> Answer:
         if not read_plainly(turn.question):
-            return turn.plain_answer(Outcome.CLARIFICATION, "Ask me something about Sentinel.")
+            return turn.replied("nothing_asked")
         changed = await answer_change(turn)
         if changed is not None:
             return changed
         if asks_the_gateway(turn.question):
-            return turn.plain_answer(Outcome.ANSWERED, WHERE_IT_STANDS)
+            return turn.replied("gateway")
         picked = await answer_pick(turn)
         if picked is not None:
             return picked
+        reader = QuestionTurn(turn).reader
         said = read_workspace(turn.question)
-        told = story_plan(said.rest, QuestionTurn(turn).reader)
+        told = story_plan(said.rest, reader)
         if told is not None:  # "this device" and "the same account" are of its own story, not of the conversation
             if said.name is not None:
                 turn.conversation.go_to(said.name)
             return await carry_out(turn, told)
-        read = QuestionTurn(turn).reader.read(turn.question)
-        named = read_named_zone(turn.question, trend=read.has("op:trend", "unit", *_BUCKETS))
+        trend = reader.read(turn.question).has("op:trend", "unit", *_BUCKETS)
+        named = read_named_zone(turn.question, trend=trend)
         if named.sentence:
             return turn.asked_back(named.sentence)
         if named.zone is not None:
@@ -189,7 +181,7 @@ class OfflineAnalyst:
         if known is not None:
             return known
         wish = elsewhere_plan(said.rest, QuestionTurn(turn).reader.read)
-        if wish is None or wish.tool not in await self._gateway.offered_tools():
+        if wish is None or wish.plan.calls[0].tool not in await self._gateway.offered_tools():
             return await self._from_the_workspace(turn, said.rest)
         if wish.when is When.IF_ASKED:
             answer = await self._from_the_workspace(turn, said.rest)

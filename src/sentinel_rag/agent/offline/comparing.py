@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Fact
+from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.offline.renderer import Composed, elements, escape, say_partial
 from sentinel_rag.agent.planner import Option
 from sentinel_rag.agent.planner.plan import Plan

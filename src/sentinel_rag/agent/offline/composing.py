@@ -8,9 +8,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact, Line, Part, phrase
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.offline import comparing, computed, failures, related
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo, Fact, Line, Part, phrase
 from sentinel_rag.agent.offline.attributes import attribute_of
 from sentinel_rag.agent.offline.renderer import (
     BLOCKS,

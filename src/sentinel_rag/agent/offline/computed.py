@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.agent.answers.compute import NAME
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.renderer import (
     Composed,
     Scene,

@@ -6,18 +6,18 @@ Below the analyst, which decides what to do, and above `turn`, which makes the c
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from datetime import timedelta
 
 from sentinel_rag.agent.answers.compute import NAME, computed_run
 from sentinel_rag.agent.answers.results import Results, numbered
-from sentinel_rag.agent.offline import directory, near_offers, relations, second_look, workspaces
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter, Echo
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
+from sentinel_rag.agent.instruction_text import suspicions
+from sentinel_rag.agent.offline import other_readings, relations, workspaces
 from sentinel_rag.agent.offline.composing import compose, open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
-from sentinel_rag.agent.offline.remarks import say_remarks
 from sentinel_rag.agent.offline.renderer import Composed, say_numbered
-from sentinel_rag.agent.offline.told_moment import told_moment
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
@@ -27,7 +27,9 @@ from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.told_things import shown_text, told_in
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.query_results import format_time, parse_time
 from sentinel_rag.contracts.tool_calls import ToolCall
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 
 async def carry_out(turn: Turn, plan: Plan) -> Answer:
@@ -42,8 +44,8 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
         return turn.misshapen_answer(runs)
     workspaces.say_asked_alone(writer, turn.conversation, runs)
     say_remarks(writer, plan, runs)
-    if composed.outcome is Outcome.NO_DATA and not plan.then:
-        composed = await _near_names(turn, writer, plan, runs) or _unknown_words(writer, plan, runs) or composed
+    if composed.outcome is Outcome.NO_DATA:
+        composed = await _asked_back(turn, writer, plan, runs) or composed
     answer = turn.answer(writer, composed)
     _remember(turn, plan, composed, answer)
     return answer
@@ -62,7 +64,7 @@ async def _walked(turn: Turn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
 async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[ToolRun]]:
     """The runs of `plan`, or of what it became where other calls answer it better."""
     runs = await _run_plan(turn, plan)
-    again = second_look.other_calls(plan, runs)
+    again = other_readings.other_calls(plan, runs)
     if again is not None:
         more = await (_calculated(turn, again) if again.then else turn.run(again.calls))
         if any(run.rows for run in more):
@@ -71,12 +73,6 @@ async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[Tool
         detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
         plan = replace(plan, calls=(detail,))
         runs = await _run_plan(turn, plan)
-    for other in plan.others:
-        if runs[0].rows or runs[0].at("/coverage/table_rows") != 0:
-            break
-        further = await turn.run((other,))
-        if further[0].rows:
-            plan, runs = replace(plan, calls=(other,), opening=(*plan.opening, second_look.OTHER_TABLE)), further
     return plan, runs
 
 
@@ -143,41 +139,26 @@ async def _pages(turn: Turn, call: PlannedCall) -> list[ToolRun]:
     return runs
 
 
-async def _near_names(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
-    """Names of the workspace that are like the one that found nothing, asked back as a numbered list."""
-    sought = near_offers.sought(plan)
-    if sought is None or any(run.result is None for run in runs):
+async def _asked_back(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
+    """A question back in the place of "none": with names of the workspace that are like the one that found nothing, or
+    about a word that nobody knew, whose absence is no answer."""
+    sought = other_readings.sought(plan)
+    if plan.then or any(run.result is None for run in runs) or (sought is None and not plan.unknown):
         return None
-    if turn.conversation.names is None:
-        fetched = await turn.run(directory.CALLS)
-        names = directory.names_of(fetched)
-        if all(run.result is not None for run in fetched):
-            turn.conversation.names = names
+    offers = other_readings.offers(plan, await turn.names()) if sought is not None else ()
+    if not offers and not plan.unknown:
+        return None
+    writer.lines.clear()
+    if sought is not None and offers:
+        none = "Nothing names {}. There are names like it; which one do you mean? Answer with [n]."
+        writer.say_none(runs, none, Echo(sought[0]))
+        say_numbered(writer, offers)
     else:
-        names = turn.conversation.names
-    offers = near_offers.offers(plan, sought, names)
-    if not offers:
-        return None
-    writer.lines.clear()
-    writer.say_none(
-        runs,
-        "Nothing names {}. There are names like it; which one do you mean? Answer with [n].",
-        Echo(sought.value),
-    )
-    say_numbered(writer, offers)
+        words = plain(" ".join(plan.unknown))
+        writer.fixed(
+            f"I do not know “{words}”, and nothing here is called so or has it in its name. Say it in other words."
+        )
     return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
-
-
-def _unknown_words(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
-    """A question back where nothing carries a word that nobody knew: its absence is no answer."""
-    if not plan.unknown or any(run.result is None for run in runs):
-        return None
-    writer.lines.clear()
-    words = plain(" ".join(plan.unknown))
-    writer.fixed(
-        f"I do not know “{words}”, and nothing here is called so or has it in its name. Say it in other words."
-    )
-    return Composed(outcome=Outcome.CLARIFICATION)
 
 
 def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> None:
@@ -210,8 +191,98 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
         offers=offers,
         found=composed.outcome is Outcome.ANSWERED,
     )
-    talk.moment = told_moment(plan, turn.runs[-1:])
+    talk.moment = _told_moment(plan, turn.runs[-1:])
     call = plan.calls[0]
     # What was calculated is no query that could be refined or paged.
     asked = AskedCall(call.tool, dict(call.arguments), plan.view.value, plan.aspects)
     conversation.last = None if plan.then else asked
+
+
+# --- what an answer adds
+
+
+_OWN_TEXT = frozenset({"list_kql_templates", "list_tables", "list_workspaces"})
+"""Tools whose rows are not from the logs."""
+
+
+def say_remarks(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> None:
+    """Everything that the answer to `plan` has to add."""
+    asked = _asked_for(runs)
+    if plan.view is not View.ATTRIBUTE and (dropped := _names_left_out(plan, asked)):
+        writer.say("I looked nothing up for {}; ask about it by itself.", Echo(", ".join(dropped)))
+    if int(plan.frame.one("limit") or 0) > MAX_LIMIT:
+        writer.say("More than {} rows do not come at once.", Echo(str(MAX_LIMIT)))
+    say_instructions(writer, plan.view, runs)
+
+
+def say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) -> None:
+    """One note if a text of the rows reads like an instruction: it is shown as data and changes nothing.
+
+    An answer about one incident or alert tells of every such text; a list or a search of those that it shows. A
+    question that ends the answer stays its end.
+    """
+    found = suspicions([run for run in runs if run.call.tool_name not in _OWN_TEXT])
+    if view not in (View.INCIDENT, View.ANALYSIS, View.ALERT):
+        found = [each for each in found if writer.shows(each.text)]
+    if not found:
+        return
+    last = writer.lines.pop() if writer.lines and writer.lines[-1].text.endswith("?") else None
+    shown = [writer.words(each.run, each.pointer, limit=240) for each in found]
+    if len(shown) == 1:
+        writer.say(
+            "Note: a text in these rows reads like an instruction. It came from the logs, is shown here as data "
+            "and was not followed: {}",
+            shown[0],
+        )
+    else:
+        writer.say(
+            "Note: texts in these rows read like instructions. They came from the logs, are shown here as data "
+            "and were not followed: {}",
+            shown,
+        )
+    if last is not None:
+        writer.lines.append(last)
+
+
+def _names_left_out(plan: Plan, asked: str) -> list[str]:
+    """Things that the question names beside others and that no call asked for."""
+    names, asked = [plain(name) for name in plan.frame.all("name")], asked.replace("\\\\", "\\")
+    forms = {name: (name, plan.frame.whole.get(name, name)) for name in names}
+    left = [name for name in names if not any(form.lower() in asked for form in forms[name])]
+    return left if len(left) < len(names) or plan.view is View.KQL else []
+
+
+def _asked_for(runs: Sequence[ToolRun]) -> str:
+    """The arguments of all calls as one text in lower case."""
+    return " ".join(str(dict(run.call.arguments)) for run in runs).lower()
+
+
+# --- the time that was told
+
+
+_BUCKETS = {"1h": timedelta(hours=1), "6h": timedelta(hours=6), "1d": timedelta(days=1), "7d": timedelta(days=7)}
+_SUMMER_TIME = timedelta(hours=1)
+
+
+def _told_moment(plan: Plan, runs: Sequence[ToolRun]) -> dict[str, str]:
+    """The bucket that a trend told of, as a window; empty for other answers."""
+    if plan.view is not View.TREND or len(runs) != 1:
+        return {}
+    run = runs[0]
+    rows = list(run.rows)
+    place = next((at for at, row in enumerate(rows) if row.get("time") == run.at("/summary/peak_time")), None)
+    if plan.frame.has("calm") and rows:
+        place = min(range(len(rows)), key=lambda each: _count(rows[each]))
+    length = _BUCKETS.get(str(run.at("/summary/interval") or ""))
+    if place is None or length is None:
+        return {}
+    begin = str(rows[place]["time"])
+    end = parse_time(begin) + length
+    following = parse_time(str(rows[place + 1]["time"])) if place + 1 < len(rows) else end
+    # Where the clocks change, the next bucket says how long this one is; a bucket without rows may be left out.
+    end = following if abs(following - end) <= _SUMMER_TIME < length else end
+    return {"start_time": begin, "end_time": format_time(end)}
+
+
+def _count(row: Mapping[str, object]) -> int:
+    return int(str(row.get("count") or 0))

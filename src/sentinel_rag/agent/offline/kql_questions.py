@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 
+from sentinel_rag.language.frames.asides import asides
 from sentinel_rag.language.text import word_list
 
 SWITCHED_OFF = (
@@ -15,11 +16,6 @@ SWITCHED_OFF = (
     "setting SENTINEL_FREEFORM_KQL=on (docs/freeform-kql.md says what that means)."
 )
 _FENCED = re.compile(r"```(?:kql|kusto)?[ \t]*\n(?P<kql>.*?)```", re.DOTALL | re.IGNORECASE)
-_ASKED_TO_RUN = re.compile(
-    r"\s*(?:please\s+|pls\s+|can\s+you\s+|could\s+you\s+)?(?:run|execute|try|show|query|kql)\b"
-    r"(?:\s+(?:me|this|these|the|my|following|kql|query|rows|results?|of|for))*\s*:?\s*",
-    re.IGNORECASE,
-)
 _COMMENTS = re.compile(r"(?:\s*//[^\n]*\n)+")
 _LETS = re.compile(r"(?:\s*let\s+\w+\s*=[^;]{1,4000};)+", re.IGNORECASE)
 _NAME = r"(?:[A-Za-z_]\w{1,199}|\[\s*(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\")\s*\])"
@@ -41,10 +37,8 @@ def kql_in(question: str) -> str | None:
         return fenced["kql"].rstrip() if _reads_as_kql(fenced["kql"]) else None
     if _reads_as_kql(question):
         return question
-    asked = _ASKED_TO_RUN.match(question)
-    if asked is not None and _reads_as_kql(question[asked.end() :]):
-        return question[asked.end() :]
-    return None
+    asked = next((match.end() for match in asides(question, "kql", "run", leads=True)), 0)
+    return question[asked:] if asked and _reads_as_kql(question[asked:]) else None
 
 
 def _reads_as_kql(text: str) -> bool:

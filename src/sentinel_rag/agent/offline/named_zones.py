@@ -10,21 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, datetime
 from functools import cache
 from zoneinfo import ZoneInfo, available_timezones
 
+from sentinel_rag.language.frames.asides import asides
 from sentinel_rag.language.frames.phrases import phrase_book
 from sentinel_rag.language.text import blank
 from sentinel_rag.language.times.kinds import MANY_ZONES, ZONES, zone_of
 
-_IANA = re.compile(
-    r"\b(?:in\s+)?(?:the\s+)?(?:time\s*zone\s+)?([A-Z][A-Za-z_]+(?:/[A-Z][\w+-]+){1,2})(?:\s+time)?\b(?!/)"
-)
-_CITY = re.compile(
-    r"\b(?:in\s+)?((?:[^\W\d_][\w.'’-]*\s+){0,2}[^\W\d_][\w.'’-]*)\s+(?:local\s+)?time(?:\s*zone)?\b", re.IGNORECASE
-)
-_UNKNOWN = re.compile(r"\bin\s+([A-Z][a-z]+(?:\s+[A-Z][a-z]+)?)\s+(?:local\s+)?time\b")
 _SHORT = re.compile(
     rf"(?<![\w/@.-])(?:in\s+)?\(?((?:utc|gmt)\s?[+-]\s?\d{{1,2}}(?::?\d\d)?|"
     rf"{'|'.join(sorted((name for name in ZONES if len(name) > 2), key=len, reverse=True))})\)?(?:\s+time)?"
@@ -46,47 +40,41 @@ class NamedZone:
 
 def read_named_zone(question: str, *, trend: bool) -> NamedZone:
     """The zone that `question` names for its answer, a `trend` by its days too. Total."""
-    for match in _IANA.finditer(question):
-        if match[1] in available_timezones():
-            return NamedZone(blank(question, match.start(), match.end()), ZoneInfo(match[1]))
-    for match in _CITY.finditer(question):
-        words = match[1].split()
+    for match in asides(question, "zone", "iana"):
+        if match["iana"] in available_timezones():
+            return NamedZone(blank(question, match.start(), match.end()), ZoneInfo(match["iana"]))
+    for match in asides(question, "zone", "city"):
+        words = match["city"].split()
         for first in range(len(words)):
-            city = " ".join(words[first:])
-            name = _cities().get(city.lower())
+            name = _cities().get(" ".join(words[first:]).lower())
             if name is not None:
-                begin = match.start(1) + match[1].rindex(words[first]) if first else match.start()
+                begin = match.start("city") + match["city"].rindex(words[first]) if first else match.start()
                 return NamedZone(blank(question, begin, match.end()), ZoneInfo(name))
-    unknown = _UNKNOWN.search(question)
-    if unknown is not None and not phrase_book("en").knows(unknown[1].lower()) and unknown[1].lower() not in ZONES:
-        return NamedZone(question, sentence=f"I know no time zone of the name {unknown[1]}. {_OFFSET}")
+    for match in asides(question, "zone", "unknown"):
+        name = match["unknown"]
+        if not phrase_book("en").knows(name.lower()) and name.lower() not in ZONES:
+            return NamedZone(question, sentence=f"I know no time zone of the name {name}. {_OFFSET}")
     return _of_trend(question) if trend else NamedZone(question)
 
 
 def _of_trend(question: str) -> NamedZone:
     """A trend has days, so an abbreviation or an offset is about them, whether or not a time is said."""
-    many = _MANY.search(question)
+    many, match = _MANY.search(question), _SHORT.search(question)
     if many is not None:
         return NamedZone(question, sentence=f"{many[1]} is the name of more than one time zone. {_OFFSET}")
-    match = _SHORT.search(question)
     if match is None:
         return NamedZone(question)
     offset = zone_of(match[1])
-    minutes = None if offset is None else _minutes(offset)
-    if minutes is None or minutes % 60:
-        if minutes is None:
-            return NamedZone(question, sentence=f"{match[1]} is no offset of a time zone. {_OFFSET}")
+    shift = None if offset is None else datetime(2024, 1, 1, tzinfo=UTC).astimezone(offset).utcoffset()
+    if shift is None:
+        return NamedZone(question, sentence=f"{match[1]} is no offset of a time zone. {_OFFSET}")
+    minutes = int(shift.total_seconds() // 60)
+    if minutes % 60:
         sentence = f"Days begin at midnight of a named zone or of whole hours from UTC, not of {match[1]}. {_OFFSET}"
         return NamedZone(question, sentence=sentence)
     # The sign of the zones of the Etc area counts hours west of Greenwich.
     name = f"Etc/GMT{-minutes // 60:+d}" if minutes else "UTC"
     return NamedZone(blank(question, match.start(), match.end()), ZoneInfo(name))
-
-
-def _minutes(offset: tzinfo) -> int:
-    shift = datetime(2024, 1, 1, tzinfo=UTC).astimezone(offset).utcoffset()
-    assert shift is not None
-    return int(shift.total_seconds() // 60)
 
 
 @cache

@@ -9,12 +9,21 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of, phrase
+from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of, phrase
 from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, values_of
-from sentinel_rag.agent.offline.relations import Choice, Reason, choose
-from sentinel_rag.agent.offline.relations.alerts import Alert, alerts_in, fits, near_best, stems
-from sentinel_rag.agent.offline.relations.focus import focus_of, neighbours
-from sentinel_rag.agent.offline.relations.values import Value
+from sentinel_rag.agent.offline.relations import (
+    Alert,
+    Choice,
+    Reason,
+    Value,
+    alerts_in,
+    choose,
+    fits,
+    focus_of,
+    near_best,
+    neighbours,
+    stems,
+)
 from sentinel_rag.agent.offline.renderer import (
     Composed,
     Scene,

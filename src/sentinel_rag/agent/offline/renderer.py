@@ -17,7 +17,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sentinel_rag.agent.offline.answer_writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, phrase
+from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, phrase
 from sentinel_rag.agent.planner import Option, offer
 from sentinel_rag.agent.planner.plan import Plan, View, listed
 from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem, alert_item, entity_item, incident_item

@@ -11,11 +11,11 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answers.results_file import kept_form
-from sentinel_rag.agent.offline.answer_writer import AnswerWriter
+from sentinel_rag.agent.answers.writer import AnswerWriter
 from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.failures import say_failures
-from sentinel_rag.agent.offline.renderer import Composed
-from sentinel_rag.agent.offline.workspace_words import placed, remember_places
+from sentinel_rag.agent.offline.renderer import Composed, view_data
+from sentinel_rag.agent.offline.workspaces import placed, remember_places
 from sentinel_rag.agent.planner import Decision, Option
 from sentinel_rag.agent.planner.plan import PlannedCall
 from sentinel_rag.agent.row_text import plain
@@ -30,6 +30,9 @@ from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 MISSHAPEN = (TypeError, ValueError, KeyError, IndexError, AttributeError)
 """What reading a result raises that does not have the agreed shape."""
+
+NAMED = ("account", "host")
+"""Kinds of things whose names a question may mistype."""
 
 
 @dataclass(slots=True)
@@ -84,6 +87,19 @@ class Turn:
         self.runs += full
         return full[0]
 
+    async def names(self) -> dict[str, tuple[str, ...]]:
+        """The directory of hosts and accounts, fetched once in a conversation; what could not be fetched is missing."""
+        if self.conversation.names is not None:
+            return self.conversation.names
+        fetched = await self.run(tuple(PlannedCall("get_top_entities", {"kind": k, "limit": 100}) for k in NAMED))
+        names = {
+            kind: tuple(str(row["name"]) for row in run.rows if row.get("name"))
+            for kind, run in zip(NAMED, fetched, strict=True)
+        }
+        if all(run.result is not None for run in fetched):
+            self.conversation.names = names
+        return names
+
     def _with_zone(self, call: PlannedCall) -> dict[str, JsonValue]:
         """The arguments of a call; days of a trend begin at midnight of the session's zone."""
         arguments = dict(call.arguments)
@@ -120,6 +136,12 @@ class Turn:
         for place, option in enumerate(suggestions if numbered else (), start=1):
             writer.offer(f"[{place}] {plain(option)}")
         return self.answer(writer, Composed(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
+
+    def replied(self, name: str) -> Answer:
+        """A reply of `views.toml`; that something lies outside of the job for one that is not there."""
+        replies = view_data()["reply"]
+        outcome, text, *suggestions = replies.get(name, replies["out_of_scope"])
+        return self.plain_answer(Outcome(outcome), text, *suggestions)
 
     def asked_back(self, sentence: str, options: Sequence[str] = ()) -> Answer:
         """A question back. `options` are whole questions that can be picked by their numbers."""

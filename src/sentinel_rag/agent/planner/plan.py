@@ -83,15 +83,12 @@ OF_TOTALS = ("ratio", "difference", "change")
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
     """Calls and their view. `aspects` are the fields asked for; `opening` are fixed sentences that come first;
-    `first` rows were on the screen already (a "next page"); `others` are calls to try one by one where the table of the
-    first holds nothing;
+    `first` rows were on the screen already (a "next page");
     `told` are the sentences before the question;
     `section` if this is shown as one of several workspaces, where an empty one offers nothing."""
 
     view: View
     calls: tuple[PlannedCall, ...]
-    reading: Any = None
-    """The question as the older planner read it, until that is gone."""
     frame: Frame = field(default_factory=lambda: Frame(""))
     """The question as it was read."""
     aspects: tuple[str, ...] = ()
@@ -101,7 +98,6 @@ class Plan:
     told: tuple[str, ...] = ()
     story: Frame = field(default_factory=lambda: Frame(""))
     """The sentences before the question, as they were read together."""
-    others: tuple[PlannedCall, ...] = ()
     section: bool = False
     unknown: tuple[str, ...] = ()
     """Words that are searched for as a name or a title only because nothing else knew them."""
@@ -113,18 +109,6 @@ class Plan:
     def chooses_rows(self) -> bool:
         """True if rows of every page are looked at to choose among them."""
         return any(step["op"] not in OF_TOTALS for step in self.then)
-
-
-@dataclass(frozen=True, slots=True)
-class Ask:
-    """A question back. `options` are whole questions; the person may pick one by [n]. `pending` is the question that
-    a single value would complete."""
-
-    sentence: str
-    options: tuple[str, ...] = ()
-    pending: str = ""
-    lost: bool = False
-    """Whether the question was not understood, rather than understood and in doubt."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,16 +8,13 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
-from sentinel_rag.agent.offline import directory, outside
-from sentinel_rag.agent.offline.conversation import Conversation
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import answer_wish
-from sentinel_rag.agent.offline.outside import SAMPLE_SENTENCE
-from sentinel_rag.agent.offline.renderer import Scene, tell
+from sentinel_rag.agent.offline.renderer import Scene, tell, view_data
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall
@@ -25,10 +22,10 @@ from sentinel_rag.agent.planner.steps import Steps, two_steps
 from sentinel_rag.agent.row_text import plain, read_plainly
 from sentinel_rag.agent.things import ALERT, ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MOST_TEMPLATES
-from sentinel_rag.language.frames import Names, Reader
+from sentinel_rag.language.frames import Frame, Names, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 LONGEST_QUESTION = 4_000
@@ -36,38 +33,20 @@ ALL_TEMPLATES: Mapping[str, JsonValue] = {"detail": "full", "limit": MOST_TEMPLA
 """Arguments of list_kql_templates, for their example questions too."""
 _NEED_QUERIES = (Reason.NO_STORED_QUERY, Reason.NO_SUCH_QUERY, Reason.UNREAD)
 _OTHERWISE = (
-    replace(
-        offer(
-            "List the incidents still open, newest first",
-            "query_incidents",
-            {"status": "Open", "order": "newest"},
-            View.INCIDENTS,
-        ),
-        number=1,
-    ),
-    replace(offer("Show the newest alerts", "query_alerts", {"order": "newest"}, View.ALERTS), number=2),
+    ("List the incidents still open, newest first", "query_incidents", {"status": "Open", "order": "newest"}),
+    ("Show the newest alerts", "query_alerts", {"order": "newest"}),
 )
-_AMONG = {
-    "shown": "Of the lines that were shown, this is the one.",
-    "all": "The list showed only some of its rows; I looked at all of them.",
-}
-_OPEN_FIRST = "These are the incidents still open, the most severe first."
-_NOT_MINE = "Whether to do that is for a person to decide. This is what is recorded:"
-_EXPORT = (
-    "I write no files: sentinel export writes an answer with its evidence and the results behind it, and so does the "
-    "page under each answer."
-)
-_HELLO = "Ask me about incidents, alerts or the data in this workspace."
+"""What else can be asked where a question was not understood."""
 
 
 @dataclass(slots=True)
 class QuestionTurn:
-    """One question on its way from words to a decision. `rows` are the stored queries, None until they are fetched."""
+    """One question on its way from words to a decision. `rows` are the stored queries, None until they are fetched;
+    `failed` is the call for them, if it failed."""
 
     turn: Turn
     rows: Sequence[Mapping[str, JsonValue]] | None = None
-    failed: ToolRun | None = field(default=None)
-    """The call for the stored queries, if it failed."""
+    failed: ToolRun | None = None
 
     @property
     def planner(self) -> Planner:
@@ -88,6 +67,10 @@ class QuestionTurn:
         """The moment of the turn in the zone of its days."""
         return self.turn.now.moment.astimezone(self.turn.now.zone)
 
+    def read(self, text: str) -> Frame:
+        """A sentence as it is read."""
+        return self.reader.read(read_plainly(text, limit=LONGEST_QUESTION))
+
     async def decide(self, text: str) -> Decision:
         """What becomes of the sentence; what is not known of the workspace is asked for first."""
         text = read_plainly(text, limit=LONGEST_QUESTION)
@@ -95,34 +78,59 @@ class QuestionTurn:
         if decision.wish is not None:
             return decision
         if self.turn.conversation.names is None and _strange(decision):
-            await self._learn_names()
+            await self.turn.names()
             decision = self._decide(text)
         if self.rows is None and decision.reason in _NEED_QUERIES:
-            await self._learn_queries()
+            (fetched,) = await self.turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
+            self.rows, self.failed = list(fetched.rows), fetched if fetched.result is None else None
             decision = self._decide(text)
         return decision
 
     def _decide(self, text: str) -> Decision:
         return self.turn.conversation.talk.decide(self.planner, self.reader, text, self.now)
 
-    async def _learn_names(self) -> None:
-        fetched = await self.turn.run(directory.CALLS)
-        if all(run.result is not None for run in fetched):
-            self.turn.conversation.names = directory.names_of(fetched)
 
-    async def _learn_queries(self) -> None:
-        (fetched,) = await self.turn.run((PlannedCall("list_kql_templates", ALL_TEMPLATES),))
-        self.rows = list(fetched.rows)
-        self.failed = fetched if fetched.result is None else None
+def _strange(decision: Decision) -> bool:
+    """True if a word may be a name that only the workspace knows."""
+    asked = decision.kind in (Kind.CALL, Kind.ASK) and decision.reason is not Reason.TIME
+    return asked and (bool(decision.frame.unread) or decision.frame.has("guess"))
+
+
+@lru_cache(maxsize=8)
+def _queries(rows: str) -> StoredQueries:
+    """The stored queries as the reader reads them; words of time in their questions mean nothing here."""
+    clock = Now(datetime(2024, 1, 1, tzinfo=UTC), UTC)
+    return StoredQueries(json.loads(rows), Reader(lambda text: read_time_in_its_zone(text, clock)))
+
+
+@lru_cache(maxsize=32)
+def _names_of(names: str) -> Names:
+    return Names.of(json.loads(names))
 
 
 async def answer_question(turn: Turn, text: str) -> Answer:
     """The answer to a sentence that orders no change and asks for nothing outside the workspace."""
     asked = QuestionTurn(turn)
-    steps = two_steps(asked.reader.read(read_plainly(text, limit=LONGEST_QUESTION)))
+    steps = two_steps(asked.read(text))
     if steps is not None:
         return await _in_two_steps(asked, steps)
     return await _answered(asked, await asked.decide(text))
+
+
+async def answer_pick(turn: Turn) -> Answer | None:
+    """The answer to something that was proposed and is taken now; None if the sentence takes nothing. Nothing is read
+    again: what is proposed carries its frame or its call."""
+    asked, talk = QuestionTurn(turn), turn.conversation.talk
+    decision = talk.pick(asked.planner, asked.reader.read(turn.question), asked.now) if talk.offers else None
+    if decision is not None and decision.kind is Kind.ASK:
+        return turn.decided_back(decision)
+    return None if decision is None else await _answered(asked, decision)
+
+
+async def answer_again(turn: Turn) -> Answer | None:
+    """The answer to the last question once more, where it is asked now; None if there was none."""
+    before = turn.conversation.talk.before
+    return None if before is None else await _carried_out(turn, before)
 
 
 async def _answered(asked: QuestionTurn, decision: Decision) -> Answer:
@@ -137,8 +145,9 @@ async def _answered(asked: QuestionTurn, decision: Decision) -> Answer:
                 # Without the stored queries the question could not be understood; the reason is the failure.
                 return turn.failed_answer([asked.failed])
             return turn.decided_back(_with_other_questions(asked, decision))
-        case _:
-            return _fixed(turn, decision)
+        case kind:
+            turn.conversation.talk.remember(decision)
+            return turn.replied(kind.value)
 
 
 async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
@@ -169,46 +178,28 @@ async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
 
 
 async def _carried_out(turn: Turn, decision: Decision) -> Answer:
-    return await carry_out(turn, plan_of(decision, turn.conversation))
+    return await carry_out(turn, _plan_of(turn, decision))
 
 
-async def answer_pick(turn: Turn) -> Answer | None:
-    """The answer to something that was proposed and is taken now; None if the sentence takes nothing. Nothing is read
-    again: what is proposed carries its frame or its call."""
-    asked = QuestionTurn(turn)
-    talk = turn.conversation.talk
-    decision = talk.pick(asked.planner, asked.reader.read(turn.question), asked.now) if talk.offers else None
-    if decision is None:
-        return None
-    return turn.decided_back(decision) if decision.kind is Kind.ASK else await _answered(asked, decision)
-
-
-async def answer_again(turn: Turn) -> Answer | None:
-    """The answer to the last question once more, where it is asked now; None if there was none."""
-    before = turn.conversation.talk.before
-    return None if before is None else await _carried_out(turn, before)
-
-
-def plan_of(decision: Decision, conversation: Conversation) -> Plan:
+def _plan_of(turn: Turn, decision: Decision) -> Plan:
     """What is carried out for a decision that makes calls."""
-    frame = decision.frame
-    opening = decision.opening
+    frame, said, opening = decision.frame, view_data()["sentence"], decision.opening
+    calls, view = decision.calls, decision.view or View.INCIDENTS
     if decision.kind is Kind.SAMPLE:
-        opening += (SAMPLE_SENTENCE,)
+        opening += (said["sample"],)
     if frame.unread:
         words = ", ".join(f"“{plain(word, limit=40)}”" for word in frame.unread[:3])
         opening += (f"I did not understand {words}; this is without it.",)
-    opening += tuple(_AMONG[one] for one in frame.all("among"))
-    if frame.has("op:priority") and decision.calls[0].tool == "query_incidents":
-        opening += (_OPEN_FIRST,)
+    opening += tuple(said[f"among_{one}"] for one in frame.all("among"))
+    if frame.has("op:priority") and calls[0].tool == "query_incidents":
+        opening += (said["open_first"],)
     if frame.has("op:advise") and frame.has("incident"):
-        opening += (_NOT_MINE,)
-    calls, view, alert = decision.calls, decision.view or View.INCIDENTS, ""
-    item = _alert_on_screen(conversation, str(calls[0].arguments.get("incident", "")))
+        opening += (said["not_mine"],)
+    alert, offset = str(frame.one("alert") or ""), calls[0].arguments.get("offset")
+    item = _alert_on_screen(turn, str(calls[0].arguments.get("incident", "")))
     if view is View.INCIDENT and item is not None:
         calls = (replace(calls[0], arguments={"incident": item.incident or item.value}),)
         view, alert = View.ALERT, item.value
-    offset = calls[0].arguments.get("offset")
     return Plan(
         view=view,
         calls=calls,
@@ -216,37 +207,31 @@ def plan_of(decision: Decision, conversation: Conversation) -> Plan:
         aspects=decision.aspects,
         opening=opening,
         first=offset if isinstance(offset, int) else 0,
-        alert_id=alert or str(frame.one("alert") or ""),
+        alert_id=alert,
         then=decision.then,
         unknown=tuple(frame.all("guess")),
     )
 
 
+def _alert_on_screen(turn: Turn, reference: str) -> ListItem | None:
+    """The alert of that id, if one was shown."""
+    talk = turn.conversation.talk
+    shown = [item for each in talk.lists for item in each.items]
+    shown += [each.item for each in (*talk.spoken, *talk.told)]
+    return next((item for item in shown if item.kind == ALERT and item.value == reference), None)
+
+
 def _with_other_questions(asked: QuestionTurn, decision: Decision) -> Decision:
     """The question back with what else can be asked, where it or its time was not understood."""
-    if decision.options:
-        return decision
-    if decision.reason is Reason.TIME:
+    options: list[Option] = []
+    if decision.reason is Reason.TIME and not decision.options:
         texts = [decision.frame.said.replace(time, other) for time, other in decision.frame.time_instead]
-        frames = [(text, asked.reader.read(text)) for text in texts]
-        options = [Option(text, frame, number) for number, (text, frame) in enumerate(frames, start=1)]
-        return replace(decision, options=tuple(options))
-    return replace(decision, options=_OTHERWISE) if decision.reason is Reason.UNREAD else decision
-
-
-def _fixed(turn: Turn, decision: Decision) -> Answer:
-    """What is said where no row is asked for."""
-    turn.conversation.talk.remember(decision)
-    match decision.kind:
-        case Kind.HELP:
-            reply = outside.HELP
-        case Kind.SMALL_TALK:
-            return turn.plain_answer(Outcome.ANSWERED, _HELLO)
-        case Kind.EXPORT:
-            return turn.plain_answer(Outcome.OUT_OF_SCOPE, _EXPORT)
-        case _:
-            reply = outside.ELSEWHERE
-    return turn.plain_answer(reply.outcome, reply.text, reply.suggestions)
+        options = [Option(text, asked.reader.read(text)) for text in texts]
+    elif decision.reason is Reason.UNREAD and not decision.options:
+        views = (View.INCIDENTS, View.ALERTS)
+        options = [offer(*each, view) for each, view in zip(_OTHERWISE, views, strict=True)]
+    numbered = tuple(replace(option, number=number) for number, option in enumerate(options, start=1))
+    return replace(decision, options=numbered) if numbered else decision
 
 
 async def _without_knowledge(turn: Turn, decision: Decision) -> Answer:
@@ -259,29 +244,3 @@ async def _without_knowledge(turn: Turn, decision: Decision) -> Answer:
     in_titles = PlannedCall("query_incidents", {"title_contains": wish.topic})
     in_names = PlannedCall("query_alerts", {"name_contains": wish.topic})
     return await carry_out(turn, Plan(view=View.KEYWORD, calls=(in_titles, in_names), frame=decision.frame))
-
-
-def _strange(decision: Decision) -> bool:
-    """True if a word may be a name that only the workspace knows."""
-    asked = decision.kind in (Kind.CALL, Kind.ASK) and decision.reason is not Reason.TIME
-    return asked and (bool(decision.frame.unread) or decision.frame.has("guess"))
-
-
-def _alert_on_screen(conversation: Conversation, reference: str) -> ListItem | None:
-    """The alert of that id, if one was shown."""
-    talk = conversation.talk
-    shown = [item for each in talk.lists for item in each.items]
-    shown += [each.item for each in (*talk.spoken, *talk.told)]
-    return next((item for item in shown if item.kind == ALERT and item.value == reference), None)
-
-
-@lru_cache(maxsize=8)
-def _queries(rows: str) -> StoredQueries:
-    """The stored queries as the reader reads them; words of time in their questions mean nothing here."""
-    clock = Now(datetime(2024, 1, 1, tzinfo=UTC), UTC)
-    return StoredQueries(json.loads(rows), Reader(lambda text: read_time_in_its_zone(text, clock)))
-
-
-@lru_cache(maxsize=32)
-def _names_of(names: str) -> Names:
-    return Names.of(json.loads(names))
