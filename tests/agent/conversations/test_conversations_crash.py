@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -28,7 +29,13 @@ async def _known(_: str) -> bool:
 @pytest.mark.skipif(sys.platform == "win32", reason="the driver forks")
 async def test_a_killed_process_loses_at_most_the_turn_it_was_answering(tmp_path: Path) -> None:
     driver = Path(__file__).with_name("conversation_crash_driver.py")
-    done = subprocess.run([sys.executable, driver, tmp_path], capture_output=True, text=True, timeout=WAIT_S)
+    done = subprocess.run(
+        [sys.executable, driver, tmp_path],
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).resolve().parents[3])},  # for tests.support
+        capture_output=True,
+        text=True,
+        timeout=WAIT_S,
+    )
     assert done.returncode == 0, done.stderr
     outcomes = json.loads(done.stdout)
     assert len(outcomes) > 15, "each statement of two turns was a place to die at"
