@@ -6,6 +6,7 @@ that a row says reaches this code: it sees the person's words, names of the work
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 
@@ -19,6 +20,7 @@ from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import SIDE_BY_SIDE, shown
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 from sentinel_rag.language.frames import Frame, Names
@@ -27,7 +29,23 @@ from sentinel_rag.language.frames.orders import read_order
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "logon", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
 _ALERTS_ONLY = "I looked at alerts only."
+_LEFT_OUT = "I did not understand {} and left it out."
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
+_OF_INCIDENTS = (
+    "kind:alert",
+    "kind:entity",
+    "kind:host",
+    "kind:account",
+    "kind:ip",
+    "kind:file",
+    "attr",
+    "rel",
+    "status",
+    "class",
+)
+"""What is asked of an incident, so that a number that counts nothing is one."""
+_COUNTS = ("limit", "cmp", "topic", "op:top", "unit", "table", "name")
+"""Beside which a number may be something else."""
 _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
@@ -36,6 +54,7 @@ _SEARCHED_BY = ("classification", "technique", "tactic", "severity")
 """Filters of a search of past incidents that the person said."""
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
+_WANTS_ROWS = ("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit")
 _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
 """Views that tell of the rows of a call what its arguments do not say."""
 _WINDOW = ("time_window", "start_time", "end_time")
@@ -55,6 +74,9 @@ class Planner:
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
         decision, row = self._decide(contained(_settled(frame), self.queries), now)
+        if decision.kind is Kind.CALL and frame.loose:
+            left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in frame.loose))
+            decision = replace(decision, opening=(left_out, *decision.opening))
         return _shown(decision, row)
 
     def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, Row | None]:
@@ -152,6 +174,9 @@ class Planner:
                 return ask(f, Reason.NEAR_NAME, name, *near[:4])
             if self.names.whole and name not in f.kinds and name.lower() not in f.kinds:
                 return ask(f, Reason.UNKNOWN_NAME, name)
+        for word in f.loose:
+            if near := self.names.near(word):
+                return ask(f, Reason.NEAR_NAME, word, *near[:4])
         # "Show me the incident" tells of one that is not named, "show the incidents" of all.
         pointing = f.has("ref") and (f.all("ref") != ["definite"] or (not f.has("plural") and f.all("op") == ["list"]))
         if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not f.has(*_SAYS_WHICH)):
@@ -298,6 +323,17 @@ def _settled(frame: Frame) -> Frame:
             f.tell("incident", number)
         f.features.pop("num", None)
         f.features["incident"].sort(key=f.text.find)
+    if f.has("counted") and f.all("kind") == ["thing"] and not f.has("plural"):
+        f.features["incident"] = f.features.pop("limit")  # "is 31 still a thing"
+    if (
+        f.has("digits")
+        and f.has(*_OF_INCIDENTS)
+        and not f.has("limit", "cmp", "topic", "op:top", "unit", "table", "name")
+        and not re.search(r"\d/\d", f.text)
+    ):
+        for number in f.features.pop("digits"):
+            f.tell("incident", number)
+        f.features.pop("num", None)
     people = f.has("attr:owner", "attr:status", "attr:severity")
     if (
         f.has("cmp:more", "cmp:less")
@@ -388,8 +424,11 @@ def _features(f: Frame) -> frozenset[str]:
         or (f.has("status") and f.has("severity"))
         or (
             f.has("severity", "min", "status")
-            and (f.window or f.has("op:exists", "op:count", "op:list", "ask:what", "all"))
-            and not f.has("topic", "incident", "attr", "kind:account", "kind:host", "op:compare", "op:average", "meta")
+            and (
+                f.window or f.has("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit")
+            )
+            and not set(f.all("attr")) - {"status", "severity"}
+            and not f.has("topic", "incident", "kind:account", "kind:host", "op:compare", "op:average", "meta")
         ),
         # "How many incidents has m.keller": as owner, or as one of those involved?
         "whose": person

@@ -34,6 +34,8 @@ class Frame:
     time_instead: tuple[tuple[str, str], ...] = ()
     """What is said of a time that is not clear, and what could stand in its place."""
     unread: list[str] = field(default_factory=list)
+    loose: list[str] = field(default_factory=list)
+    """Unknown words that hardly narrow what is asked for; an answer says that they were left out."""
     kinds: dict[str, tuple[str, ...]] = field(default_factory=dict)
     """The kinds of thing that a name may be by its shape or by the workspace."""
     whole: dict[str, str] = field(default_factory=dict)

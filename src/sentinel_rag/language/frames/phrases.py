@@ -21,16 +21,16 @@ LANGUAGES = ("en", "de", "es", "fr")
 WORD = re.compile(r"[^\W_]+|\+|[<>]=?")
 Sense = tuple[str, str]
 """A type and a value, such as ("severity", "High")."""
-SETTINGS = ("spoken", "ordinal", "polar", "beside")
-"""Sections of words that make numbers, and of those with which a question for yes or no begins. `instead` holds
-phrases that are read for others, above all of time, `kept` words that are never mended."""
+SETTINGS = ("spoken", "ordinal", "polar", "beside", "adverb", "finite")
+"""Sections of words that make numbers, of those with which a question for yes or no begins, and of what shows a clause
+or an adverb. `instead` holds phrases that are read for others, above all of time, `kept` words never mended."""
 FORMS = ("endings", "written", "compound", "nouns")
 """Sections of how words take other forms: `endings` that stand for one another (each list those of one paradigm),
 letters that are `written` for others ("ae"), what joins the parts of a `compound`; of `nouns` whether they have a
 `capital`, and the endings of words that stand `before` them and qualify them."""
 ANY_NUMBER = "0"
 """Stands for any number in a phrase that is read for another ("des 0 derniers jours")."""
-SILENT = ("f", "pad", "definite", "one")
+SILENT = ("f", "pad", "definite", "one", "aside")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 _SHORTEST_STEM, _SHORTEST_PART = 4, 4

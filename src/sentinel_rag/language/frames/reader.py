@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from string import digits
 
+from sentinel_rag.language.frames.clauses import asides, loose, told_apart, without
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.grammar import compose
 from sentinel_rag.language.frames.names import Names
@@ -33,6 +34,8 @@ from sentinel_rag.language.lexicon import fold, months
 from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import TimeReading
 
+_HEADING = re.compile(r"\s*(?:[-–—]\s|:\s)")
+"""Between a number and what is asked of it: "18 - hosts"."""
 _BREAKS = re.compile(r"[,;:]")
 _A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?!\d)")
 _MAYBE_WORDS = ("host", "user", "template", "table")
@@ -41,6 +44,8 @@ _LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "k
 """What a relative clause may stand behind."""
 _NEAR_ENOUGH = 0.7
 """The share of the words that the best language knows, below which another is not tried."""
+_BEFORE_A_NOUN = ("status", "severity", "owner", "f", "class", "threat")
+_SEVERITY = frozenset({"severity"})
 ReadTime = Callable[[str], TimeReading]
 
 
@@ -90,7 +95,14 @@ class _Attempt:
         self.rest = self.time.rest
         for start, end in joined:
             self.rest = self.rest[:start] + self.text[start:end] + self.rest[end:]
-        self.cost, self.items = self._cover()
+        self.cost, covered = self._cover()
+        beside = asides(covered, self.text)
+        self.items, self.beside = told_apart(without(covered, beside), self.text, book)
+        if beside and self.time.window:
+            for first, last in beside:
+                masked = blank(masked, covered[first].start, covered[last - 1].end)
+            apart = reader.read_time(masked)
+            self.time = apart if apart.window else self.time
         self.strange = sum(item.type == "text" for item in self.items)
         self.items = list(self._qualified())
 
@@ -129,7 +141,9 @@ class _Attempt:
         frame.polar = _polar(self.text, self.book)
         _mark_one(self.items, frame, self.book)
         _mark_definite(self.items, frame)
-        compose(_telling(self.items), frame)
+        beside = [*self.beside, *loose(self.items, self.text, self.book)]
+        frame.loose = [item.text for item in beside]
+        compose(_telling([item for item in self.items if item not in beside]), frame)
         possessed = re.compile(r"'s?\s")
         for name in list(frame.all("name")):
             end = frame.text.find(name) + len(name)
@@ -311,7 +325,10 @@ class _Attempt:
                 words.append(word)
                 spans.append((start, end))
             last_end = end
-        return cost + flush(), items
+        cost += flush()
+        if items and items[0].sense("digits") and _HEADING.match(self.text, items[0].end):
+            items[0] = replace(items[0], senses=(("lit", "number"),))
+        return cost, items
 
 
 def spoken_number(words: list[str], book: PhraseBook, before: str) -> tuple[int, str]:
@@ -458,7 +475,7 @@ def _mark_one(items: list[Item], frame: Frame, book: PhraseBook) -> None:
                 if later.sense("plural") is None:
                     frame.tell("singular", "one")
                 break
-            if later.type not in ("status", "severity", "owner", "f", "class"):
+            if later.type not in _BEFORE_A_NOUN and later.sense("attr", _SEVERITY) is None:
                 break
 
 

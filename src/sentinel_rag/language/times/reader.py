@@ -38,6 +38,8 @@ _AROUND_IT = re.compile(
     re.IGNORECASE,
 )
 _NEAR = re.compile(r"\b(?:around|about|near|close\s+to|at\s+the\s+time\s+of)\s*$", re.IGNORECASE)
+_PART_OF_A_DAY = timedelta(hours=6)
+"""What is as long as a morning is a stretch, near which nothing is: "worried about last night"."""
 _RANGE = re.compile(r"\s*(?:-|–|—|\bto\b|\band\b|\buntil\b|\btill\b|\bthrough\b|\bthru\b)\s*", re.IGNORECASE)
 _ATTACH = re.compile(r"\s*,?\s*(?:\b(?:at|on|of|the|between|from)\b\s*)*", re.IGNORECASE)
 _BOUNDED = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
@@ -114,7 +116,7 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
     if right is not None:
         window = WindowSlot(left.start, right.end if right.whole_days else right.start)
         begin = _strip(head, re.compile(r"\b(?:between|from|in|on)\s+(?:the\s+)?$", re.IGNORECASE))
-    elif around is not None or (_NEAR.search(head) and not left.whole_days):
+    elif around is not None or (_NEAR.search(head) and left.end - left.start < _PART_OF_A_DAY):
         width = around or DEFAULT_AROUND
         window = WindowSlot(left.start - width, left.start + width)
         begin = _strip(head, _NEAR)
@@ -289,7 +291,10 @@ def _later(left: Span, right: Span) -> Span:
 
 def _on(day: Span, clock: Clock, now: Now) -> Span:
     zone: tzinfo = clock.zone or now.zone
-    return spans.at(day.start.astimezone(now.zone).date(), clock.clock, zone, clock.width)
+    on = spans.at(day.start.astimezone(now.zone).date(), clock.clock, zone, clock.width)
+    if on.start < day.start and on.start + _DAY < day.end:  # "3 am last night"
+        on = Span(on.start + _DAY, on.end + _DAY)
+    return on
 
 
 def _with_year_of(left: Day, right: Day, now: Now) -> Day:

@@ -1,0 +1,176 @@
+"""What a sentence says beside what it asks for: why somebody asks, when they go home, what happened to them before.
+
+A clause that opens as such and holds nothing that narrows rows says nothing of the question. A clause that tells,
+beside one that asks, gives its names, times and kinds of things to the other; its verbs say nothing. A word that
+nothing knows is loose where its form or its place shows that it hardly narrows: an adverb of manner, the label before
+a colon, a word of a clause that tells.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from sentinel_rag.language.frames.phrases import Item, PhraseBook, sections, words_of
+from sentinel_rag.language.lexicon import fold
+
+_BREAK = re.compile(r"[,;:!?–—]|\.(?=\s|$)|\s-+>?\s|\.\.+|[()]")
+_LABEL = re.compile(r"\s*:\s")
+_NARROWING = ("name", "lit", "digits", "severity", "status", "class", "threat", "tactic", "product", "not")
+_TOLD = ("name", "lit", "kind", "severity", "class", "threat", "tactic", "product", "order", "plural")
+"""What a clause that tells gives to the one that asks."""
+_ASKS = (
+    ("ask", None),
+    ("op", frozenset({"list", "count", "summary", "trend", "priority", "top", "average", "exists", "compare"})),
+)
+"""With what the question itself begins behind a clause that no comma ends."""
+_POINTS = ("ref", "that")
+_NOTHING = (("f", "f"),)
+_FEWEST_WORDS, _MOST_LOOSE = 4, 6
+
+
+def without(items: Sequence[Item], clauses: Sequence[tuple[int, int]]) -> list[Item]:
+    """The items, those of clauses beside the question as words that mean nothing."""
+    return [
+        replace(item, senses=_NOTHING) if any(first <= place < last for first, last in clauses) else item
+        for place, item in enumerate(items)
+    ]
+
+
+def asides(items: Sequence[Item], text: str) -> list[tuple[int, int]]:
+    """The first and the last place of each clause beside the question; together they are never all of the sentence."""
+    for stops in (False, True):
+        found = _clauses(items, text, stops=stops)
+        apart = [item for at, item in enumerate(items) if not any(first <= at < last for first, last in found)]
+        if any(not item.silent and item.sense("meta") is None for item in apart):
+            return found
+    return []
+
+
+def _clauses(items: Sequence[Item], text: str, *, stops: bool) -> list[tuple[int, int]]:
+    """Clauses up to the next sign, or with `stops` up to where a question begins that no comma parts from them."""
+    found: list[tuple[int, int]] = []
+    for first, last in _segments(items, text):
+        place = first
+        while place < last:
+            opener = items[place].sense("aside")
+            if opener is None or (opener[1] == "begins" and any(not one.silent for one in items[first:place])):
+                place += 1
+                continue
+            begins = (at for at in range(place + 1, last) if _asks(items[at]))
+            narrowed = any(_narrows(item) for item in items[place:last])
+            end = next(begins, last) if stops or narrowed else last
+            if not any(_narrows(item) for item in items[place:end]):
+                found.append((place, end))
+            place = end + 1
+    return found
+
+
+def told_apart(items: Sequence[Item], text: str, book: PhraseBook) -> tuple[list[Item], list[Item]]:
+    """The items without what clauses that only tell say by their verbs, and the words of those that nothing knows."""
+    segments = _segments(items, text)
+    asking = [any(map(_asks, items[first:last])) for first, last in segments]
+    strange = [any(item.type == "text" for item in items[first:last]) for first, last in segments]
+    whole = [asks and not odd for asks, odd in zip(asking, strange, strict=True)]
+    if not any(whole):
+        return list(items), []
+    telling = [
+        (first, last)
+        for (first, last), asks, odd in zip(segments, asking, strange, strict=True)
+        if (odd or not asks) and last - first >= _FEWEST_WORDS and _finite(items[first:last], book)
+    ]
+    unknown = [item for first, last in telling for item in items[first:last] if item.type == "text"]
+    if not unknown or len(unknown) > _MOST_LOOSE or any(_like_a_name(item, text) for item in unknown):
+        return list(items), []
+    said = [
+        item
+        if not any(first <= at < last for first, last in telling) or item.type in _TOLD or item.type == "text"
+        else replace(item, senses=_NOTHING)
+        for at, item in enumerate(items)
+    ]
+    content = any(item.type in ("name", "lit", "threat") for first, last in telling for item in said[first:last])
+    if content:  # "that" of the clause that asks points at what the other one tells
+        said = [replace(item, senses=_NOTHING) if item.type in _POINTS else item for item in said]
+    return said, unknown
+
+
+def _like_a_name(item: Item, text: str) -> bool:
+    """True for an unknown word that is written as a name is, where no sentence begins."""
+    begins = not re.search(r"\w\s*$", text[: item.start])
+    return not item.text.isalpha() or (not begins and item.text != item.text.lower() and len(item.text) > 1)
+
+
+def _finite(items: Sequence[Item], book: PhraseBook) -> bool:
+    """True where a verb with a subject stands, as a clause has one and a list of filters has none."""
+    marks = {word for phrase in sections(book.language).get("finite", {}).get("marks", ()) for word in phrase.split()}
+    return any(marks & set(words_of(item.text)) for item in items)
+
+
+def _segments(items: Sequence[Item], text: str) -> list[tuple[int, int]]:
+    """The stretches of items between the signs of a sentence."""
+    starts = [0] + [
+        place for place in range(1, len(items)) if _BREAK.search(text[items[place - 1].end : items[place].start])
+    ]
+    return list(zip(starts, [*starts[1:], len(items)], strict=True))
+
+
+def _asks(item: Item) -> bool:
+    return any(item.sense(type_, values) is not None for type_, values in _ASKS)
+
+
+def _narrows(item: Item) -> bool:
+    kind = item.sense("kind")
+    return (
+        item.type in _NARROWING
+        or (kind is not None and kind[1] != "thing")
+        or item.sense("owner", frozenset({"unassigned"})) is not None
+    )
+
+
+def loose(items: Sequence[Item], text: str, book: PhraseBook) -> list[Item]:
+    """The unknown words that hardly narrow anything."""
+    label = next((at for at, item in enumerate(items) if _LABEL.match(text, item.end)), -1)
+    labelled = label < min(2, len(items) - 1) and all(one.type == "text" for one in items[: label + 1])
+    found = [
+        item
+        for place, item in enumerate(items)
+        if item.type == "text" and ((labelled and place <= label) or _adverb(item, text, book))
+    ]
+    others = [place for place, item in enumerate(items) if item.type == "text" and item not in found]
+    if len(others) == 1 and _stands_apart(items, others[0], text, book):
+        found.append(items[others[0]])
+    return found
+
+
+def _stands_apart(items: Sequence[Item], place: int, text: str, book: PhraseBook) -> bool:
+    """True for a word that neither names, nor describes, nor is told of what stands beside it."""
+    item = items[place]
+    first, last = next(each for each in _segments(items, text) if each[0] <= place < each[1])
+    if place == last - 1:
+        return False
+    before, after = items[place - 1], items[place + 1]
+    if place == first:
+        fits = _object(after, book)
+    else:
+        beside = after.silent or after.start - item.end > 1
+        fits = beside and before.silent and not _behind_a_preposition(item, text, book)
+    of_time = {word for phrase in sections(book.language).get("kept", {}).get("time", ()) for word in words_of(phrase)}
+    return fits and item.text.isalpha() and item.text.islower() and fold(item.text) not in of_time
+
+
+def _object(item: Item, book: PhraseBook) -> bool:
+    """True for what a verb that only asks for something stands before, as no order to change something does."""
+    objects = sections(book.language).get("adverb", {}).get("objects", ())
+    return item.type in ("ask", "op", "aside") or words_of(item.text)[0] in objects
+
+
+def _behind_a_preposition(item: Item, text: str, book: PhraseBook) -> bool:
+    behind = sections(book.language).get("adverb", {}).get("never_behind", ())
+    return bool(set(words_of(text[: item.start])[-1:]) & set(behind))
+
+
+def _adverb(item: Item, text: str, book: PhraseBook) -> bool:
+    """True for a word with the ending of an adverb that stands where no name does."""
+    endings = sections(book.language).get("adverb", {}).get("endings", ())
+    return item.text.islower() and item.text.endswith(tuple(endings)) and not _behind_a_preposition(item, text, book)
