@@ -427,7 +427,7 @@ def _features(f: Frame) -> frozenset[str]:
             and (
                 f.window or f.has("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit")
             )
-            and not set(f.all("attr")) - {"status", "severity"}
+            and (not f.has("attr") or (f.has("kind:thing") and set(f.all("attr")) <= {"status", "severity"}))
             and not f.has("topic", "incident", "kind:account", "kind:host", "op:compare", "op:average", "meta")
         ),
         # "How many incidents has m.keller": as owner, or as one of those involved?
