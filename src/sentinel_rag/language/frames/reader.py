@@ -227,7 +227,7 @@ class _Attempt:
         found: list[re.Match[str]] = []
         words: list[str] = []
         for match in WORD.finditer(part):
-            # A word with a capital within a sentence is a name where nouns have none ("Russie" is no slip of "réussie").
+            # A capital within a sentence makes a name where nouns have none ("Russie" is no slip of "réussie").
             within = part[: match.start()].rstrip()[-1:] not in ("", ".", "?", "!", ":", "¿", "¡")
             name = within and match[0].istitle() and not self.book.capitals
             for word in self.book.mend(fold(match[0]), name=name).split():  # a compound is its parts
