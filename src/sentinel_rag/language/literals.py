@@ -296,15 +296,34 @@ def scan(text: str, names: Names | None = None) -> Scan:
     inside = _Cover(named)
     words = tuple(Word(*each) for each in raws if not inside.holds(each[1]))
     literals = [*found, *named, *_spoken_in(text, raws, lexicon, inside)]
-    return Scan(text, tuple(sorted(literals, key=lambda each: (each.start, each.end))), words, lexicon)
+    literals.sort(key=lambda each: (each.start, each.end))
+    return Scan(text, tuple(_with_spans_joined(literals, text, lexicon)), words, lexicon)
+
+
+def _with_spans_joined(literals: Found, text: str, lexicon: Lexicon) -> Iterator[Literal]:
+    """`one day and three hours`, `2 h 15 min` as one length of time."""
+    held: Literal | None = None
+    for each in literals:
+        if held is not None and each.kind is Kind.DURATION and each.unit < held.unit:
+            between = text[held.end : each.start].strip()
+            if not between or lexicon.has("clause", fold(between)):
+                total = held.number * held.unit / each.unit + each.number
+                held = replace(each, value=total, raw=text[held.start : each.end], start=held.start)
+                continue
+        if held is not None:
+            yield held
+        held = each if each.kind is Kind.DURATION else None
+        if held is None:
+            yield each
+    if held is not None:
+        yield held
 
 
 def _is_part(name: Literal, found: Found) -> bool:
-    """Whether a name is only a part of an id, such as the domain of an address."""
-    return any(
-        each.kind is Kind.ID and each.start <= name.start and name.end <= each.end and len(each.raw) > len(name.raw)
-        for each in found
-    )
+    """Whether a name is only a part of an id, such as the domain of an address, or ordinary words with one."""
+    ids = [each for each in found if each.kind is Kind.ID]
+    part = any(each.start <= name.start and name.end <= each.end and len(each.raw) > len(name.raw) for each in ids)
+    return part or (name.raw[:1].islower() and any(name.start < each.start and each.end <= name.end for each in ids))
 
 
 class _Cover:

@@ -26,6 +26,7 @@ _STEM = 5
 _WORDS_OF_A_COUNT = 4
 MOST_ROWS_BETWEEN = 12
 """Cited rows up to which a time between any and the first or last of them is looked at."""
+_FEW_ROWS = 4
 MOST_ROWS_PAIRED = 400
 """Rows of a whole result up to which gaps between their times are looked at."""
 _BESIDE = 8
@@ -116,7 +117,8 @@ class Comparison:
             if held is not None:
                 self.support[literal] = held
             elif literal.kind is Kind.SPOKEN:
-                if len(self.rows) == 1 and self.rows[0].is_thing and " " in literal.raw:
+                ends = not self.sentence.inside(literal.start, self.sentence.words_after(literal.end - 1, 1))
+                if len(self.rows) == 1 and self.rows[0].is_thing and (" " in literal.raw or ends):
                     self.missing.append(literal)
             elif not (
                 self._may_be_a_word(literal)
@@ -703,9 +705,10 @@ class Comparison:
         return list(dict.fromkeys(times))[:MOST_ROWS_BETWEEN]
 
     def _times_near(self) -> list[datetime]:
-        """When the rows happened that the sentences before cite."""
-        rows = (self.evidence.facts(ref) for ref in self.near)
-        return [facts.happened[1] for facts in rows if facts is not None and facts.happened][:MOST_ROWS_BETWEEN]
+        """The times of a few cited rows, and of the rows that the sentences before cite."""
+        near = [facts for ref in self.near if (facts := self.evidence.facts(ref)) is not None and facts.row is not None]
+        rows = [*self.plain[:_FEW_ROWS], *near[:_FEW_ROWS]]
+        return list(dict.fromkeys(at for facts in rows for _, at in facts.moments))
 
 
 Rule = Callable[[Comparison], Verdict | None]

@@ -449,6 +449,11 @@ class Evidence:
         """All rows of a result, parts of a dossier too."""
         return self._read[result.ref].rows
 
+    def is_cell(self, literal: Literal) -> bool:
+        """Whether a row has the literal as a whole cell."""
+        found = (self._facts[ref] for read in self._read.values() for ref in read.holding.get(str(literal.value), ())[:1])
+        return any(text == literal.value for facts in found for _, text in facts.texts)
+
     def has_rows_of(self, kind: str) -> bool:
         """Whether a result has rows of a kind."""
         return any(kind in read.result.kinds for read in self._read.values())

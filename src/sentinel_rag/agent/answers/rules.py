@@ -17,6 +17,8 @@ from sentinel_rag.language.lexicon import concept_starts, fold, plain_words, wor
 from sentinel_rag.language.literals import Kind, Literal, key
 
 MOST_STATES = 5
+MOST_CODES = 200
+"""Rows of a whole result whose codes are looked at."""
 
 
 # -- rules: what was not found ---------------------------------------------------------------------------------------
@@ -302,7 +304,8 @@ def _home(facts: Facts) -> str:
 def belong_together(of: Comparison) -> str:
     """A literal that stands only in rows of which the sentence says nothing else is not about them."""
     soft = [Kind.SPOKEN, Kind.NUMBER, Kind.DURATION, Kind.PERCENT]
-    if len(of.sentence.of_kind(Kind.MOMENT)) > 1 and of.sentence.has("between"):
+    apart = any(each.kind is Kind.DURATION and not held for each, held in of.support.items())  # between two rows
+    if apart or (len(of.sentence.of_kind(Kind.MOMENT)) > 1 and of.sentence.has("between")):
         soft.append(Kind.MOMENT)
     placed = {
         literal: {_home(facts) for facts in held}
@@ -429,14 +432,27 @@ def each_beside_its_name(of: Comparison) -> str:
     if of.wholes or len(of.rows) < 2:
         return ""
     codes = [each for each in of.sentence.codes if _is_cell(of, each)]
+    between = codes and of.sentence.anchors and codes[0].start < of.sentence.anchors[-1].start  # `A from SG, B from GB`
     moments = homes(of.sentence.of_kind(Kind.MOMENT))
     names = homes(of.sentence.anchors) or homes(codes) or homes(of.sentence.of_kind(Kind.STATE)) or moments
     numeric = of.sentence.of_kind(Kind.NUMBER, Kind.PERCENT, Kind.DURATION)
     numbers = homes(each for each in numeric if each not in of.sentence.thing_numbers)
-    for what, values in (("numbers", numbers), ("times", moments)):
+    for what, values in (("numbers", numbers), ("times", moments), ("codes", homes(codes if between else ()))):
         if len(names) > 1 and names != values and sorted(names) == sorted(values):
             return f"the {what} of {' and '.join(dict.fromkeys(names))} stand beside the name of the other"
     return ""
+
+
+@not_found
+def wrong_code(of: Comparison) -> str:
+    """`all from SG`, where the cited rows have another code, of a country say, in that place."""
+    rows = [*of.rows, *(facts for whole in of.wholes for facts in of.evidence.rows_of(whole)[:MOST_CODES])]
+    there = {str(value) for facts in rows for value in facts.cells.values() if isinstance(value, str) and len(value) == 2}
+    if not any(value.isupper() for value in there):
+        return ""
+    lost = (code for code in of.sentence.codes if not any(f" {code.value} " in facts.words for facts in rows))
+    code = next((code for code in lost if of.evidence.is_cell(code)), None)
+    return "" if code is None else f"“{code.raw}” does not stand in {', '.join(of.refs[:4])}"
 
 
 def _is_cell(of: Comparison, code: Literal) -> bool:
@@ -551,6 +567,7 @@ def _row_says(of: Comparison, starts: Iterable[str], *, quoted: bool = True) -> 
 RULES: tuple[Rule, ...] = (
     differs,
     not_there,
+    wrong_code,
     only_failed,
     unsaid,
     out_of_order,
