@@ -604,9 +604,13 @@ def _is_after_that(of: Comparison, word: Word) -> bool:
     """`after that`, `y después lo cerró`: what follows comes later."""
     sentence, following = of.sentence, of.sentence.words_after(word.start, 1)
     numbered = any(0 < each.start - word.end < 3 for each in of.literals)  # `after 116`
-    alone = (not following and not numbered) or (sentence.says(word, "after_alone") and not sentence.says(following[0], "after_what"))
+    alone = (not following and not numbered) or (
+        sentence.says(word, "after_alone") and not sentence.says(following[0], "after_what")
+    )
     ends = alone or len(sentence.inside(word.start, sentence.words_after(word.start, 2))) < 2
-    return sentence.says(word, "after") and (alone or (ends and bool(following) and sentence.says(following[0], "after_that")))
+    return sentence.says(word, "after") and (
+        alone or (ends and bool(following) and sentence.says(following[0], "after_that"))
+    )
 
 
 def _than_follows(of: Comparison, word: Word) -> bool:

@@ -457,7 +457,8 @@ class Comparison:
         narrowed = {each.value for each in clause if each.value != "ever_closed"}
         if "" not in labels and len(narrowed) > 1 and facts.result.complete and facts.result.rows:
             return False  # two states at once: the rows are counted instead
-        if set(labels) - {"rows"} == {""} and self._is_narrowed(literal, self.universe([facts.result])):
+        rows = self.universe([facts.result]) if set(labels) - {"rows"} == {""} else []
+        if rows and (self._is_narrowed(literal, rows) or self._by_word(literal, rows, some=True)):
             return False
         said = {str(each.value) for each in clause or self.sentence.of_kind(*STATES)}
         said |= {"Closed"} if "ever_closed" in said else set()
@@ -534,15 +535,19 @@ class Comparison:
         if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal) or self._is_calculated(literal):
             return True
         return any(
-            (literal.value == len(rows) and not self._is_narrowed(literal, rows))
+            (
+                literal.value == len(rows)
+                and not self._is_narrowed(literal, rows)
+                and not self._by_word(literal, rows, some=True)
+            )
             or self.counts_rows(literal, rows)
-            or self._counts_by_word(literal, rows)
+            or literal.value in self._by_word(literal, rows)
             for rows in self._each_universe()
         )
 
     def _is_calculated(self, literal: Literal) -> bool:
-        """The sum of a column of the cited rows; the sum, difference or ratio of two other numbers of the sentence that
-        stand in what is cited."""
+        """The sum of a column of the cited rows; the difference or, of sizes, the ratio of two other numbers of the
+        sentence that stand in what is cited."""
         value = literal.number * literal.unit
         rows = self.rows if 1 < len(self.rows) <= MOST_ROWS_PAIRED and not self.wholes else []
         columns = frozenset.intersection(*(frozenset(facts.amounts) for facts in rows)) if rows else frozenset()
@@ -559,20 +564,24 @@ class Comparison:
             if any(self._in_row(each, facts) for facts in self.rows) or self._in_totals(each)
         ]
         slack = 0.5 * literal.unit if literal.unit != 1.0 else 0.05
-        return any(
-            abs(value - made) <= slack
-            for a, b in permutations(there, 2)
-            for made in ((a + b, a - b) if literal.unit == 1.0 else (a / b,) if b else ())
-        )
+        if literal.unit != 1.0:
+            return any(b and abs(value - a / b) <= slack for a, b in permutations(there, 2))
+        beside = (*self.sentence.words_before(literal.start, 2), *self.sentence.words_after(literal.start, 3))
+        compares = any(self.sentence.says(each, "more", "comparative", "rises", "falls", "under") for each in beside)
+        signed = self.sentence.text[: literal.start].endswith(("+", "-", "−"))
+        part = bool(self.sentence.has("part_of"))  # `seven of the 13 are closed, six open`
+        return (compares or signed or part) and any(abs(value - (a - b)) <= slack for a, b in permutations(there, 2))
 
-    def _counts_by_word(self, literal: Literal, rows: Sequence[Facts]) -> bool:
-        """`4 of them are sign-ins`: so many rows of a complete result have the word in a cell."""
+    def _by_word(self, literal: Literal, rows: Sequence[Facts], *, some: bool = False) -> set[int]:
+        """`4 of them are sign-ins`: how many rows of a complete result have the word behind a number in a cell; with
+        `some` only what is neither none nor all of them."""
         after = self.sentence.words_after(literal.start, _WORDS_OF_A_COUNT)
         first = {tokens(word.text)[0] for word in after if word.text not in plain_words()}
         stems = {word[:_STEM] for word in first if len(word) >= _STEM - 1}
         if not stems or not self.wholes or self.sentence.counted(literal) not in ("", "other"):
-            return False
-        return literal.value in {sum(facts.says(stem, quoted=False) for facts in rows) for stem in stems}
+            return set()
+        counts = {sum(facts.says(stem, quoted=False) for facts in rows) for stem in stems}
+        return {count for count in counts if 0 < count < len(rows)} if some else counts
 
     def _counts_of_cited(self, literal: Literal) -> set[int]:
         """How many rows are cited, of the kind that is counted, and how many things of that kind they name."""

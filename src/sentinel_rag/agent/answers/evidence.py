@@ -375,6 +375,9 @@ class Evidence:
         self.results = results
         self.zone = zone
         self.names = Names()
+        self.tables: set[str] = set()
+        """Keys of the names of log tables."""
+        self._name_tables(_LOGS)
         for name in names:
             self.names.add(name)
         self.now: datetime | None = None
@@ -451,7 +454,9 @@ class Evidence:
 
     def is_cell(self, literal: Literal) -> bool:
         """Whether a row has the literal as a whole cell."""
-        found = (self._facts[ref] for read in self._read.values() for ref in read.holding.get(str(literal.value), ())[:1])
+        found = (
+            self._facts[ref] for read in self._read.values() for ref in read.holding.get(str(literal.value), ())[:1]
+        )
         return any(text == literal.value for facts in found for _, text in facts.texts)
 
     def has_rows_of(self, kind: str) -> bool:
@@ -611,6 +616,7 @@ class Evidence:
         rows: list[Facts] = []
         heads: dict[str, Facts] = {}
         arguments = [key(text) for text in (*_asked(result), *_table_of(result))]
+        self._name_tables(_flat(result.coverage.get("tables")))
         for row in result.rows:
             facts = self.facts_of(row, result)
             rows.append(facts)
@@ -636,6 +642,11 @@ class Evidence:
         newest = result.read_at or row_time(str(result.coverage.get("table_newest")))
         if newest is not None:
             self.now = newest if self.now is None else max(self.now, newest)
+
+    def _name_tables(self, tables: Iterable[str]) -> None:
+        for table in tables:
+            self.names.add(table)
+            self.tables.add(key(table))
 
     def facts_of(self, row: Row, result: Result) -> Facts:
         """What a row holds."""

@@ -447,7 +447,9 @@ def each_beside_its_name(of: Comparison) -> str:
 def wrong_code(of: Comparison) -> str:
     """`all from SG`, where the cited rows have another code, of a country say, in that place."""
     rows = [*of.rows, *(facts for whole in of.wholes for facts in of.evidence.rows_of(whole)[:MOST_CODES])]
-    there = {str(value) for facts in rows for value in facts.cells.values() if isinstance(value, str) and len(value) == 2}
+    there = {
+        str(value) for facts in rows for value in facts.cells.values() if isinstance(value, str) and len(value) == 2
+    }
     if not any(value.isupper() for value in there):
         return ""
     lost = (code for code in of.sentence.codes if not any(f" {code.value} " in facts.words for facts in rows))
@@ -469,7 +471,8 @@ def names_only(of: Comparison) -> str:
 
 def telling(of: Comparison) -> bool:
     """Whether more than names was compared."""
-    literals, sentence, anchors = of.literals, of.sentence, of.sentence.anchors
+    literals, sentence = of.literals, of.sentence
+    anchors = [each for each in sentence.anchors if each.value not in of.evidence.tables]
     few = len(literals) < 4 and not sentence.of_kind(Kind.STATE, Kind.MOMENT, Kind.PERCENT)
     few = few and sentence.kind is not UnitKind.ROW
     for literal in literals:

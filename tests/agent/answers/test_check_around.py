@@ -1,0 +1,142 @@
+"""What a sentence may say beyond the cells that it cites: what stands around it, what follows from it, what it bids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from answer_rows import DOSSIER, FLOWS, read
+from sentinel_rag.agent.answers.check import check_answer
+from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.repair import repair_request
+from sentinel_rag.agent.answers.results import Results
+from sentinel_rag.agent.answers.results_file import read_entry
+from sentinel_rag.contracts.evidence import SentenceState
+
+pytestmark = pytest.mark.requirement("GRND-1")
+FOUND, NOT, GIVEN, OWN = (
+    SentenceState.VALUES_FOUND,
+    SentenceState.NOT_FOUND,
+    SentenceState.SOURCE_GIVEN,
+    SentenceState.OWN_WORDS,
+)
+SIGNINS = [
+    {"TimeGenerated": "2026-11-26T23:36:00Z", "UserPrincipalName": "siobhan@woodgrove.example", "ResultType": 500121},
+    {"TimeGenerated": "2026-11-26T23:45:00Z", "UserPrincipalName": "siobhan@woodgrove.example", "ResultType": 500121},
+    {"TimeGenerated": "2026-11-26T23:47:00Z", "UserPrincipalName": "siobhan@woodgrove.example", "ResultType": 0},
+]
+PROCESSES = [
+    {"TimeGenerated": "2026-11-28T07:06:00Z", "DeviceName": "srv-file-01", "AccountName": "asa.oberg", "Runs": 2},
+    {"TimeGenerated": "2026-11-28T18:36:00Z", "DeviceName": "srv-web-01", "AccountName": "asa.oberg", "Runs": 9},
+]
+DAYS = [
+    {"time": "2026-11-28T00:00:00Z", "count": 2, "high": 1, "low": 1},
+    {"time": "2026-11-29T00:00:00Z", "count": 7, "high": 3, "low": 4},
+]
+COUNTRIES = [{"Name": "Anna", "Location": "SG"}, {"Name": "Bert", "Location": "GB"}]
+
+
+def query(table: str, rows: list[dict[str, Any]], **summary: Any) -> dict[str, Any]:
+    result = {"rows": rows, "coverage": {"tables": [table], "rows_total": len(rows)}, "summary": summary}
+    return {"tool": "run_kql_query", "arguments": {"template": "t"}, "result": result}
+
+
+@pytest.fixture(scope="module")
+def evidence() -> Evidence:
+    held = Results()
+    held.add(read("c1", "get_incident_detail", DOSSIER))
+    for ref, entry in (
+        ("c2", query("SigninLogs", SIGNINS)),
+        ("c3", query("DeviceProcessEvents", PROCESSES)),
+        ("c4", query("SecurityAlert", [], by_severity={"High": 1, "Medium": 3})),
+        ("c5", query("SecurityAlert", [], by_severity={"High": 7, "Medium": 9})),
+        ("c6", query("SecurityAlert", DAYS)),
+        ("c8", query("SigninLogs", COUNTRIES)),
+    ):
+        held.add(read_entry(entry, held, default_ref=ref))
+    held.add(read("c7", "run_kql_query", FLOWS))
+    return Evidence(held, said=["Was it at 23:40?"])
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        # an incident that the cited row knows nothing of, and which holds one of its names; no other thing of a sort
+        (GIVEN, "In incident 124 siobhan@woodgrove.example got in at 23:47 [c2.3]."),
+        (NOT, "In incident 125 siobhan@woodgrove.example got in at 23:47 [c2.3]."),
+        (NOT, "On wks-fin-02 asa.oberg ran it at 07:06 [c3.1]."),
+        # the log of a query's rows
+        (FOUND, "SigninLogs has the sign-in of siobhan@woodgrove.example at 23:47 [c2.3]."),
+        (NOT, "OfficeActivity has the sign-in of siobhan@woodgrove.example at 23:47 [c2.3]."),
+        # what was asked about is no claim
+        (GIVEN, "At 23:40 siobhan@woodgrove.example had failed once, at 23:36 [c2.1]."),
+        (NOT, "At 23:41 siobhan@woodgrove.example had failed once, at 23:36 [c2.1]."),
+        # advice, also behind a subordinate clause
+        (OWN, "Treat every account that logged on to srv-file-01 as stolen."),
+        (GIVEN, "Pull the memory of srv-file-01 of 08:15 before anybody restarts it [c3.1]."),
+        (NOT, "Keep in mind that srv-file-01 ran it at 08:15 [c3.1]."),
+        # how far the reading went
+        (GIVEN, "asa.oberg ran it at 07:06, and nothing shows `d.dmp` being copied or deleted [c3.1]."),
+        (NOT, "asa.oberg ran it at 07:06, and `d.dmp` was deleted [c3.1]."),
+        # days of the month, codes, failures by their result code
+        (FOUND, "On the 28th asa.oberg ran it on srv-file-01 [c3.1]."),
+        (NOT, "On the 27th asa.oberg ran it on srv-file-01 [c3.1]."),
+        (NOT, "Am 28. waren es sieben, am 29. zwei [c6.1, c6.2]."),
+        (NOT, "Anna comes from GB, Bert from SG [c8.1, c8.2]."),
+        (NOT, "Anna comes from GB [c8.1]."),
+        (FOUND, "There were two failures before siobhan@woodgrove.example got in at 23:47 [c2]."),
+        (NOT, "There were three failures before siobhan@woodgrove.example got in at 23:47 [c2]."),
+        # lengths of time between any times of the cited rows, and in two units
+        (FOUND, "It came back eleven and a half hours later [c3.1, c3.2]."),
+        (FOUND, "Entre los dos pasaron once horas y media [c3.1, c3.2]."),
+        (FOUND, "Between the two lie 11 hours and 30 minutes [c3.1, c3.2]."),
+        (NOT, "Between the two lie 11 hours and 50 minutes [c3.1, c3.2]."),
+        (FOUND, "siobhan@woodgrove.example failed at 23:36 [c2.1]. Eleven minutes later it worked [c2.3]."),
+        (NOT, "siobhan@woodgrove.example failed at 23:36 [c2.1]. Eighteen minutes later it worked [c2.3]."),
+        # sums, differences and ratios
+        (FOUND, "Together the days brought 9 alerts [c6.1, c6.2]."),
+        (NOT, "Together the days brought 11 alerts [c6.1, c6.2]."),
+        (FOUND, "8 sessions carried 4.6 GB, 575 MB each on average [c7.1]."),
+        (NOT, "8 sessions carried 4.6 GB, 675 MB each on average [c7.1]."),
+        # a number is not that of a column that nobody names
+        (NOT, "On 28 November there was 1 alert [c6.1]."),
+        (FOUND, "On 28 November there was 1 High alert [c6.1]."),
+    ],
+)
+def test_a_sentence_says_more_than_its_cells(evidence: Evidence, state: SentenceState, text: str) -> None:
+    found = check_answer(text, evidence).sentences[-1]
+    assert found.state is state, found.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "row"),
+    [
+        (FOUND, "| High | 1 [c4] | 7 [c5] |"),
+        (NOT, "| High | 3 [c4] | 7 [c5] |"),
+        (NOT, "| High | 7 [c4] | 1 [c5] |"),
+        (FOUND, "| High | 1 | 7 | [c4, c5]"),
+        (NOT, "| High | 3 | 7 | [c4, c5]"),
+    ],
+)
+def test_totals_stand_beside_others_in_one_row(evidence: Evidence, state: SentenceState, row: str) -> None:
+    found = check_answer(f"| | before | after |\n|---|---|---|\n{row}", evidence).sentences[-1]
+    assert found.state is state, found.reason
+
+
+def test_the_first_row_below_a_blank_head_is_checked(evidence: Evidence) -> None:
+    found = check_answer("| | |\n|---|---|\n| srv-file-01 | 08:15 [c3.1] |", evidence).sentences[-1]
+    assert found.state is NOT
+
+
+@pytest.mark.parametrize(("state", "high"), [(FOUND, 7), (NOT, 6)])
+def test_what_opens_a_list_is_borne_out_by_its_lines(evidence: Evidence, state: SentenceState, high: int) -> None:
+    text = f"High alerts went from 1 to {high}, Medium ones from 3 to 9.\n\n- High: 1 [c4], 7 [c5]\n- Medium: 3 [c4], 9 [c5]"
+    found = check_answer(text, evidence).sentences[0]
+    assert found.state is state, found.reason
+
+
+def test_one_repair_is_told_all_reasons(evidence: Evidence) -> None:
+    asked = repair_request(check_answer("It ran on srv-web-09, which was reimaged [c3.1].", evidence))
+    assert "“srv-web-09” does not stand in c3.1" in asked
+    assert "no cited row says “reimaged”" in asked
