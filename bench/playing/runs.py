@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import secrets
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import redirect_stdout
+from itertools import groupby
 from pathlib import Path
 from typing import Any
 
@@ -33,6 +35,8 @@ SENTINEL = Path(sys.executable).parent / "sentinel"
 QUESTION_S = "3600"
 PARTS = ("draft", "final")
 _POLL_S = 0.3
+_PIPE = re.compile(r"(?<!\\)\|")
+_RULE_OF_A_TABLE = frozenset(" :-|")
 
 
 def environment(folder: Path) -> dict[str, str]:
@@ -216,6 +220,7 @@ def pairs(folders: Sequence[Path], out: Path) -> None:
         if not other.exists():
             continue
         texts = {"here": _without_notices(run["answer"]["answer"]), "plain": other.read_text(encoding="utf-8")}
+        texts = {whose: without_empty_columns(text) for whose, text in texts.items()}
         first, second = secrets.choice((("here", "plain"), ("plain", "here")))
         key[name := f"pair-{len(key) + 1:02}"] = {"A": first, "B": second, "run": f"{folder.name}/{run['name']}"}
         told = ("QUESTION", run["question"]), ("ANSWER A", texts[first]), ("ANSWER B", texts[second])
@@ -231,6 +236,26 @@ def _without_notices(answer: str) -> str:
     body, rule, below = answer.rpartition(f"\n{RULE}\n")
     notices = tuple(sentence.partition("{")[0] for sentence in SENTENCES.values())
     return body if rule and below.strip().startswith(notices) else answer
+
+
+def without_empty_columns(text: str) -> str:
+    """A text without the columns of its tables in which no line says anything: those that held sources alone are empty
+    where these are taken out, and would tell the judge whose text it is."""
+    told: list[str] = []
+    for table, lines in groupby(text.splitlines(), key=lambda line: line.lstrip().startswith("|")):
+        told += _filled(list(lines)) if table else lines
+    return "\n".join(told)
+
+
+def _filled(table: list[str]) -> list[str]:
+    """The lines of a table with the columns that say something."""
+    rows = [_PIPE.split(line.strip().removeprefix("|").removesuffix("|")) for line in table]
+    body = [row for row in rows[1:] if any(set(cell) - _RULE_OF_A_TABLE for cell in row)]
+    width = max(map(len, rows))
+    kept = [at for at in range(width) if any(at < len(row) and any(map(str.isalnum, row[at])) for row in body)]
+    if not body or len(kept) == width:
+        return table
+    return [f"|{'|'.join(row[at] for at in kept if at < len(row))}|" for row in rows]
 
 
 def score(out: Path, verdicts: Path) -> None:

@@ -94,3 +94,13 @@ def test_a_pair_does_not_tell_which_answer_is_ours(tmp_path: Path) -> None:
     key = json.loads((tmp_path / "pairs.key.json").read_text())["pair-01"]
     texts = {"here": "124 is open.\n\n---\n\nSo is 125.", "plain": "It is 124."}
     assert page == f"# QUESTION\n\nOpen?\n\n# ANSWER A\n\n{texts[key['A']]}\n\n# ANSWER B\n\n{texts[key['B']]}\n"
+
+
+def test_a_column_that_held_only_sources_tells_no_judge_whose_text_it_is() -> None:
+    held = "Three days:\n\n| Day | Alerts | Source |\n|---|---|---|\n| 28 Nov | 2 |  |\n| 29 Nov | 7 | , |\n\nMore then."
+    bare = "Three days:\n\n| Day | Alerts |\n|---|---|\n| 28 Nov | 2 |\n| 29 Nov | 7 |\n\nMore then."
+    assert runs.without_empty_columns(held) == bare
+    assert runs.without_empty_columns(bare) == bare
+    assert runs.without_empty_columns("| Host | Note |\n|---|---|\n| a | |\n| b | seen |") == (
+        "| Host | Note |\n|---|---|\n| a | |\n| b | seen |"
+    )
