@@ -12,7 +12,8 @@ from dataclasses import dataclass, field, replace
 from itertools import takewhile
 
 from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
-from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence, Facts, Source
+from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence
+from sentinel_rag.agent.answers.facts import Facts, Source
 from sentinel_rag.agent.answers.markup import CellAt, Markup, Unit, UnitKind
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.rules import RULES

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answers.comparing import NONE, Comparison, Rule, Verdict, not_found, source_given, within
-from sentinel_rag.agent.answers.evidence import PRIMARY_TIMES, Facts, column_words
+from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Cell
 from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence

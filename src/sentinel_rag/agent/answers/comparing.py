@@ -10,7 +10,8 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial, wraps
 from itertools import combinations, pairwise, permutations
 
-from sentinel_rag.agent.answers.evidence import PRIMARY_TIMES, Evidence, Facts, column_words, near
+from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.sentence import DOMAINS, LARGE, STATES, STRONG_NAMES, Sentence

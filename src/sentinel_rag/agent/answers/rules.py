@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 
 from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
-from sentinel_rag.agent.answers.evidence import Facts, column_words
+from sentinel_rag.agent.answers.facts import Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
 from sentinel_rag.contracts.evidence import SentenceState
