@@ -603,10 +603,11 @@ def _tells_rising(of: Comparison) -> bool | None:
 def _is_after_that(of: Comparison, word: Word) -> bool:
     """`after that`, `y después lo cerró`: what follows comes later."""
     sentence, following = of.sentence, of.sentence.words_after(word.start, 1)
-    numbered = any(0 < each.start - word.end < 3 for each in of.literals)  # `after 116`
-    alone = (not following and not numbered) or (
-        sentence.says(word, "after_alone") and not sentence.says(following[0], "after_what")
-    )
+    adverb = sentence.says(word, "after_alone")
+    if following:
+        alone = adverb and not sentence.says(following[0], "after_what")
+    else:
+        alone = adverb or not any(0 < each.start - word.end < 3 for each in of.literals)  # `after 116`
     ends = alone or len(sentence.inside(word.start, sentence.words_after(word.start, 2))) < 2
     return sentence.says(word, "after") and (
         alone or (ends and bool(following) and sentence.says(following[0], "after_that"))
@@ -807,7 +808,7 @@ def _is_of_the_head(of: Comparison) -> bool:
     } | {"table" for each in of.literals if each.kind is not Kind.MOMENT}
     tables = key(str(of.wholes[0].coverage.get("tables")))
     inside = {word.text for each in of.literals for word in sentence.words if each.start <= word.start < each.end}
-    words = sentence.bag - inside - sentence.has("head", "before") - plain_words() - set(tables.split())
+    words = sentence.bag - inside - sentence.has("head", "before", "span") - plain_words() - set(tables.split())
     things = [each for each in of.literals if each.kind not in (Kind.MOMENT, Kind.NUMBER)]
     return len(told) == 1 and not words and all(f" {each.value} " in f" {tables} " for each in things)
 
