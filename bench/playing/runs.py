@@ -242,8 +242,9 @@ def without_empty_columns(text: str) -> str:
     """A text without the columns of its tables in which no line says anything: those that held sources alone are empty
     where these are taken out, and would tell the judge whose text it is."""
     told: list[str] = []
-    for table, lines in groupby(text.splitlines(), key=lambda line: line.lstrip().startswith("|")):
-        told += _filled(list(lines)) if table else lines
+    for table, group in groupby(text.splitlines(), key=lambda line: line.lstrip().startswith("|")):
+        lines = list(group)
+        told += _filled(lines) if table else lines
     return "\n".join(told)
 
 

@@ -97,7 +97,9 @@ def test_a_pair_does_not_tell_which_answer_is_ours(tmp_path: Path) -> None:
 
 
 def test_a_column_that_held_only_sources_tells_no_judge_whose_text_it_is() -> None:
-    held = "Three days:\n\n| Day | Alerts | Source |\n|---|---|---|\n| 28 Nov | 2 |  |\n| 29 Nov | 7 | , |\n\nMore then."
+    held = (
+        "Three days:\n\n| Day | Alerts | Source |\n|---|---|---|\n| 28 Nov | 2 |  |\n| 29 Nov | 7 | , |\n\nMore then."
+    )
     bare = "Three days:\n\n| Day | Alerts |\n|---|---|\n| 28 Nov | 2 |\n| 29 Nov | 7 |\n\nMore then."
     assert runs.without_empty_columns(held) == bare
     assert runs.without_empty_columns(bare) == bare

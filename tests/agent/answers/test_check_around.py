@@ -131,7 +131,8 @@ def test_the_first_row_below_a_blank_head_is_checked(evidence: Evidence) -> None
 
 @pytest.mark.parametrize(("state", "high"), [(FOUND, 7), (NOT, 6)])
 def test_what_opens_a_list_is_borne_out_by_its_lines(evidence: Evidence, state: SentenceState, high: int) -> None:
-    text = f"High alerts went from 1 to {high}, Medium ones from 3 to 9.\n\n- High: 1 [c4], 7 [c5]\n- Medium: 3 [c4], 9 [c5]"
+    lines = "- High: 1 [c4], 7 [c5]\n- Medium: 3 [c4], 9 [c5]"
+    text = f"High alerts went from 1 to {high}, Medium ones from 3 to 9.\n\n{lines}"
     found = check_answer(text, evidence).sentences[0]
     assert found.state is state, found.reason
 
