@@ -18,6 +18,7 @@ from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity
 from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY, incident_links
 from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
+from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound
@@ -45,7 +46,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     stopwatch = Stopwatch()
     chosen = window_from(arguments, view.clock())
     conditions = list(alert_conditions(arguments))
-    notes = list(chosen.notes)
+    notes = [*chosen.notes, *await delay_notes(view, newest_alerts.ALERT_TABLE, chosen.window)]
     if "entity_kind" in arguments and "entity" not in arguments:
         notes.append(KIND_WITHOUT_ENTITY)
     named: int | None = None

@@ -17,6 +17,7 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alert_filters import severity_conditions
 from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_buckets import bucket_edges, bucket_of, chosen_interval, odd_days, zone_named
@@ -52,7 +53,7 @@ async def get_alert_trend(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     bounds = _bounds(window, quarters, now)
     rows: list[dict[str, JsonValue]] = []
     interval = arguments.get("interval")
-    notes = [*chosen.notes, *told]
+    notes = [*chosen.notes, *told, *await delay_notes(view, newest_alerts.ALERT_TABLE, window)]
     if bounds is not None:
         interval = interval or chosen_interval(bounds[1] - bounds[0])
         edges = bucket_edges(*bounds, interval, zone)

@@ -14,6 +14,7 @@ from sentinel_rag.sentinel.arguments import severities_from
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY
 from sentinel_rag.sentinel.entity_incidents import EntityIncidents, incidents_naming
+from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.merged_incidents import MOST_NAMED, left_out_note, merges_of
@@ -54,7 +55,12 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     rows = [incidents.incident_row(record, description=room) for record in records]
     whole = naming.whole and not counts_answer.partial
     totals = IncidentTotals.from_counts(counts_answer)
-    notes = [*chosen.notes, *naming.notes, *incidents.reopened_note(rows)]
+    notes = [
+        *chosen.notes,
+        *await delay_notes(view, incidents.INCIDENT_TABLE, window),
+        *naming.notes,
+        *incidents.reopened_note(rows),
+    ]
     if "entity_kind" in arguments and "entity" not in arguments:
         notes.append(KIND_WITHOUT_ENTITY)
     answers = [rows_answer, counts_answer, *naming.answers]

@@ -13,6 +13,7 @@ from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import invalid_argument
+from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.results import FEW_ROWS, Stopwatch, build_result, told_result
 from sentinel_rag.sentinel.template_registry import KqlTemplate
@@ -49,6 +50,7 @@ class TemplateTools:
             lambda: view.statistics.read(template.tables[0], template.time_column),
         )
         total = rows_counted(answer)
+        late = await delay_notes(view, template.tables[0], chosen.window)
         uncounted = () if total is not None else (not_counted(answer),)
         summary: dict[str, JsonValue] = {"template": template.name, "description": template.description}
         totals = totals_of(template, answer)
@@ -66,7 +68,7 @@ class TemplateTools:
             statistics=statistics,
             stopwatch=stopwatch,
             summary=summary,
-            notes=(*chosen.notes, *uncounted, *_compared(template, arguments, answer)),
+            notes=(*chosen.notes, *late, *uncounted, *_compared(template, arguments, answer)),
         )
 
     async def list_kql_templates(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:

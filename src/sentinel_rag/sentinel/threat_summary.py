@@ -14,6 +14,7 @@ from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals, merged_note
+from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered, shortened
 from sentinel_rag.sentinel.time_windows import previous_window, window_from
@@ -87,6 +88,7 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
         },
         notes=(
             *chosen.notes,
+            *await delay_notes(view, newest_alerts.ALERT_TABLE, window),
             *reading.notes,
             *incidents.reopened_note(rows),
             *merged,

@@ -14,6 +14,7 @@ from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
 from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_links import incident_links
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE
+from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, shortened
 from sentinel_rag.sentinel.time_windows import window_from, within
@@ -127,5 +128,9 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
             "alerts_considered": len(reading.records),
             "alerts_with_unreadable_entities": reading.unreadable,
         },
-        notes=(*chosen.notes, *reading.notes),
+        notes=(
+            *chosen.notes,
+            *reading.notes,
+            *await delay_notes(view, newest_alerts.ALERT_TABLE, chosen.window),
+        ),
     )

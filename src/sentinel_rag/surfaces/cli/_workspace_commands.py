@@ -8,7 +8,7 @@ from sentinel_rag.surfaces.cli._options import command, window_options, workspac
 
 FAULT_KINDS = (
     "throttled", "timeout", "server_error", "html", "empty", "no_content", "truncated", "too_large", "partial",
-    "unauthorized", "forbidden", "conflict", "slow", "lost_answer", "other_columns",
+    "unauthorized", "forbidden", "conflict", "slow", "lost_answer", "other_columns", "late_rows",
 )  # fmt: skip
 """As `workspace.serving.faults` knows them; a test keeps the two equal."""
 
@@ -65,7 +65,14 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
         metavar="S",
         help="Retry-After: seconds, a date or other text, or none (default 1)",
     )
-    faults.add_argument("--delay", dest="delay_s", type=float, default=None, metavar="S", help="how slow (default 0.2)")
+    faults.add_argument(
+        "--delay",
+        dest="delay_s",
+        type=float,
+        default=None,
+        metavar="S",
+        help="how slow, or how late rows come (default 0.2)",
+    )
     faults.add_argument("--status", type=int, choices=(409, 412), default=None, help="of a conflict")
     faults.add_argument("--json", action="store_true", help="print as JSON")
     workspace_option(faults)

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import base64
 import uuid
+from datetime import datetime, timedelta
 from typing import Any, Literal
 
 import msgspec
 from starlette.responses import HTMLResponse, Response
-from starlette.types import Send
+from starlette.types import Message, Receive, Scope, Send
 
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.workspace.serving import query_answers
 from sentinel_rag.workspace.serving.arm.answers import ArmError, refusal
 
@@ -88,6 +90,36 @@ def cut_in_half(body: bytes) -> bytes:
     answer["tables"][0]["rows"] = rows[:kept]
     reason = f"Query result set has exceeded the internal record count limit {kept}"
     return msgspec.json.encode({**answer, "error": query_answers.partial_error(reason)})
+
+
+async def late_request(scope: Scope, receive: Receive, now: datetime, delay_s: float) -> tuple[Scope, Receive]:
+    """The query as a log answers it whose rows come `delay_s` late: what is newer is not there yet, and
+    ingestion_time() tells so much more than TimeGenerated. A timespan that is a duration stays as it is."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            break
+    try:
+        asked = msgspec.json.decode(bytes(body))
+        newest = format_time(now - timedelta(seconds=delay_s))
+        start, _, end = str(asked.get("timespan") or "1970-01-01T00:00:00Z/").partition("/")
+        if not start.startswith("P"):
+            asked["timespan"] = f"{start}/{min(end, newest) if end else newest}"
+        asked["query"] = asked["query"].replace("ingestion_time()", f"(TimeGenerated + {round(delay_s)}s)")
+        body = bytearray(msgspec.json.encode(asked))
+    except (msgspec.DecodeError, KeyError, AttributeError):
+        pass  # no query; the route says so
+    kept = [(name, value) for name, value in scope["headers"] if name != b"content-length"]
+    scope = {**scope, "headers": [*kept, (b"content-length", str(len(body)).encode())]}
+
+    told = [{"type": "http.request", "body": bytes(body), "more_body": False}]
+
+    async def again() -> Message:
+        return told.pop() if told else await receive()  # after the body, only that the caller has left
+
+    return scope, again
 
 
 async def broken_answer(send: Send) -> None:

@@ -22,10 +22,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.workspace.serving.fault_answers import Wire, broken_answer, cut_in_half, faulty_answer
+from sentinel_rag.workspace.serving.fault_answers import Wire, broken_answer, cut_in_half, faulty_answer, late_request
 
 MOST_FAULTS = 1_000
 LONGEST_DELAY_S = 60.0
+LONGEST_LATENESS_S = 86_400.0
 
 FaultKind = Literal[
     "throttled",
@@ -43,8 +44,15 @@ FaultKind = Literal[
     "slow",
     "lost_answer",
     "other_columns",
+    "late_rows",
 ]
-_FOR_ONE_WIRE = {"partial": "logs", "too_large": "logs", "other_columns": "logs", "conflict": "rest"}
+_FOR_ONE_WIRE = {
+    "partial": "logs",
+    "too_large": "logs",
+    "other_columns": "logs",
+    "late_rows": "logs",
+    "conflict": "rest",
+}
 
 
 class Fault(msgspec.Struct, forbid_unknown_fields=True):
@@ -70,6 +78,7 @@ class Fault(msgspec.Struct, forbid_unknown_fields=True):
     end: datetime | None = None
     retry_after_s: int | str | None = 1
     delay_s: float = 0.2
+    """How long a slow request waits; how late rows reach the log."""
     status: Literal[409, 412] = 409
 
     def fits(self, wire: Wire, method: str, path: str, at: datetime) -> bool:
@@ -89,8 +98,9 @@ class Fault(msgspec.Struct, forbid_unknown_fields=True):
             return f"A fault takes each request, or up to every {MOST_FAULTS}th.", "Correct every."
         if not 0 < self.probability <= 1:
             return "A probability is above 0 and at most 1.", "Correct probability."
-        if not 0 <= self.delay_s <= LONGEST_DELAY_S:
-            return f"A delay is 0 to {LONGEST_DELAY_S:.0f} seconds.", "Correct delay_s."
+        longest = LONGEST_LATENESS_S if self.kind == "late_rows" else LONGEST_DELAY_S
+        if not 0 <= self.delay_s <= longest:
+            return f"A delay is 0 to {longest:.0f} seconds.", "Correct delay_s."
         if any(moment is not None and moment.tzinfo is None for moment in (self.start, self.end)):
             return "A time needs a zone, as 2026-11-28T09:00:00Z.", "Correct start or end."
         if self.start is not None and self.end is not None and self.start >= self.end:
@@ -158,6 +168,9 @@ class FaultSchedule:
                 return planned.fault
         return None
 
+    def now(self) -> datetime:
+        return self._clock()
+
     @contextmanager
     def running(self, wire: Wire) -> Iterator[None]:
         """Counts a request as long as it is served."""
@@ -198,6 +211,9 @@ class FaultInjector:
             await self._app(scope, receive, send)
         elif fault.kind == "slow":
             await anyio.sleep(fault.delay_s)
+            await self._app(scope, receive, send)
+        elif fault.kind == "late_rows":
+            scope, receive = await late_request(scope, receive, self._schedule.now(), fault.delay_s)
             await self._app(scope, receive, send)
         elif fault.kind == "partial":
             await self._partial(scope, receive, send)
