@@ -94,7 +94,8 @@ def _joined(first: Composed, second: Composed) -> Composed:
 
 def _one(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
     special = {View.INCIDENT: incident_view, View.ANALYSIS: _analysis, View.ALERT: _alert, View.EVENTS: _events,
-               View.TEMPLATES: _templates, View.NEIGHBOUR: related.compose_neighbour}.get(plan.view)  # fmt: skip
+               View.TEMPLATES: _templates, View.TABLES: _tables,
+               View.NEIGHBOUR: related.compose_neighbour}.get(plan.view)  # fmt: skip
     return special(writer, plan, run) if special else render(writer, plan, run, plan.view.value, **_parts(plan, run))
 
 
@@ -109,8 +110,6 @@ def _parts(plan: Plan, run: ToolRun) -> dict[str, Part]:
         case View.TOP:
             kind = str(arguments["kind"])
             return {"noun": Fact(data["plural"].get(kind, f"{kind} entities"))}
-        case View.TABLES:
-            return {"how_to_fill": Fact(data["sentence"]["how_to_fill"])}
         case View.KQL:
             given = arguments.get("parameters")
             values = given.items() if isinstance(given, Mapping) else ()
@@ -120,6 +119,20 @@ def _parts(plan: Plan, run: ToolRun) -> dict[str, Part]:
             return {"sample": Fact("")} if BUNDLED_SAMPLE in (run.at("/source"), run.at("/results/0/source")) else {}
         case _:
             return {}
+
+
+def _tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+    """The tables that hold rows; of those that the question names, how many rows each holds and no others."""
+    wanted = plan.frame.all("table") if plan.frame.has("op:count") else []
+    places = {str(row.get("table")).casefold(): f"/rows/{place}" for place, row in enumerate(run.rows)}
+    if not wanted or not run.rows:
+        return render(writer, plan, run, "tables", how_to_fill=Fact(view_data()["sentence"]["how_to_fill"]))
+    for name in wanted:
+        held = places.get(name.casefold())
+        scene = Scene(writer, run, plan, at=held or "", parts={"asked": Echo(name)})
+        tell(scene, ["@rows_of_table" if held else "@no_rows_of_table"])
+    tell(Scene(writer, run, plan), [*(["@counts_no_window"] if plan.frame.window else []), "@partial"])
+    return Composed()
 
 
 # --- one incident
