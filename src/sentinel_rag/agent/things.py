@@ -21,6 +21,8 @@ LONGEST_WORDS = 200
 LONGEST_ID = 2_000
 """Characters of an id: above every incident, alert and URL; a longer one is cut nowhere, its line is not kept."""
 INCIDENT, ALERT, ENTITY, QUESTION, ROW, SECTION = "incident", "alert", "entity", "question", "row", "section"
+OWNER = "owner"
+"""The kind of a person who works on an incident, and is not one of those that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,13 +113,15 @@ def _row_item(row: Row, where: str) -> ListItem:
 
 
 def inner_items(rows: Iterable[Row]) -> Iterator[ListItem]:
-    """The things that rows hold inside: alerts of an incident, entities, the incident of an alert."""
+    """The things that rows hold inside: alerts of an incident, entities, its owner, the incident of an alert."""
     for row in rows:
         number = _text(row, "number")
         for alert in _rows(row.get("alerts")):
             yield alert_item(alert, incident=number)
             yield from _entities(alert)
         yield from _entities(row)
+        if owner := _text(row, "owner"):
+            yield entity_item(OWNER, owner)
         if row.get("incident_number") is not None:
             yield ListItem(INCIDENT, str(row["incident_number"]), incident=str(row["incident_number"]))
 

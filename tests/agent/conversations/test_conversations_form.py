@@ -38,7 +38,7 @@ def _talk() -> Talk:
     back = Decision(Kind.ASK, frame, reason=Reason.WHICH_OF_THESE, options=(offer("Show it", *CALL_OF),))
     talk.remember(back)
     talk.moment = {"start_time": "2024-07-17T00:00:00Z", "end_time": "2024-07-18T00:00:00Z"}
-    talk.dropped, talk.pointed_into = 1, 1
+    talk.dropped, talk.pointed_into, talk.unlisted = 1, 1, 1
     return talk
 
 

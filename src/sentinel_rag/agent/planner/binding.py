@@ -10,21 +10,26 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from itertools import pairwise
 
 from sentinel_rag.agent.planner.context import Context, Pointed
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason
 from sentinel_rag.agent.planner.descriptions import chosen, described
 from sentinel_rag.agent.planner.going_on import acted, timed
 from sentinel_rag.agent.planner.leaning import leaned
+from sentinel_rag.agent.planner.merging import LISTED, is_fragment
 from sentinel_rag.agent.planner.picking import picked as picked_by
 from sentinel_rag.agent.planner.pointing import placed, pointed
 from sentinel_rag.agent.planner.sentence import MOST_AT_ONCE, Done, Sentence
+from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.frames.phrases import Item
 
 _CORRECTS = "instead"
+_TAKES_BACK = frozenset({_CORRECTS, "adjust"})
 _AROUND = "+- "
 """Before a length of time alone, where how long before and after was asked."""
+_HOURS = {"hour": 1, "day": 24, "week": 168}
 
 
 def read(talk: Context, reader: Reader, text: str) -> Frame:
@@ -33,12 +38,29 @@ def read(talk: Context, reader: Reader, text: str) -> Frame:
     frame = reader.read(text)
     meant = _behind_a_correction(frame)
     if meant:
+        adjusts = frame.has("talk:adjust") and not frame.has("talk:no", f"talk:{_CORRECTS}")
         frame = reader.read(meant)
-        frame.tell("talk", _CORRECTS)
+        frame.tell("talk", "adjust" if adjusts else _CORRECTS)
+    if not frame.window and not frame.has("by", "group"):
+        frame.window = _length_alone(frame)
     if talk.waiting is not None and talk.waiting.reason is Reason.HOW_LONG and frame.around is None:
         around = reader.read(_AROUND + text)
         return around if around.around is not None else frame
     return frame
+
+
+def _length_alone(frame: Frame) -> dict[str, str]:
+    """The window of a number and its unit alone ("two weeks"); takes them off the frame."""
+    for number, unit in pairwise([item for item in frame.items if not item.silent]):
+        told, length = number.sense("num"), unit.sense("unit")
+        hours = _HOURS.get(length[1], 0) * int(told[1]) if told is not None and length is not None else 0
+        named = next((name for name, known in TIME_WINDOWS.items() if known == hours), None)
+        if named is not None and is_fragment(frame):
+            frame.items = tuple(item for item in frame.items if item not in (number, unit))
+            for type_ in ("num", "unit", "limit", "counted", "digits"):
+                frame.features.pop(type_, None)
+            return {"time_window": named}
+    return {}
 
 
 def _behind_a_correction(frame: Frame) -> str:
@@ -50,7 +72,7 @@ def _behind_a_correction(frame: Frame) -> str:
     for item in items:
         said_no = item.sense("talk", frozenset({"no"})) is not None and _breaks_after(frame.text, item)
         between = any(other.start < item.start and other.start >= end for other in frame.items if not other.silent)
-        if between or (not said_no and item.sense("talk", frozenset({_CORRECTS})) is None):
+        if between or (not said_no and item.sense("talk", _TAKES_BACK) is None):
             break
         end = item.end
     return frame.text[end:].strip(" ,.;:!-") if end else ""
@@ -104,6 +126,8 @@ def for_each(decision: Decision) -> Decision:
 def _corrected(asked: Sentence) -> Done | None:
     """Take note that this is meant instead of what was said."""
     asked.correcting = asked.frame.has(f"talk:{_CORRECTS}")
+    if asked.correcting:
+        _without_denied(asked)
     before = asked.talk.before
     if asked.correcting and before is not None and len(before.frame.window) == 1 and len(asked.frame.window) == 2:
         # "Since 5 July", "no, 1 July": the open end stays open.
@@ -123,6 +147,16 @@ _STEPS: tuple[Callable[[Sentence], Done | None], ...] = (
     pointed,
     leaned,
 )
+
+
+def _without_denied(asked: Sentence) -> None:
+    """Take off the kind behind a "not" where another is meant: "alerts, not incidents"."""
+    for denial, item in pairwise(asked.items):
+        kind = item.sense("kind", LISTED)
+        others = [] if kind is None else [one for one in asked.frame.all("kind") if one != kind[1]]
+        if denial.sense("not") is not None and others:
+            asked.frame.features["kind"], asked.frame.features["not"] = others, []
+            asked.frame.items = tuple(one for one in asked.frame.items if one not in (denial, item))
 
 
 def _breaks_after(text: str, item: Item) -> bool:

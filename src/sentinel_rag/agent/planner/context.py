@@ -10,7 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.planner.decisions import Decision, Kind, Option
-from sentinel_rag.agent.things import INCIDENT, LONGEST_ID, QUESTION, ListItem, entity_item, shown_words
+from sentinel_rag.agent.things import ALERT, INCIDENT, LONGEST_ID, OWNER, QUESTION, ListItem, entity_item, shown_words
 from sentinel_rag.language.frames import Frame
 
 MOST_LINES = 1000
@@ -67,6 +67,8 @@ class Context:
     """Things that answers told of without a number, in their order."""
     rows: tuple[ShownList, ...] = ()
     """Things of one kind that an answer told of together, the newest of each kind: "the second host"."""
+    unlisted: int = 0
+    """The last turn that asked for a list and showed none of its lines: a count, or nothing was found."""
     waiting: Decision | None = None
     """A question back that is open."""
     offers: tuple[Option, ...] = ()
@@ -127,6 +129,8 @@ class Context:
         self._speak_of(decision, about, found=found)
         if items:
             self.show(items, first=first, total=total, by=kept)
+        elif decision.calls and decision.calls[0].tool in _LISTING:
+            self.unlisted = self.turn
         if len(items) == 1 and total in (None, 1) and (items[0].kind == INCIDENT or not self.lists[-1].beside):
             self.speak_of(items[0])
 
@@ -212,10 +216,13 @@ class Context:
         """Entities come before incidents, so that "it" is the incident in which a host was asked about."""
         frame = decision.frame
         pointed = {item.value: item for each in self.pointed for item in each.items}
+        owners = [entity_item(OWNER, name) for name in frame.all("owner") if name not in _NOBODY]
         names = [entity_item((frame.name_kinds(name) or ("",))[0], name) for name in frame.all("name")]
-        things = [pointed.get(item.value, item) for item in names] if found else []
+        things = [pointed.get(item.value, item) for item in (names or owners)] if found else []
         incidents = [ListItem(INCIDENT, number, incident=number) for number in frame.all("incident")]
         things += [pointed.get(item.value, item) for item in incidents]
+        alerts = [ListItem(ALERT, alert) for alert in frame.all("alert_id")]
+        things += [pointed.get(item.value, item) for item in alerts]
         if len(things) == 1 or len({item.kind for item in things}) > 1:
             for item in things:
                 self.speak_of(item)
@@ -248,6 +255,8 @@ def _plain(frame: Frame) -> Frame:
     return replace(frame.copy(), items=())
 
 
+_NOBODY = ("unassigned", "me")
+_LISTING = ("query_incidents", "query_alerts", "get_top_entities")
 _NARROWS = ("severity", "min", "status", "owner", "tactic", "product", "class")
 
 

@@ -14,9 +14,11 @@ from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option
 from sentinel_rag.agent.planner.knowledge import read_wish
+from sentinel_rag.agent.planner.leaning import settled, with_effect
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner
 from sentinel_rag.agent.planner.questions_back import with_options
+from sentinel_rag.agent.planner.sentence import Done, Readings
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.language.frames import Frame, Reader
 
@@ -44,14 +46,19 @@ class Talk(Context):
         option = binding.picked(self, frame, now)
         return None if option is None else self._decided(planner, option, now)
 
-    @staticmethod
-    def _decided(planner: Planner, done: Frame | Decision | Option, now: datetime) -> Decision:
+    def _decided(self, planner: Planner, done: Done, now: datetime) -> Decision:
         if isinstance(done, Option) and done.calls:
             return Decision(Kind.CALL, done.frame, done.calls, view=done.view, aspects=done.aspects)
         if isinstance(done, Decision):
             return with_options(done, planner.names)
+        if isinstance(done, Readings):
+            made = [binding.for_each(planner.decide(frame, now)) for frame in done.frames]
+            return with_options(settled(done, made, self.before), planner.names)
         asked = done.frame if isinstance(done, Option) else done
-        return with_options(binding.for_each(planner.decide(asked, now)), planner.names)
+        decision = binding.for_each(planner.decide(asked, now))
+        if self.pointed and isinstance(done, Frame):
+            decision = with_effect(done, decision, self.before)
+        return with_options(decision, planner.names)
 
     def to_dict(self) -> dict[str, Any]:
         """The form in which a conversation is stored."""

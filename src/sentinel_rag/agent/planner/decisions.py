@@ -66,6 +66,8 @@ class Reason(StrEnum):
     NO_MORE = "no_more"
     WHICH_MOMENT = "which_moment"
     NOTHING_BEFORE = "nothing_before"
+    SAME_OR_ALL = "same_or_all"
+    NOTHING_NEW = "nothing_new"
 
 
 SENTENCES: Mapping[Reason, str] = {
@@ -101,6 +103,8 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NOTHING_SHOWN: "There is no list to go on with yet. What do you want to see?",
     Reason.WHICH_MOMENT: "Which time do you mean? Give its date in the question.",
     Reason.NO_MORE: "That answer was whole: there is no next page of it. What do you want to see?",
+    Reason.SAME_OR_ALL: "Do you go on with the question before, or is that a new one?",
+    Reason.NOTHING_NEW: "The last answer is all that I can say to {value}. What else do you want to see?",
     Reason.NOTHING_BEFORE: "There is no earlier answer to go back to. What do you want to see?",
 }
 

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from sentinel_rag.agent.planner.decisions import Reason, ask
 from sentinel_rag.agent.planner.merging import LISTED
-from sentinel_rag.agent.planner.sentence import Done, Sentence, ask_which
+from sentinel_rag.agent.planner.sentence import Done, Sentence, ask_which, keys
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.language.lexicon import fold
@@ -83,25 +84,42 @@ def fits(asked: Sentence, line: ListItem) -> bool:
 
 
 def chosen(asked: Sentence) -> Done | None:
-    """Bind the first or last of the lines that were shown: "which one is the oldest?"."""
+    """Bind the first or last of the lines that were shown: "which one is the oldest?", "the newer of the two"."""
     frame = asked.frame
-    order = frame.one("order")
+    order = frame.one("pick") or frame.one("order")
     points = frame.has("ref:them", "ref:ones") or any(item.sense("one") for item in frame.items)
-    alone = points or asked.only("ask", "order", "follow")
-    if order not in ("newest", "oldest") or not frame.has("ask:what") or not alone or frame.has("kind"):
+    asks = frame.has("ask:what") and (points or asked.only("ask", "order", "follow")) and not frame.has("kind")
+    alone = asked.only("order", "follow") and _definite(asked) and asked.last_list() is not None
+    if order not in ("newest", "oldest") or not (frame.has("pick") or asks or alone or _of_them(asked)):
         return None
     noun = frame.one("that") or ""
     shown = next((each for each in reversed(asked.talk.lists) if len(each.items) > 1), None)
-    lines = () if shown is None else tuple(line for line in shown.items if line.value)
-    if not lines or (noun and noun != lines[0].of_kind):
+    pair = asked.talk.together if shown is None or asked.talk.together_turn >= shown.turn else ()
+    listed = () if shown is None else tuple(line for line in shown.items if line.value)
+    lines = listed if keys(pair) <= keys(listed) else pair
+    if not lines or (noun and noun != lines[0].of_kind and not frame.has("pick") and not _of_them(asked)):
         return ask(frame, Reason.WHICH_THING)
+    for type_ in ("order", "singular", "attr", "window") if asks else ("order", "singular"):
+        frame.features.pop(type_, None)
+    frame.features["kind"] = [kind for kind in frame.all("kind") if kind != lines[0].of_kind]
     if not all(line.time for line in lines):
         return ask_which(frame, lines, asked.talk)
     best = (max if order == "newest" else min)(lines, key=lambda line: line.time)
-    for type_ in ("order", "singular", "attr", "window"):
-        frame.features.pop(type_, None)
     frame.tell("among", "shown")
     return asked.bound([best])
+
+
+def _definite(asked: Sentence) -> bool:
+    """True for "the newest", and not for "newest"."""
+    return any(item.sense("definite") and behind.sense("order") for item, behind in pairwise(asked.frame.items))
+
+
+def _of_them(asked: Sentence) -> bool:
+    """True for "the newest of them", and not for "show them newest first"."""
+    return any(
+        item.sense("order") is not None and behind.sense("ref", frozenset({"them"})) is not None
+        for item, behind in pairwise(asked.frame.items)
+    )
 
 
 def _at_least(severity: str | None) -> Sequence[str]:

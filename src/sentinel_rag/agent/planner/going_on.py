@@ -14,6 +14,7 @@ from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
 from sentinel_rag.language.frames import Frame
 
+_OF_MORE = ("talk", "op:list", "ref:them", "ref:ones", "plural", "follow", "limit", "num", "digits")
 _PEAK = "peak_"
 _LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 _SUMMER_TIME = timedelta(hours=1)
@@ -25,10 +26,13 @@ def acted(asked: Sentence) -> Done | None:
     frame = asked.frame
     if frame.has("talk:export") and not frame.has("kind:template", "know", "name"):
         return Decision(Kind.EXPORT, frame)
-    if frame.has("talk:more", "talk:rest") and asked.only("talk", "op:list", "ref:them", "limit", "num", "digits"):
+    if frame.has("talk:more", "talk:rest") and asked.only(*_OF_MORE):
         return _next_page(asked)
     if frame.has("talk:undo") and asked.only("talk", "ref", "relative"):
         return _earlier(asked, asked.talk.decisions[:-1])
+    kinds = [kind for kind in frame.all("kind") if kind in LISTED]
+    if frame.has("talk:again") and kinds and asked.only("talk", "kind", "plural"):
+        return _back(asked)  # "incidents again"
     if frame.has("talk:back") and asked.only("talk", "kind", "ref", "op:list", "status"):
         return _back(asked)
     if frame.has("talk:again") and asked.only("talk", "ref", "relative", "op:list"):
@@ -37,16 +41,18 @@ def acted(asked: Sentence) -> Done | None:
         return _drawn(asked)
     if frame.has("drop") and is_fragment(frame):
         base = asked.base(lists=True)
-        return None if base is None else unmarked(merged(without(base.frame, frame.all("drop")), frame))
+        told = None if base is None else unmarked(merged(without(base.frame, frame.all("drop")), frame))
+        if told is not None:
+            told.said = ""  # "drop the owner" is no order to change one
+        return told
     if frame.has("shift") and not frame.window:
         fragment = is_fragment(without_compare(frame))
-        moved = _moved(asked) if fragment else None
-        return moved or (None if fragment else _beside_a_moment(asked))
+        return (moved_time(asked) if fragment else None) or _beside_a_moment(asked)
     return None
 
 
 def _drawn(asked: Sentence) -> Done | None:
-    """A list over time; a thing as it is drawn itasked."""
+    """A list over time; a thing as it is drawn itself."""
     frame, before = asked.frame, asked.talk.before
     if before is None or not is_list(before.frame):
         frame.tell("attr", "draw")
@@ -91,7 +97,7 @@ def _back(asked: Sentence) -> Done:
     return _from_the_top(found.by)
 
 
-def _moved(asked: Sentence) -> Done | None:
+def moved_time(asked: Sentence) -> Done | None:
     """The last question for the stretch of time before or after its own."""
     base = asked.base(lists=True)
     if base is None or not base.frame.window:
@@ -117,20 +123,26 @@ def _unit(asked: Sentence) -> str:
 
 
 def timed(asked: Sentence) -> Done | None:
-    """Bind "that day" and "on the busiest day" to the time that the last answer told of."""
+    """Bind "that day", "then" and "on the busiest day" to the time that the last answer told of."""
     frame = asked.frame
+    if frame.has("not:except") and len(frame.window) == 1 and "time_window" not in frame.window and is_fragment(frame):
+        # "Skip everything before the 10th": what is left out ends where the rest begins.
+        ((edge, moment),) = frame.window.items()
+        frame.window = {"end_time" if edge == "start_time" else "start_time": moment}
+        frame.features["not"], frame.features["kind"] = [], []
     told = frame.one("moment")
-    if told is None or frame.window:
+    if told is None or frame.window or (told == "then" and not _asks_of_then(asked)):
         return None
     ranked, unit = told.startswith(_PEAK), told.removeprefix(_PEAK)
     window = _told_time(asked, unit, ranked=ranked)
+    plain = unmarked(frame, ("moment",))
     if window:
-        frame.window = window
-        asked.frame = unmarked(frame)
+        plain.window = window
+        asked.frame = plain
         return None
     back = ask(unmarked(frame), Reason.WHICH_MOMENT)
     focus = asked.talk.focus(INCIDENT, ALERT)
-    if unit != "day" or ranked or focus is None or not focus.item.time:
+    if unit not in ("day", "then") or ranked or focus is None or not focus.item.time:
         return back
     day = datetime.fromisoformat(focus.item.time).astimezone(asked.now.tzinfo).replace(hour=0, minute=0, second=0)
     dated = back.frame.copy()
@@ -138,15 +150,32 @@ def timed(asked: Sentence) -> Done | None:
     return replace(back, options=(Option(f"{day:%Y-%m-%d}", dated, 1),))
 
 
+def _asks_of_then(asked: Sentence) -> bool:
+    """True where "then" ends a question about what happened, in a conversation that told of a time."""
+    talk, last = asked.talk, [item for item in asked.frame.items if item.type != "pad"][-1:]
+    times = talk.moment or any(each is not None and each.frame.window for each in (talk.before, talk.waiting))
+    waits = talk.waiting is not None and talk.waiting.reason is Reason.WHICH_MOMENT
+    around = bool(asked.frame.time_said)  # "around then"
+    asks = asked.frame.has("topic") and bool(times or waits)
+    return any(item.sense("moment") for item in last) and (asks or around)
+
+
 def _told_time(asked: Sentence, unit: str, *, ranked: bool) -> dict[str, str]:
     """The window of that unit that the last answer told of, else the one that it was about."""
-    before = asked.talk.before
+    before, waiting = asked.talk.before, asked.talk.waiting
+    if waiting is not None and waiting.reason is Reason.WHICH_MOMENT:
+        return {}
     windows = [dict(asked.talk.moment)]
     windows += [before.frame.window] if before is not None and not ranked and not asked.talk.moment else []
     for window in windows:
-        if len(window) == 2 and unit in _LENGTHS:
+        if unit == "period" and window:
+            return window
+        if len(window) == 2:
             length = datetime.fromisoformat(window["end_time"]) - datetime.fromisoformat(window["start_time"])
-            if abs(length - _LENGTHS[unit]) <= (_SUMMER_TIME if unit != "hour" else timedelta(0)):
+            slack = _SUMMER_TIME if unit != "hour" else timedelta(0)
+            if unit in _LENGTHS and abs(length - _LENGTHS[unit]) <= slack:
+                return window
+            if unit == "then" and length <= _LENGTHS["day"] + slack:
                 return window
     return {}
 

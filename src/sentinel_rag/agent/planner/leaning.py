@@ -1,51 +1,244 @@
-"""What a sentence leaves out, filled from the question before it."""
+"""What a sentence leaves out, filled from the question before it: rules as data in `follow_ups.toml`.
+
+A rule tells how a sentence may be taken; which of its readings can be answered, the planner says. What was asked back
+and not answered is no ground to build on with certainty: the ways to go on from there are offered.
+"""
 
 from __future__ import annotations
 
-from sentinel_rag.agent.planner.decisions import Decision, Reason, ask
-from sentinel_rag.agent.planner.merging import asks_of_a_thing, is_fragment, merged
-from sentinel_rag.agent.planner.sentence import OF_INCIDENTS, Done, Sentence, ask_which, unmarked
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cache
+
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason, ask
+from sentinel_rag.agent.planner.merging import (
+    LISTED,
+    asks_of_a_thing,
+    follow_ups,
+    is_fragment,
+    is_list,
+    is_outside,
+    merged,
+)
+from sentinel_rag.agent.planner.plan import View
+from sentinel_rag.agent.planner.sentence import OF_INCIDENTS, Done, Readings, Sentence, ask_which, unmarked
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT
 from sentinel_rag.language.frames import Frame
 
 _SAYS_WHICH = (
     "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
 )  # fmt: skip
+_HALF_READ = frozenset(
+    {
+        Reason.UNREAD, Reason.TIME, Reason.FUTURE, Reason.NOT_TAKEN, Reason.NOT_EXPRESSIBLE, Reason.WHICH_MOMENT,
+        Reason.NO_STORED_QUERY, Reason.CANNOT_LEAVE_OUT, Reason.WHICH_NAME, Reason.UNKNOWN_NAME, Reason.NEAR_NAME,
+        Reason.AMBIGUOUS_NAME, Reason.OWNER_OR_INVOLVED, Reason.ONE_NAME, Reason.ONE_SEVERITY, Reason.ONE_TIME,
+        Reason.SAME_OR_ALL, Reason.WHICH_THING, Reason.WHICH_OF_THESE,
+    }
+)  # fmt: skip
+"""Reasons to ask back after which it is open from where a sentence goes on: from that question or the one before."""
+_MISREAD = (Reason.UNREAD, Reason.TIME)
+_TOLD_AGAIN = ("attr:detail", "all:all")
+_PLEASANTRY = "small_talk"
+_FEW = 2
+_NOUNS = {
+    "query_incidents": "incidents", "query_alerts": "alerts", "get_incident_detail": "incident",
+    "get_top_entities": "ranking", "get_alert_trend": "trend", "get_threat_summary": "situation",
+}  # fmt: skip
+"""What tools tell of."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """How a sentence is taken that holds all of `needs` and none of `never`."""
+
+    kind: str
+    needs: frozenset[str]
+    never: frozenset[str]
+    take: tuple[str, ...]
+    ask: bool
+
+
+@cache
+def rules() -> tuple[Rule, ...]:
+    """All rules, in their order."""
+    return tuple(map(_rule, follow_ups()["rule"]))
+
+
+def _rule(told: Mapping[str, Sequence[str]]) -> Rule:
+    needs, never = frozenset(told.get("needs", ())), frozenset(told.get("never", ()))
+    return Rule(str(told["kind"]), needs, never, tuple(told["take"]), bool(told.get("ask")))
 
 
 def leaned(asked: Sentence) -> Done | None:
     """Fill what the sentence leaves out from the question before."""
-    frame = asked.frame
-    if asked.talk.before is None and not asked.talk.lists:
+    frame, talk = asked.frame, asked.talk
+    if talk.before is None and not talk.lists and talk.waiting is None:
         lost = frame.has("ref") and not frame.window and not frame.has(*_SAYS_WHICH)
         return ask(frame, Reason.WHICH_THING) if lost else None
-    of_the_list = frame.has("ref:them", "ref:ones") and not frame.has("name", "incident")
-    if of_the_list and asked.talk.lists:
+    told = _says(asked)
+    frame.features["meta"] = [each for each in frame.all("meta") if each != _PLEASANTRY or "is:empty" in told]
+    if "is:of_the_list" in told and talk.lists:
         noun, strange = frame.one("that"), [*frame.unread, *frame.all("guess")]
-        if noun is not None and asked.talk.lists[-1].items and noun != asked.talk.lists[-1].items[0].of_kind:
+        if noun is not None and talk.lists[-1].items and noun != talk.lists[-1].items[0].of_kind:
             return ask(frame, Reason.WHICH_THING)
         if strange:
             return ask(frame, Reason.UNREAD, *strange)
-    whole = not is_fragment(frame) and not frame.has("follow") and not of_the_list and not _switches(asked)
-    if whole and not (frame.has("ref:its", "ref:it", "ref:definite") and not frame.has("name", "incident", "know")):
+    rule = next(rule for rule in rules() if rule.needs <= told and told.isdisjoint(rule.never))
+    if rule.take == ("alone",):
         return None
-    if not is_fragment(frame) and frame.has("name", "incident") and not asked.correcting:
-        return None
+    return _of_a_thing(asked, told) or _readings(asked, rule, told)
+
+
+def _says(asked: Sentence) -> frozenset[str]:
+    """What a sentence says, each as its type and as type:value, with what follows from it and the question before."""
+    frame, before = asked.frame, asked.talk.before
+    told = {type_ for type_, values in frame.features.items() if values}
+    told |= {f"{type_}:{value}" for type_, values in frame.features.items() for value in values}
+    named = frame.has("name", "incident")
+    of_the_list = frame.has("ref:them", "ref:ones") and not named
+    after = before is not None and before.frame.has("name") and not before.frame.has("incident")
+    kinds = {kind for name in before.frame.all("name") for kind in before.frame.name_kinds(name)[:1]} if before else ()
+    alone = asked.only("kind:incident", "kind:alert", "plural", "cmp:only")
+    derived = {
+        "first": before is None and not asked.talk.lists and asked.talk.waiting is None,
+        "empty": asked.only("meta:small_talk", "talk") and frame.has("meta:small_talk") and not frame.window,
+        "outside": is_outside(frame),
+        "named": named,
+        "whole": not is_fragment(frame),
+        "fragment": is_fragment(frame),
+        "corrects": asked.correcting,
+        "window": frame.window,
+        "of_the_list": of_the_list,
+        "leans": frame.has("follow", "add", "cmp:only") or of_the_list or asked.correcting
+        or (frame.has("ref:its", "ref:it", "ref:they", "ref:definite") and not named and not frame.has("know")),
+        "short": len([item for item in asked.items if item.type not in _light()]) <= _FEW and not frame.window,
+        "kind_alone": alone and before is not None
+        and not before.frame.has(*(f"kind:{kind}" for kind in frame.all("kind"))),
+        "after_a_name": after,
+        "after_logs": before is not None and before.frame.has("topic"),
+        "after_a_thing": before is not None and before.frame.has("name", "incident"),
+        "after_rows": before is not None and is_list(before.frame),
+        "rows_of_it": frame.has("kind:alert") or (after and frame.has("kind:incident")),
+        "words": frame.has("title", "tactic"),
+        "filters": frame.has(*follow_ups()["types"]["narrows"]) or frame.has("title", "class"),
+        "of_all": frame.has("all") or bool(set(frame.all("kind")) & set(kinds)),
+    }  # fmt: skip
+    return frozenset(told | {f"is:{name}" for name, holds in derived.items() if holds})
+
+
+@cache
+def _light() -> frozenset[str]:
+    return frozenset(follow_ups()["types"]["light"])
+
+
+def _of_a_thing(asked: Sentence, told: frozenset[str]) -> Done | None:
+    """Bind a field alone to the thing that is spoken of."""
+    frame = asked.frame
     if frame.has("attr:events") and not frame.has("name", "incident", "alert_id", "kind:alert"):
         alert, _ = asked.it(ALERT)
         if alert is not None:
             return asked.bound([alert])
     implied = frame.has("attr") and not frame.has("name", "incident", "by", "group", "kind:alert", "kind:incident")
-    base = asked.base(lists=of_the_list or _narrows_a_list(frame))
-    if of_the_list and base is not None:
-        _look_at_all(asked, base)
-    if implied and not of_the_list and (base is None or not base.frame.has("incident", "name")):
+    base = _base(asked, told)
+    if implied and "is:of_the_list" not in told and (base is None or not base.frame.has("incident", "name")):
         item, candidates = asked.it("")
         if item is not None:
             return asked.bound([item])
         if candidates and frame.has(*OF_INCIDENTS):
             return ask_which(frame, candidates, asked.talk)
-    return _merged_with(asked, base)
+    return None
+
+
+def _readings(asked: Sentence, rule: Rule, told: frozenset[str]) -> Done:
+    """The readings that a rule allows."""
+    frame, waiting = asked.frame, asked.talk.waiting
+    base = _base(asked, told)
+    if "is:of_the_list" in told and base is not None:
+        _look_at_all(asked, base)
+    restated = frame.has("talk:anew") or (
+        frame.has("talk:no", "talk:instead") and waiting is not None and waiting.reason in _MISREAD
+    )
+    if waiting is not None and waiting.reason in _HALF_READ and not restated and not rule.ask:
+        grounds = [_understood(waiting.frame), *([] if base is None else [base.frame])]
+        return Readings(tuple(unmarked(merged(ground, frame)) for ground in grounds), frame, open_question=waiting)
+    if base is None:
+        return ask(frame, Reason.NOTHING_SHOWN)
+    taken = {"over": lambda: unmarked(merged(base.frame, frame)), "alone": lambda: unmarked(frame)}
+    return Readings(tuple(taken[how]() for how in rule.take), frame, ask=rule.ask)
+
+
+def _understood(frame: Frame) -> Frame:
+    """What was understood of a sentence."""
+    kept = frame.copy()
+    kept.unread = []
+    return kept
+
+
+def settled(readings: Readings, made: Sequence[Decision], before: Decision | None) -> Decision:
+    """What becomes of the readings of a sentence: the one that is answered, or a question back that offers them."""
+    first = made[0]
+    answered: list[Decision] = []
+    for each in made:
+        if each.kind is Kind.CALL and not any(_same_answer(each, other) for other in answered):
+            answered.append(each)
+    if first.kind not in (Kind.CALL, Kind.ASK):
+        return first
+    back = readings.open_question
+    if back is not None:
+        return _offering(first.frame, answered, back.reason, *back.values)
+    if not answered or (first.kind is Kind.ASK and not readings.ask):
+        return replace(first, options=_options(answered)) if answered and not first.options else first
+    if len(answered) > 1 and readings.ask:
+        return _offering(first.frame, answered, Reason.SAME_OR_ALL)
+    return with_effect(readings.said, answered[0], before)
+
+
+def with_effect(said: Frame, made: Decision, before: Decision | None) -> Decision:
+    """The decision, or a question back where words of the sentence change nothing in the last answer."""
+    strange = _without_effect(said, made, before)
+    return ask(made.frame, Reason.NOTHING_NEW, *strange) if strange else made
+
+
+def _same_answer(one: Decision, other: Decision) -> bool:
+    return (one.calls, one.aspects, one.then, one.view) == (other.calls, other.aspects, other.then, other.view)
+
+
+def _without_effect(said: Frame, made: Decision, before: Decision | None) -> list[str]:
+    """The words that were said in vain, where the answer is the last one again and they stood not in its question."""
+    if before is None or not _same_answer(made, before) or made.view is View.COMPARISON:
+        return []
+    light = _light() | {"op", "pad", "f", "definite"}
+    new = [item for item in said.items if not item.silent and not {type_ for type_, _ in item.senses} <= light]
+    known = {*_TOLD_AGAIN, *(f"kind:{kind}" for kind in LISTED if made.calls[0].tool == f"query_{kind}s")}
+    return [
+        item.text
+        for item in new
+        if not any(before.frame.has(one) or one in known for one in (f"{sense[0]}:{sense[1]}" for sense in item.senses))
+    ]
+
+
+def _offering(frame: Frame, made: Sequence[Decision], reason: Reason | None, *values: str) -> Decision:
+    return Decision(Kind.ASK, frame, reason=reason, values=values, options=_options(made))
+
+
+def _options(made: Sequence[Decision]) -> tuple[Option, ...]:
+    return tuple(Option(call_words(each.calls[0]), each.frame, number) for number, each in enumerate(made, start=1))
+
+
+def call_words(made: Call) -> str:
+    """One call as a choice names it: "alerts (entity web-03, severity High)"."""
+    told = {**made.arguments, **dict(made.arguments.get("parameters", {}))}
+    noun = str(told.pop("template", _NOUNS.get(made.tool, made.tool))).replace("_", " ")
+    told.pop("parameters", None)
+    pairs = ", ".join(f"{name.replace('_', ' ')} {plain(str(value))}" for name, value in told.items())
+    return f"{noun} ({pairs})" if pairs else f"{noun} (all)"
+
+
+def _base(asked: Sentence, told: frozenset[str]) -> Decision | None:
+    """The decision that a sentence leans on: the last, or the one behind the list where only a list is meant."""
+    return asked.base(lists="is:of_the_list" in told or _narrows_a_list(asked.frame))
 
 
 def _look_at_all(asked: Sentence, base: Decision) -> None:
@@ -56,22 +249,6 @@ def _look_at_all(asked: Sentence, base: Decision) -> None:
         asked.frame.tell("among", "all")
 
 
-def _switches(asked: Sentence) -> bool:
-    """True for a noun alone, which asks for other rows of the same: "only incidents", "alerts?"."""
-    before = asked.talk.before
-    return (
-        before is not None
-        and asked.only("kind:incident", "kind:alert", "plural", "cmp:only")
-        and not before.frame.has(*(f"kind:{kind}" for kind in asked.frame.all("kind")))
-    )
-
-
-def _merged_with(asked: Sentence, base: Decision | None) -> Done:
-    return ask(asked.frame, Reason.NOTHING_SHOWN) if base is None else unmarked(merged(base.frame, asked.frame))
-
-
 def _narrows_a_list(frame: Frame) -> bool:
     """True for filters and orders that only a list takes."""
-    return frame.has(
-        "severity", "min", "status", "order", "limit", "owner", "class", "all", "tactic", "product", "cmp:only"
-    ) and not asks_of_a_thing(frame)
+    return frame.has(*follow_ups()["types"]["narrows"]) and not asks_of_a_thing(frame)

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import calendar
 import re
+import tomllib
 from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
@@ -13,53 +17,61 @@ from sentinel_rag.language.frames import Frame
 
 LISTED = frozenset({"incident", "alert"})
 """Kinds of things that lists are of."""
-_SUBJECT = ("name", "of_kind", "incident", "alert_id")
-_ASKED = ("kind", "attr", "op", "topic", "group", "unit", "prop", "grouped", "most", "meta", "know", "columns", "table")
-_COUNTED = ("op", "plural", "ask")
-"""Types that only say how rows are told: counted, listed, drawn."""
-_FILTERS = (
-    ("severity", "min", "without"), ("status", "class", "when"), ("owner",), ("title", "guess", "maybe_title"),
-    ("tactic",), ("product",), ("order", "limit", "singular", "counted"),
-)  # fmt: skip
-"""Types of which one takes the place of the others."""
-_DROPPED = {
-    "severity": ("severity", "min", "without"), "status": ("status", "class", "when"), "owner": ("owner",),
-    "name": ("name", "of_kind"), "window": (),
-}  # fmt: skip
-_ANEW = (
-    "kind:alert", "kind:incident", "kind:template", "kind:table", "kind:data", "op:summary", "op:priority",
-    "op:compare", "op:average", "topic", "know", "meta", "table", "template", "title", "tactic",
-)  # fmt: skip
-"""What makes a sentence a question of its own."""
-_OF_A_THING = ("attr", "prop", "kind:account", "kind:host", "kind:ip", "kind:url", "kind:file", "kind:process",
-               "kind:mailbox", "kind:filehash", "kind:malware", "kind:entity", "kind:domain")  # fmt: skip
-_RANKED = ("op:top",)
+_FILTERS = ("severity", "status", "owner", "title", "tactic", "product", "rows")
+"""Slots that narrow rows, or put them in order."""
+
+
+@cache
+def follow_ups() -> Mapping[str, Any]:
+    """The slots, types and rules of `follow_ups.toml`."""
+    return tomllib.loads(files(__package__).joinpath("follow_ups.toml").read_text(encoding="utf-8"))
+
+
+def _slots() -> dict[str, list[str]]:
+    return dict(follow_ups()["slots"])
+
+
+def _types(name: str) -> tuple[str, ...]:
+    return tuple(follow_ups()["types"][name])
 
 
 def is_fragment(frame: Frame) -> bool:
     """True for a sentence of filters, times, fields or names alone, that leaves out what it is about."""
     whole = frame.has("name", "incident", "op:top") and asks_of_a_thing(frame)
-    return not whole and not frame.has(*_ANEW)
+    return not whole and not frame.has(*_types("anew"))
+
+
+def is_outside(frame: Frame) -> bool:
+    """True for what is about the assistant, or about nothing that a workspace holds."""
+    return frame.has(*_types("outside")) and not frame.has("name", "incident")
+
+
+def changes_an_answer(frame: Frame) -> bool:
+    """True for filters, times and groups that a list takes, where nothing is asked of a thing."""
+    told = frame.has(*_types("of_an_answer")) or bool(frame.window)
+    asks = frame.polar or (frame.has("ask") and not frame.has("group", "unit"))
+    return (
+        told and not asks and is_fragment(frame) and not asks_of_a_thing(frame) and not frame.has("that", "do", "both")
+    )
 
 
 def asks_of_a_thing(frame: Frame) -> bool:
     """True where a field or the entities of one thing are asked for."""
-    return frame.has(*_OF_A_THING)
+    return frame.has(*_types("of_a_thing"))
 
 
 def is_list(frame: Frame) -> bool:
     """True for a question that rows answer, and not one thing."""
     if frame.has("incident") and not frame.has("kind:alert"):
         return False
-    return frame.has("kind:alert", "kind:incident", "op:top", "op:trend", "op:summary", "topic", "template", "status",
-                     "severity", "owner", "title", "op:count")  # fmt: skip
+    return frame.has(*_types("list"))
 
 
 def without(frame: Frame, slots: Sequence[str]) -> Frame:
     """The frame without these slots."""
     kept = frame.copy()
     for slot in slots:
-        for type_ in _DROPPED[slot]:
+        for type_ in _slots().get(slot, ()):
             kept.features.pop(type_, None)
         if slot == "window":
             kept.window = {}
@@ -68,30 +80,38 @@ def without(frame: Frame, slots: Sequence[str]) -> Frame:
 
 def merged(before: Frame, said: Frame) -> Frame:
     """What `said` asks, with what it leaves out from the question before."""
-    frame = said.copy()
+    frame = _in_its_role(before, said)
     frame.kinds, frame.whole = before.kinds | said.kinds, before.whole | said.whole
     frame.window = dict(said.window or before.window)
-    other_subject = said.has("name", "incident", "alert_id")
-    asks_else = said.has(*(type_ for type_ in _ASKED if type_ not in _COUNTED))
+    other_subject = frame.has("name", "incident", "alert_id")
+    asks_else = frame.has(*(type_ for type_ in _slots()["asked"] if type_ not in _types("told")))
     if not other_subject:
-        _carry(frame, before, _SUBJECT)
+        _carry(frame, before, _slots()["subject"])
     if not asks_else:
         kept_op = said.has("op") and not said.has("op:list", "op:exists")
-        _carry(frame, before, [type_ for type_ in _ASKED if type_ != "op" or not kept_op])
+        _carry(frame, before, [type_ for type_ in _slots()["asked"] if type_ != "op" or not kept_op])
         _listed_again(frame, before, said)
     else:
         _carry_how(frame, before, said)
     if asks_else and said.has("kind:alert", "kind:incident") and before.has("op:summary", "op:top", "op:trend"):
         # "Only incidents" behind a report asks for the rows.
         frame.features["op"] = list(said.all("op"))
-    fresh = asks_else and before.has("incident") and not other_subject and not said.has("unit", "group")
-    for group in _FILTERS:
-        if not said.has(*group) and not fresh:
-            _carry(frame, before, group)
+    of_one = asks_else and before.has("incident") and not other_subject and not said.has("unit", "group")
+    for slot in _FILTERS:
+        types = _slots()[slot]
+        if not frame.has(*types) and not of_one and not said.has("topic"):
+            _carry(frame, before, types)
+    if said.has("class", "when") and said.has("not", "when") and not said.has("status"):
+        _carry(frame, before, ("status",))
+    if said.has("add"):
+        _added(frame, before, said)
     if before.has("not", "without") and not said.has("not", "without") and _narrowing(frame) & _narrowing(before):
         _carry(frame, before, ("not", "without"))  # what was left out is never what is asked for
-    if fresh:
+    if of_one:
         frame.window = dict(said.window)
+    by_closing = said.has("when") and not said.has("status")
+    if before.window and not said.window and not before.has("status:Closed") and not by_closing:
+        frame.features["when"] = ["created"]  # rows of a time that are closed by now, and not those closed then
     if said.has("all", "among:all"):
         frame.features["limit"] = []
     if said.has("whose") and frame.has("kind:incident") and not frame.has("kind:alert", "topic", "owner", "rel"):
@@ -99,6 +119,37 @@ def merged(before: Frame, said: Frame) -> Frame:
         frame.features["owner"] = list(said.all("whose"))
         frame.features["name"] = [name for name in frame.all("name") if name not in said.all("whose")]
     return frame
+
+
+def _in_its_role(before: Frame, said: Frame) -> Frame:
+    """A name alone stands where one stood before: for an owner behind incidents of an owner."""
+    frame = said.copy()
+    if said.has("group:severity") and before.has("order") and not before.has("op:count"):
+        frame.features["group"], frame.features["order"] = [], ["severity"]  # a list in order, by another field
+    if said.has("whose") and before.has("kind:incident") and not said.has("owner", "kind:alert"):
+        frame.features["owner"], frame.features["name"] = said.all("whose"), []  # incidents of a person are owned ones
+    ranks = before.has("op:top", "op:trend") and not before.has("kind:incident")
+    if ranks and said.has("cmp:only") and said.has("severity", "min") and said.all("kind") == ["alert"]:
+        frame.features["kind"] = []  # what is ranked are alerts: "only high alerts"
+    owned = before.has("owner") and not before.has("owner:unassigned", "name", "incident")
+    if owned and len(said.all("name")) == 1 and not said.has("owner", *_types("anew"), *_types("of_a_thing")):
+        frame.features["owner"], frame.features["name"], frame.features["of_kind"] = said.all("name"), [], []
+    return frame
+
+
+def _added(frame: Frame, before: Frame, said: Frame) -> None:
+    """ "Medium too" asks for both; open ones and closed ones are all. What no query joins is asked back."""
+    for slot in _FILTERS[:-1]:
+        types = _slots()[slot]
+        new = [value for type_ in types for value in said.all(type_) if value not in before.all(type_)]
+        if not new or not before.has(*types):
+            continue
+        if slot == "severity" and not (said.has("min", "without") or before.has("min", "without")):
+            frame.features["severity"] = [*before.all("severity"), *said.all("severity")]
+        elif slot == "status" and {*before.all("status"), *said.all("status")} == {"Open", "Closed"}:
+            frame.features["status"] = []
+        else:
+            frame.tell("problem", new[0])
 
 
 def _listed_again(frame: Frame, before: Frame, said: Frame) -> None:
@@ -114,13 +165,19 @@ def _carry_how(frame: Frame, before: Frame, said: Frame) -> None:
     """What stays of the last question where another field or kind is asked for: a ranking, a trend."""
     if before.has("op:top") and said.has("kind") and not said.has("kind:alert", "kind:incident", "op"):
         _carry(frame, before, ("op",))
-    if said.has("unit", "group") and not said.has("attr", "kind", "topic"):
+    if said.has("unit", "group") and not said.has("kind", "topic") and set(said.all("attr")) <= set(said.all("group")):
         _carry(frame, before, ("kind", "op", "topic"))
+    if (
+        before.has("topic")
+        and said.has("kind")
+        and not said.has("kind:alert", "kind:incident", "attr", "topic", "name")
+    ):
+        _carry(frame, before, ("topic",))  # "to which addresses", behind connections
 
 
 def _narrowing(frame: Frame) -> set[tuple[str, str]]:
     """What narrows the rows."""
-    types = ("name", *(type_ for group in _FILTERS for type_ in group))
+    types = ("name", *(type_ for slot in _FILTERS for type_ in _slots()[slot]))
     return {(type_, value) for type_ in types for value in frame.all(type_)}
 
 

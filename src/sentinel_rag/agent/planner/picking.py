@@ -14,10 +14,14 @@ _WAIT = frozenset(
         Reason.WHICH_THING, Reason.WHICH_OF_THESE, Reason.WHICH_NAME, Reason.WHO_ARE_YOU, Reason.HOW_LONG,
         Reason.MOST_OF_WHAT, Reason.COMPARED_WITH_WHAT, Reason.ONE_TIME, Reason.TIME, Reason.INCIDENTS_OR_ALERTS,
         Reason.NEAR_NAME, Reason.UNKNOWN_NAME, Reason.AMBIGUOUS_NAME, Reason.ONE_NAME, Reason.ONE_SEVERITY,
+        Reason.WHICH_MOMENT,
     }
 )  # fmt: skip
 """Reasons to ask back that one value answers."""
 """Reasons to ask back that one value answers."""
+
+_LEANS = ("talk:more", "talk:rest", "talk:undo", "talk:back", "talk:again", "talk:draw", "talk:export", "talk:no",
+          "talk:anew", "follow", "ref")  # fmt: skip
 
 
 def picked(asked: Sentence) -> Done | None:
@@ -66,9 +70,11 @@ def _by_words(asked: Sentence) -> Option | None:
 def _fills(asked: Sentence, waiting: Decision) -> Frame | None:
     """The frame that waits for a value, with what is said now."""
     told, said = waiting.frame, asked.frame
-    if waiting.reason not in _WAIT or not is_fragment(said) or said.has("talk", "follow", "ref"):
+    if waiting.reason not in _WAIT or not is_fragment(said) or said.has(*_LEANS):
         return None
     if waiting.reason is Reason.HOW_LONG and said.around is None:
+        return None
+    if waiting.reason is Reason.WHICH_MOMENT and not said.window:
         return None
     if waiting.reason in (Reason.WHICH_THING, Reason.WHICH_OF_THESE) and not said.has("name", "incident", "digits"):
         return None

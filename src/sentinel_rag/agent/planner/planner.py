@@ -46,6 +46,10 @@ _OF_INCIDENTS = (
 """What is asked of an incident, so that a number that counts nothing is one."""
 _COUNTS = ("limit", "cmp", "topic", "op:top", "unit", "table", "name")
 """Beside which a number may be something else."""
+_AN_INCIDENT = "an incident"
+_IN_INCIDENTS = {"reopen", "change", "activity", "history", "parent"}
+"""Topics of which the row of an incident tells something; of the others only logs do, and they know no incident."""
+_NARROWING = ("cmp", "limit", "num", "unit", "group", "symbol", "min", "that", "item", "drop")
 _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
@@ -104,6 +108,10 @@ class Planner:
     def _whole(self, decision: Decision, row: Row) -> Decision:
         """The decision, or a question back where its call would leave out some of what was said."""
         f = decision.frame
+        logs = [item.text for item in f.items if {type_ for type_, _ in item.senses} == {"topic"}]
+        asks_which = f.has("ask:what") and f.has("kind", "prop", "attr") and not f.polar
+        if row.kind == _AN_INCIDENT and logs and not asks_which and not {*f.all("topic")} & _IN_INCIDENTS:
+            return ask(f, Reason.NOT_TAKEN, *logs)
         if (
             decision.kind is not Kind.CALL
             or decision.then
@@ -143,7 +151,7 @@ class Planner:
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:help"):
             return Decision(Kind.HELP, f)
-        if f.has("meta:small_talk") and not f.unread and not f.has(*_CONTENT):
+        if f.has("meta:small_talk") and not f.unread and not f.window and not f.has(*_CONTENT, *_NARROWING):
             return Decision(Kind.SMALL_TALK, f)
         return None
 

@@ -7,7 +7,8 @@ from itertools import pairwise
 
 from sentinel_rag.agent.planner.context import ShownList
 from sentinel_rag.agent.planner.decisions import Decision, Reason, ask
-from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing
+from sentinel_rag.agent.planner.going_on import moved_time
+from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, changes_an_answer, is_list, is_outside
 from sentinel_rag.agent.planner.questions_back import things
 from sentinel_rag.agent.planner.sentence import (
     LISTED_KINDS,
@@ -26,6 +27,7 @@ _SAYS_WHICH = (
 )  # fmt: skip
 _FILTERED = ("status", "severity", "owner", "classification")
 """Fields by which a list is narrowed, too."""
+_PEOPLE = ("account", "owner", "sender")
 _ENTITIES = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware", "domain")
 
 
@@ -40,7 +42,8 @@ def placed(asked: Sentence) -> Done | None:
     noun = _noun_of_a_place(asked) or _noun_of_before(asked)
     shown = asked.pointed_list(noun)
     if shown is None:
-        if len(places) == 1 and places[0][0] == 1 and frame.has("kind:alert", "kind:incident", "alert_id"):
+        anew = asked.talk.before is None and frame.has("alert_id", *LISTED_KINDS)
+        if len(places) == 1 and places[0][0] == 1 and (anew or noun in LISTED):
             last = places[0][1]
             frame.tell("order", "oldest")
             frame.tell("singular" if last == 1 else "limit", "one" if last == 1 else str(last))
@@ -79,7 +82,8 @@ def _beside_the_last(asked: Sentence) -> Done:
             if 0 <= place < len(keys) and shown.items[place].value:
                 return asked.bound([shown.items[place]], leans=True) or asked.frame
             break
-    return ask(asked.frame, Reason.NO_SUCH_ROW if asked.talk.lists else Reason.WHICH_THING)
+    asked.frame.tell("shift", "later" if step > 0 else "earlier")
+    return moved_time(asked) or ask(asked.frame, Reason.NO_SUCH_ROW if asked.talk.lists else Reason.WHICH_THING)
 
 
 def _places(asked: Sentence) -> list[tuple[int, int]]:
@@ -105,8 +109,12 @@ def _noun_of_a_place(asked: Sentence) -> str:
 
 
 def _noun_of_before(asked: Sentence) -> str:
-    """The kind of the entity that was asked about, where "and the second?" asks the same of another."""
-    before = asked.talk.before
+    """The kind of the things that were asked for last, or of the entity of which "and the second?" asks the same."""
+    before, shown = asked.talk.before, asked.last_list()
+    for kind in before.frame.all("kind") if before and not asked.correcting and not asked.frame.has("list_of") else ():
+        row = asked.row(kind) if kind in _ENTITIES else None
+        if row is not None and row.turn == asked.talk.turn and (shown is None or shown.turn < row.turn):
+            return kind
     if before is None or not asked.frame.has("follow") or not before.frame.has("name"):
         return ""
     kinds = before.frame.name_kinds(before.frame.all("name")[0])
@@ -124,6 +132,12 @@ def _bare_number(asked: Sentence) -> Done | None:
     if len(numbers) != 1 or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit")):
         return None
     item, value = numbers[0]
+    limits = talk.before is not None and talk.before.frame.has("limit", "op:top") and frame.has("talk:adjust")
+    if limits and value not in talk.known_incidents():
+        for type_ in ("num", "digits", "incident"):
+            frame.features[type_] = []
+        frame.tell("limit", value)  # "make it 10", behind the top 5
+        return None
     if frame.has("incident") and (frame.all("incident") != [value] or _called_incident(asked, item)):
         return None
     place, shown = int(value), asked.pointed_list()
@@ -152,6 +166,21 @@ def pointed(asked: Sentence) -> Done | None:
     frame = asked.frame
     kinds = frame.all("that")
     refs = [value for value in frame.all("ref") if not value[-1:].isdecimal()]
+    if is_outside(frame):
+        return None
+    if frame.has("sorted") and not frame.has("order"):
+        return ask(unmarked(frame), Reason.NOT_EXPRESSIBLE, *(item.text for item in asked.items if item.sense("attr")))
+    before = asked.talk.before
+    if (
+        refs == ["it"]
+        and changes_an_answer(frame)
+        and before is not None
+        and (before.frame.window or is_list(before.frame))
+    ):
+        frame.features["ref"] = []  # "it" is the answer, and no thing of it
+        return None
+    if "there" in refs:
+        return _there(asked)
     if "other" in refs:
         return _other(asked)
     if (frame.has("ref:them", "both") or "ones" in refs) and not frame.has("know:similar"):
@@ -179,6 +208,19 @@ def pointed(asked: Sentence) -> Done | None:
     if noun in LISTED:
         _forget_noun(asked, noun)
     return asked.bound([item])
+
+
+def _there(asked: Sentence) -> Done | None:
+    """The place that is spoken of: whatever was spoken of last, unless that is a person."""
+    frame = asked.frame
+    if frame.has("name", "incident"):
+        return None
+    spoken = [each.item for each in asked.talk.spoken if each.item.of_kind not in _PEOPLE]
+    kind = spoken[-1].of_kind if spoken else "host"
+    item, candidates = asked.it(kind)
+    if item is not None:
+        return asked.bound([item])
+    return ask_which(frame, candidates, asked.talk) if candidates else ask(frame, Reason.WHICH_THING)
 
 
 def _forget_noun(asked: Sentence, kind: str) -> None:
@@ -217,7 +259,7 @@ def _right_behind_other(asked: Sentence, kind: str) -> bool:
 def _several(asked: Sentence) -> Done | None:
     """Several things at once, or the list that they stand in."""
     talk, frame = asked.talk, asked.frame
-    lines = talk.lists[-1] if talk.lists else None
+    lines = asked.last_list()
     pair = talk.together if lines is None or talk.together_turn >= lines.turn else ()
     if frame.has("status", "severity", "min", "owner", "class"):
         # "Which ones are still open" asks for those, and not for the state of each.

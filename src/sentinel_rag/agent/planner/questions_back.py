@@ -9,10 +9,12 @@ from dataclasses import replace
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.row_text import plain
-from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem, shown_words
+from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, OWNER, ListItem, shown_words
 from sentinel_rag.language.frames import Frame, Names
 
 MOST_OPTIONS = 9
+_OF_AN_OWNER = {OWNER: ("kind:incident", "status"), "account": ()}
+"""What makes a person the owner of incidents, and not one of those that they name."""
 
 
 def with_options(decision: Decision, names: Names) -> Decision:
@@ -33,12 +35,16 @@ def about(frame: Frame, item: ListItem) -> Frame:
     elif item.kind == ALERT:
         if told.around is not None:
             told.features["alert_time"] = [item.time]
-        told.tell("alert_id" if told.has("attr:events") else "incident", item.value)
+        of_it = item.incident if told.has("kind:incident") and item.incident else item.value
+        told.tell("alert_id" if told.has("attr:events") else "incident", of_it)
+    elif item.of_kind in (OWNER, "account") and told.has("rel:owned_by", *_OF_AN_OWNER[item.of_kind]):
+        told.features["owner"] = [item.value]
     elif item.kind == ENTITY:
         told.tell("name", item.value)
-        if item.entity_kind:
-            told.features["of_kind"] = [item.entity_kind]
-            told.kinds[item.value] = (item.entity_kind,)
+        kind = "account" if item.entity_kind == OWNER else item.entity_kind
+        if kind:
+            told.features["of_kind"] = [kind]
+            told.kinds[item.value] = (kind,)
         told.whole[item.value] = item.value
     return told
 

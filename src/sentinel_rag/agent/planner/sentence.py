@@ -4,31 +4,47 @@ the frame about a thing that was found."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.context import Context, Pointed, ShownList
 from sentinel_rag.agent.planner.decisions import Decision, Option, Reason, ask
 from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, is_list, merged
 from sentinel_rag.agent.planner.questions_back import about, things
-from sentinel_rag.agent.things import ALERT, INCIDENT, ListItem
+from sentinel_rag.agent.things import ALERT, INCIDENT, OWNER, ListItem
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.language.frames import Frame
-from sentinel_rag.language.frames.phrases import Item
+from sentinel_rag.language.frames.phrases import SILENT, Item
 
 MOST_AT_ONCE = 10
 """Things that one sentence may ask about together."""
 LISTED_KINDS = tuple(f"kind:{kind}" for kind in sorted(LISTED))
 SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "know:similar", "compare")
-_MARKS = ("moment", "ref", "that", "talk", "shift", "drop", "list_of", "item", "relative")
+_MARKS = ("moment", "ref", "that", "talk", "shift", "drop", "list_of", "item", "relative", "add", "pick", "sorted")
 """Types of words that lean on what came before, and mean nothing more once they are bound."""
-_LINKS = frozenset({"yes", "no", "instead", "again", "back"})
+_WEAK = frozenset({*SILENT, "add", "moment"})
+"""Types of words that may mean nothing: "also", "then"."""
+_LINKS = frozenset({"yes", "no", "instead", "again", "back", "anew", "adjust"})
 OF_INCIDENTS = (
     "attr:owner", "attr:status", "attr:classification", "attr:comments", "attr:reason", "attr:duration",
-    "attr:closed_time", "attr:bookmarks",
+    "attr:closed_time", "attr:bookmarks", "attr:severity",
 )  # fmt: skip
 """Fields that only incidents have."""
-Done = Frame | Decision | Option
+
+
+@dataclass(frozen=True, slots=True)
+class Readings:
+    """Ways to take a sentence, the likeliest first: the first that can be answered is taken. With `ask` each that is
+    answered otherwise is offered; so it is where a question back is open that the sentence does not answer."""
+
+    frames: tuple[Frame, ...]
+    said: Frame
+    """The sentence as it stands."""
+    ask: bool = False
+    open_question: Decision | None = None
+
+
+Done = Frame | Decision | Option | Readings
 
 
 class Sentence:
@@ -46,7 +62,7 @@ class Sentence:
     @property
     def items(self) -> list[Item]:
         """What was read, without what means nothing by itself."""
-        return [item for item in self.frame.items if not item.silent]
+        return [item for item in self.frame.items if not {type_ for type_, _ in item.senses} <= _WEAK]
 
     def only(self, *senses: str) -> bool:
         """True if every word that means something has one of `senses`, each a type or type:value."""
@@ -76,7 +92,12 @@ class Sentence:
             # The list beside an answer came with what is taken back now.
             own = next((shown for shown in reversed(lists) if not shown.beside), lists[-1])
             return talk.lists[talk.pointed_into - talk.dropped - 1] if talk.pointed_into > talk.dropped else own
-        return lists[-1] if lists else None
+        return self.last_list()
+
+    def last_list(self) -> ShownList | None:
+        """The newest list, unless another was asked for since of which no line was shown."""
+        shown = self.talk.lists[-1] if self.talk.lists else None
+        return None if shown is None or self.talk.unlisted > shown.turn else shown
 
     def row(self, kind: str) -> ShownList | None:
         """Things of a kind that were told of together, or the one that was told of alone."""
@@ -92,11 +113,16 @@ class Sentence:
     def it(self, kind: str) -> tuple[ListItem | None, tuple[ListItem, ...]]:
         """The one thing that is spoken of, or those of which it may be one."""
         talk = self.talk
+        if kind == "account" and talk.before is not None and OWNER in talk.before.aspects:
+            owner = self.told_row(OWNER)
+            if owner is not None and owner.turn == talk.turn and len(owner.items) == 1:
+                return owner.items[0], ()
         wants_incident = not kind and self.frame.has(*OF_INCIDENTS) and not self.frame.has("kind:alert")
+        kinds = (kind, OWNER) if kind == "account" else (kind,)
         spoken = [
             each
             for each in talk.spoken
-            if (not kind or each.item.of_kind == kind) and (not wants_incident or each.item.kind in (INCIDENT, ALERT))
+            if (not kind or each.item.of_kind in kinds) and (not wants_incident or each.item.kind in (INCIDENT, ALERT))
         ]
         focus = spoken[-1] if spoken else None
         told = self.told_row(kind) if kind else None
@@ -145,7 +171,9 @@ class Sentence:
         self.frame = told
         before = self.talk.before
         if before is not None and leans and not asks_of_a_thing(told) and not told.has(*LISTED_KINDS):
-            return merged(self._asked_before(items[0]), told)
+            again = merged(self._asked_before(items[0]), told)
+            same = again.features == before.frame.features and again.window == before.frame.window
+            return ask(told, Reason.WHICH_THING) if same and not self.correcting else again
         return told
 
     def _asked_before(self, item: ListItem) -> Frame:
@@ -175,9 +203,8 @@ class Sentence:
     def base(self, *, lists: bool) -> Decision | None:
         """The decision that a sentence leans on: the last, or the one behind the list where only a list is meant."""
         talk = self.talk
-        waits = talk.waiting is not None and talk.waiting.reason is Reason.UNREAD
         before = talk.before
-        if lists and before is not None and not is_list(before.frame) and not waits:
+        if lists and before is not None and not is_list(before.frame):
             shown = [each.by for each in talk.lists if each.by is not None and is_list(each.by.frame)]
             return shown[-1] if shown else before
         return before
@@ -193,11 +220,11 @@ def ask_which(frame: Frame, items: Sequence[ListItem], talk: Context) -> Decisio
     return replace(ask(plain, Reason.WHICH_OF_THESE), options=things(plain, items, numbers))
 
 
-def unmarked(frame: Frame) -> Frame:
+def unmarked(frame: Frame, marks: Sequence[str] = _MARKS) -> Frame:
     """The frame without the words that lean: what they mean is bound."""
     plain = frame.copy()
-    plain.items = tuple(item for item in frame.items if not any(type_ in _MARKS for type_, _ in item.senses))
-    for type_ in _MARKS:
+    plain.items = tuple(item for item in frame.items if not any(type_ in marks for type_, _ in item.senses))
+    for type_ in marks:
         plain.features.pop(type_, None)
     return plain
 

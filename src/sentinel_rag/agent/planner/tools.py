@@ -153,10 +153,13 @@ def _filters(frame: Frame, tool: str) -> dict[str, Any]:
     if status:
         told["status"] = status
     if frame.has("class"):
-        told |= {"status": "Closed"} | ({"time_field": "closed"} if frame.window else {})
+        told |= {"status": "Closed"} | (
+            {"time_field": "closed"} if frame.window and not frame.has("when:created") else {}
+        )
     if tool == "query_incidents" and frame.window:
         # "Closed last week" tells when they were closed; "incidents of last week that are closed" when they came.
-        if status == "Closed" and (frame.has("when:closed") or not frame.has("kind:incident")):
+        closed = frame.has("when:closed") or not frame.has("kind:incident", "when:created")
+        if status == "Closed" and closed:
             told["time_field"] = "closed"
         if frame.has("attr:updated"):
             told["time_field"] = "updated"

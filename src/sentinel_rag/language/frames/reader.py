@@ -143,7 +143,7 @@ class _Attempt:
         _mark_definite(self.items, frame)
         beside = [*self.beside, *loose(self.items, self.text, self.book)]
         frame.loose = [item.text for item in beside]
-        compose(_telling([item for item in self.items if item not in beside]), frame)
+        compose(_telling([item for item in self.items if item not in beside], language), frame)
         possessed = re.compile(r"'s?\s")
         for name in list(frame.all("name")):
             end = frame.text.find(name) + len(name)
@@ -447,7 +447,7 @@ def _polar_phrases(language: str) -> frozenset[tuple[str, ...]]:
     return frozenset(phrase for pattern in patterns for phrase in phrases_of(pattern))
 
 
-def _relative(items: list[Item], place: int) -> bool:
+def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]]) -> bool:
     """True for the "that" of "incidents that are open" and the "they" behind them, which point at nothing outside."""
     item, listed = (
         items[place],
@@ -459,6 +459,8 @@ def _relative(items: list[Item], place: int) -> bool:
         return listed and not (item.sense("that") or before.silent or before.sense("of") or before.sense("rel"))
     if item.sense("ref", frozenset({"they", "its"})) is not None:
         return listed
+    if place and item.sense("ref") is not None and words_of(items[place - 1].text) in begins:
+        return False  # "which incident is that part of"
     return item.sense("relative") is not None and listed and any(not one.silent for one in items[place + 1 :])
 
 
@@ -512,13 +514,16 @@ def part_of(frame: Frame, start: int, end: int) -> Frame:
 def part_with(frame: Frame, items: list[Item]) -> Frame:
     """What some of the words of `frame` say by themselves; the time and the names are those of the whole."""
     part = replace(frame.copy(), features=defaultdict(list), unread=[], items=tuple(items))
-    compose(_telling(items), part)
+    compose(_telling(items, frame.language), part)
     return part
 
 
-def _telling(items: list[Item]) -> list[Item]:
+def _telling(items: list[Item], language: str) -> list[Item]:
     """The items that say something, neighbouring unknown words as one."""
-    return _joined([item for place, item in enumerate(items) if not item.silent and not _relative(items, place)])
+    begins = _polar_phrases(language)
+    return _joined(
+        [item for place, item in enumerate(items) if not item.silent and not _relative(items, place, begins)]
+    )
 
 
 def _joined(items: list[Item]) -> list[Item]:
