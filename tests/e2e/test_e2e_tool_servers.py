@@ -170,6 +170,8 @@ def test_a_person_sees_what_changed_in_a_tool_and_accepts_it(sentinel: Any, tmp_
         gateway = parts["interceptor"]["url"]
         assert execute(gateway, "fine", {"text": "a"})[0] == 200
         assert [(pin["tool"], pin["state"]) for pin in sentinel.json("tools", "pins")] == [("fine", "pinned")]
+        first = sentinel.run("tools", "accept", "fine", "--yes")
+        assert "Says the text again." in first.stdout  # nobody had read it before
         nothing = sentinel.run("tools", "accept", "fine")
         assert nothing.returncode == 2
         assert "has not changed" in nothing.stderr
@@ -188,4 +190,9 @@ def test_a_person_sees_what_changed_in_a_tool_and_accepts_it(sentinel: Any, tmp_
         assert "evil.example" in accepted.stdout
         assert execute(gateway, "fine", {"text": "c"})[0] == 200
     kinds = [json.loads(line)["record"]["kind"] for line in sentinel.run("audit", "show", "--json").stdout.splitlines()]
-    assert [kind for kind in kinds if kind.startswith("tool_")] == ["tool_pinned", "tool_quarantined", "tool_accepted"]
+    assert [kind for kind in kinds if kind.startswith("tool_")] == [
+        "tool_pinned",
+        "tool_accepted",
+        "tool_quarantined",
+        "tool_accepted",
+    ]

@@ -221,8 +221,10 @@ def test_a_session_that_a_person_opened_is_clean_where_the_agents_own_is_not(
     mail = {"text": "the weekly figures"}
     assert "[sink_label]" in tools["send_mail"].invoke(mail, {"configurable": {"thread_id": "two"}})
     assert "[sink_label]" in tools["send_mail"].invoke(mail, {"configurable": {"sentinel_session_id": clean}})
-    assert json.loads(tools["send_mail"].invoke(mail, {"configurable": {"sentinel_session_id": again}}))
-    assert [call.tool for call in estate.executor.calls] == ["read_alert", "send_mail"]
+    # A person's new session begins clean for what it reads; the agent's process may remember what it read elsewhere.
+    assert estate.request("GET", f"/v1/sessions/{again}", key=front).body["context"]["integrity"] == "TRUSTED"
+    assert "[sink_label]" in tools["send_mail"].invoke(mail, {"configurable": {"sentinel_session_id": again}})
+    assert [call.tool for call in estate.executor.calls] == ["read_alert"]
 
 
 def test_many_threads_and_loops_at_once_share_one_session_of_their_conversation(

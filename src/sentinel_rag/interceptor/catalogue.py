@@ -12,10 +12,11 @@ import anyio
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.interceptor.pins import Pins, Quarantined, definition_of
 from sentinel_rag.interceptor.policy import Policy, ToolPolicy
-from sentinel_rag.interceptor.schema_fit import cut_down, difference
+from sentinel_rag.interceptor.schema_fit import cut_down, difference, of_policy
 from sentinel_rag.interceptor.upstream import Upstream, UpstreamTool
 
 LIST_SECONDS = 5.0
+NOT_READ = "The policy does not describe this tool, and nobody has accepted what its server says of it."
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +61,7 @@ async def survey(
             if reason:
                 withheld[tool.name] = reason
             else:
-                offered.append(_wire_form(tool, described))
+                offered.append(_wire_form(tool, described, vouched=pins.vouches(tool)))
     wanted = {tool.server for tool in policy.tools.values() if tool.name not in switched_off}
     return Catalogue(tuple(offered), withheld, frozenset(wanted - served.keys()))
 
@@ -74,11 +75,13 @@ def _change(pin: str | Quarantined | None, described: UpstreamTool) -> str:
     return "" if same else "its definition has changed and is not accepted yet"
 
 
-def _wire_form(tool: ToolPolicy, described: UpstreamTool) -> dict[str, Any]:
+def _wire_form(tool: ToolPolicy, described: UpstreamTool, *, vouched: bool) -> dict[str, Any]:
+    """As an agent sees it. What a stranger's server says of its tool is input, and no model reads it unlabelled: until
+    a person has accepted it, the agent is told what the policy says alone."""
     return {
         "name": tool.name,
-        "description": tool.description or described.description,
-        "parameters": cut_down(tool, described.input_schema),
+        "description": tool.description or (described.description if vouched else NOT_READ),
+        "parameters": cut_down(tool, described.input_schema) if vouched else of_policy(tool, described.input_schema),
         "aliases": list(tool.aliases),
         "effect": tool.effect.value,
     }

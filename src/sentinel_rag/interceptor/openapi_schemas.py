@@ -226,6 +226,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "server": TEXT,
             "tool": TEXT,
             "state": {"enum": ["pinned", "quarantined"]},
+            "vouched": FLAG,
             "accepted": DEFINITION,
             "waiting": {"oneOf": [{"type": "null"}, DEFINITION]},
         }

@@ -1,4 +1,4 @@
-"""The routes of pinned tools, for keys with the scope `admin`: which there are, and accepting a changed one.
+"""The routes of pinned tools, for keys with the scope `admin`: which there are, and accepting a new or changed one.
 
 Definitions are shown whole: whoever accepts one has to be able to read what it says.
 """
@@ -56,11 +56,13 @@ class PinRoutes:
 
 
 def wire_form(pin: Pin) -> JsonObject:
-    """`state` is `pinned` or `quarantined`; `waiting` is there for the latter."""
+    """`state` is `pinned` or `quarantined`; `waiting` is there for the latter. `vouched`: the agent is shown the words
+    of the accepted definition."""
     return {
         "server": pin.server,
         "tool": pin.tool,
         "state": "pinned" if pin.waiting is None else "quarantined",
+        "vouched": pin.vouched,
         "accepted": _definition(pin.accepted),
         "waiting": None if pin.waiting is None else _definition(pin.waiting),
     }

@@ -57,6 +57,28 @@ def cut_down(tool: ToolPolicy, schema: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
+def of_policy(tool: ToolPolicy, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What the policy itself says of the parameters, and of the server's schema no more than which are required: not a
+    word of it."""
+    needed = _required(schema)
+    required = [name for name, parameter in tool.parameters.items() if parameter.required or name in needed]
+    return {
+        "type": "object",
+        "properties": {name: _said(parameter) for name, parameter in tool.parameters.items()},
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+
+
+def _said(parameter: Parameter) -> dict[str, Any]:
+    said: dict[str, Any] = {"type": parameter.type.kind.value}
+    if parameter.type.items is not None:
+        said["items"] = {"type": parameter.type.items.value}
+    if parameter.description:
+        said["description"] = parameter.description
+    return said
+
+
 def _same_type(parameter: Parameter, schema: Any, root: Mapping[str, Any], depth: int) -> bool:
     """Whether the schema has a value of the policy's type. Unions, and schemas that do not say, may."""
     if schema is True or depth == 0:

@@ -19,7 +19,7 @@ from sentinel_rag.audit.tool_events import ToolAccepted, ToolPinned, ToolQuarant
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.pins.definition import Definition, definition_of
-from sentinel_rag.interceptor.pins.table import Key, PinTable
+from sentinel_rag.interceptor.pins.table import Key, PinTable, Stored
 from sentinel_rag.interceptor.policy import Policies, ToolPolicy
 from sentinel_rag.interceptor.upstream import Upstream, UpstreamTool
 
@@ -50,6 +50,8 @@ class Pin:
     tool: str
     accepted: Definition
     waiting: Definition | None = None
+    vouched: bool = True
+    """Whether the agent is shown the server's own words: one of the product's servers, or an administrator said so."""
 
 
 class NotWaiting(SentinelError):
@@ -75,7 +77,7 @@ class Pins:
         self._upstreams = upstreams
         self._journal = journal
         self._table = PinTable(database)
-        self._accepted, self._waiting = self._table.load()
+        self._take(self._table.load())
         self._own = own
         self._listed: set[str] = set()
         self._listed_at: dict[str, float] = {}
@@ -83,6 +85,14 @@ class Pins:
         self._listing: dict[str, anyio.Lock] = {}
         self._observing = anyio.Lock()
         self._news = anyio.Event()
+
+    def vouches(self, tool: ToolPolicy) -> bool:
+        """Whether the words of the tool's pinned definition may be shown to an agent: they are the product's own, or a
+        person has read and accepted them. A stranger's are input like any other."""
+        return tool.server in self._own or (tool.server, tool.name) in self._vouched
+
+    def _take(self, stored: Stored) -> None:
+        self._accepted, self._waiting, self._vouched = stored.accepted, stored.waiting, stored.vouched
 
     def sha256_of(self, tool: ToolPolicy) -> str | Quarantined | None:
         """The hash of the tool's pinned definition; None if none is known: then `learn` its server, once."""
@@ -122,7 +132,7 @@ class Pins:
         """Compare what a server has listed with the pins. Raises UnavailableError if it cannot be recorded."""
         served = {tool.name: tool for tool in tools}
         async with self._observing:
-            self._accepted, self._waiting = await self._table.read()
+            self._take(await self._table.read())
             for tool in self._policies.current.tools.values():
                 if tool.server == server and tool.name in served:
                     try:
@@ -136,11 +146,13 @@ class Pins:
         """Make the changed definition with that hash the pinned one. Raises NotWaiting."""
         key = (server, tool)
         async with self._observing:
-            self._accepted, self._waiting = await self._table.read()
+            self._take(await self._table.read())
             accepted, waiting = self._accepted.get(key), self._waiting.get(key)
+            if waiting is None and server not in self._own and key not in self._vouched:
+                waiting = accepted  # as it was first seen: nobody has read it yet
             if accepted is None or waiting is None or waiting.sha256 != sha256:
                 raise NotWaiting(
-                    "The tool has no changed definition with this hash that waits to be accepted.",
+                    "The tool has no definition with this hash that waits to be accepted.",
                     next_step="Look at its definition again: GET /v1/pins, or sentinel tools pins.",
                 )
             event = ToolAccepted(
@@ -151,14 +163,18 @@ class Pins:
                 sha256=sha256,
                 previous_sha256=accepted.sha256,
             )
-            await self._journal.append(event, alongside=self._table.accept(key, waiting))
+            await self._journal.append(event, alongside=self._table.accept(key, waiting, vouched=True))
             self._accepted[key] = waiting
-            del self._waiting[key]
+            self._waiting.pop(key, None)
+            self._vouched.add(key)
         return Pin(server, tool, waiting)
 
     def all(self) -> list[Pin]:
         """Every pin, by server and tool."""
-        return [Pin(*key, accepted, self._waiting.get(key)) for key, accepted in sorted(self._accepted.items())]
+        return [
+            Pin(*key, accepted, self._waiting.get(key), key[0] in self._own or key in self._vouched)
+            for key, accepted in sorted(self._accepted.items(), key=lambda item: item[0])
+        ]
 
     def look_again(self) -> None:
         """List the servers soon: one has said that its tools changed, or the policy is another."""

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from sentinel_rag.audit import Connection, StateDatabase
 from sentinel_rag.interceptor.pins.definition import Definition
@@ -24,7 +25,21 @@ def _tables(connection: Connection) -> None:
     )
 
 
-MIGRATIONS = (_tables,)
+def _accepted_by_a_person(connection: Connection) -> None:
+    """Whether an administrator has read and accepted the definition, and not only the first listing."""
+    connection.execute("ALTER TABLE pin ADD COLUMN vouched INTEGER NOT NULL DEFAULT 0")
+
+
+MIGRATIONS = (_tables, _accepted_by_a_person)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """The accepted definitions, those that wait, and of which accepted ones a person has said so."""
+
+    accepted: dict[Key, Definition]
+    waiting: dict[Key, Definition]
+    vouched: set[Key]
 
 
 class PinTable:
@@ -34,11 +49,11 @@ class PinTable:
         self._database = database
         database.migrate("pins", MIGRATIONS)
 
-    def load(self) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
-        """The accepted definitions and those that wait. Blocks; for the start."""
+    def load(self) -> Stored:
+        """What is stored. Blocks; for the start."""
         return self._database.run_now(_read)
 
-    async def read(self) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
+    async def read(self) -> Stored:
         """The same, as another gateway with this database may have left it."""
         return await self._database.run(_read)
 
@@ -47,13 +62,13 @@ class PinTable:
         await self._database.run(write)
 
     @staticmethod
-    def accept(key: Key, definition: Definition) -> Write:
-        """Make this the accepted definition; nothing waits any more."""
+    def accept(key: Key, definition: Definition, *, vouched: bool = False) -> Write:
+        """Make this the accepted definition; nothing waits any more. `vouched`: a person says so."""
         return lambda connection: connection.execute(
-            "INSERT INTO pin VALUES (?, ?, ?, ?, NULL, NULL) ON CONFLICT (server, tool) DO UPDATE SET "
-            "sha256 = excluded.sha256, definition = excluded.definition, waiting_sha256 = NULL, "
-            "waiting_definition = NULL",
-            [*key, definition.sha256, definition.encoded],
+            "INSERT INTO pin (server, tool, sha256, definition, vouched) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT (server, tool) DO UPDATE SET sha256 = excluded.sha256, definition = excluded.definition, "
+            "vouched = excluded.vouched, waiting_sha256 = NULL, waiting_definition = NULL",
+            [*key, definition.sha256, definition.encoded, int(vouched)],
         )
 
     @staticmethod
@@ -65,10 +80,12 @@ class PinTable:
         )
 
 
-def _read(connection: Connection) -> tuple[dict[Key, Definition], dict[Key, Definition]]:
+def _read(connection: Connection) -> Stored:
     rows = connection.execute(
-        "SELECT server, tool, sha256, definition, waiting_sha256, waiting_definition FROM pin"
+        "SELECT server, tool, sha256, definition, waiting_sha256, waiting_definition, vouched FROM pin"
     ).fetchall()
-    accepted = {(row[0], row[1]): Definition(row[2], json.loads(row[3])) for row in rows}
-    waiting = {(row[0], row[1]): Definition(row[4], json.loads(row[5])) for row in rows if row[4] is not None}
-    return accepted, waiting
+    return Stored(
+        accepted={(row[0], row[1]): Definition(row[2], json.loads(row[3])) for row in rows},
+        waiting={(row[0], row[1]): Definition(row[4], json.loads(row[5])) for row in rows if row[4] is not None},
+        vouched={(row[0], row[1]) for row in rows if row[6]},
+    )

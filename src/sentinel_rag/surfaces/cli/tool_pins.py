@@ -33,7 +33,7 @@ def show(*, as_json: bool) -> int:
         return 0
     from sentinel_rag.surfaces.cli._render import console, print_table
 
-    rows = [(pin["tool"], pin["server"], pin["state"], pin["accepted"]["sha256"][:12]) for pin in pins]
+    rows = [(pin["tool"], pin["server"], _state(pin), pin["accepted"]["sha256"][:12]) for pin in pins]
     print_table(console(), "", ("tool", "server", "state", "accepted hash"), rows)
     waiting = [pin for pin in pins if pin["waiting"] is not None]
     for pin in waiting:
@@ -41,19 +41,31 @@ def show(*, as_json: bool) -> int:
         print(changes(pin))
     if waiting:
         print("\nIts calls are denied until: sentinel tools accept TOOL")
+    if any(_is_unread(pin) for pin in pins):
+        print(
+            "\nThe agent is not shown what a server says of a tool that is not read, until: sentinel tools accept TOOL"
+        )
     return 0
 
 
+def _is_unread(pin: Json) -> bool:
+    return pin["waiting"] is None and not pin["vouched"]
+
+
+def _state(pin: Json) -> str:
+    return "pinned, not read" if _is_unread(pin) else str(pin["state"])
+
+
 def accept(tool: str | None, *, yes: bool, as_json: bool) -> int:
-    """Accept the changed definition of one tool, after showing it; `yes` answers the question."""
+    """Accept the new or changed definition of one tool, after showing it; `yes` answers the question."""
     if tool is None:
         raise UsageError("Which tool?", next_step="Run: sentinel tools accept TOOL (sentinel tools pins lists them)")
     with _gateway() as ask:
         pin = _waiting(ask("GET", "/v1/pins")["pins"], tool)
-        sha256 = pin["waiting"]["sha256"]
+        sha256 = (pin["waiting"] or pin["accepted"])["sha256"]
         if not as_json:
-            print(changes(pin))
-            print(f"\nnew hash {sha256}")
+            print(changes(pin) if pin["waiting"] else safe("\n".join(_lines(pin["accepted"]["definition"]))))
+            print(f"\n{'new hash' if pin['waiting'] else 'hash'} {sha256}")
         if not yes and not _confirmed():
             print("Nothing was accepted.")
             return 1
@@ -83,12 +95,12 @@ def _waiting(pins: list[Json], tool: str) -> Json:
     named = [pin for pin in pins if tool in (pin["tool"], f"{pin['server']}/{pin['tool']}")]
     if not named:
         raise UsageError(f"No tool {tool!r} is pinned.", next_step="Run: sentinel tools pins")
-    found = [pin for pin in named if pin["waiting"] is not None]
+    found = [pin for pin in named if pin["waiting"] is not None or _is_unread(pin)]
     if not found:
         raise UsageError(f"The definition of {tool!r} has not changed.", next_step="Run: sentinel tools pins")
     if len(found) > 1:
         servers = ", ".join(f"{pin['server']}/{pin['tool']}" for pin in found)
-        raise UsageError(f"Several servers have a changed {tool!r}.", next_step=f"Name one of: {servers}")
+        raise UsageError(f"Several servers have a new or changed {tool!r}.", next_step=f"Name one of: {servers}")
     return found[0]
 
 
