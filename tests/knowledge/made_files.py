@@ -7,12 +7,14 @@ from typing import NamedTuple
 
 
 class Typed(NamedTuple):
-    """A line of a page. `font` is F (Helvetica) or C (Courier), `y` the height in points from the bottom."""
+    """A line of a page. `font` is F (Helvetica) or C (Courier), `y` the height in points from the bottom. With `x` it
+    is a word of its own that is moved to its place, as some programs write each word."""
 
     text: str
     size: int
     y: int
     font: str = "F"
+    x: int = 0
 
 
 def made_pdf(pages: Sequence[Sequence[Typed]], *, title: str = "", picture: bool = False) -> bytes:
@@ -35,7 +37,11 @@ def made_pdf(pages: Sequence[Sequence[Typed]], *, title: str = "", picture: bool
     kids = []
     for page in pages:
         drawn = [
-            f"BT /{line.font} {line.size} Tf 1 0 0 1 72 {line.y} Tm ({_escaped(line.text)}) Tj ET" for line in page
+            f"q 1 0 0 1 {line.x} {line.y - 700} cm BT /{line.font} {line.size} Tf 1 0 0 1 0 700 Tm "
+            f"({_escaped(line.text)}) Tj ET Q"
+            if line.x
+            else f"BT /{line.font} {line.size} Tf 1 0 0 1 72 {line.y} Tm ({_escaped(line.text)}) Tj ET"
+            for line in page
         ]
         drawn += ["q 500 0 0 700 50 50 cm /I Do Q"] if picture else []
         stream = "\n".join(drawn).encode("cp1252")

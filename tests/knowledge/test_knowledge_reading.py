@@ -411,3 +411,35 @@ def test_blocks_know_what_they_are(playbooks: Path) -> None:
         for block in section.blocks
     }
     assert kinds == set(BlockKind)
+
+
+def test_feet_are_left_out_wherever_a_program_writes_them(tmp_path: Path) -> None:
+    """As a public playbook has them: three lines in the margins, before the text of the page, on nearly every page."""
+    feet = [Typed("IRM 1 WORM", 9, 38), Typed("TLP:CLEAR", 12, 770), Typed("TLP:CLEAR", 12, 20)]
+    pages = [
+        [
+            *([Typed(f"Page {number}", 9, 27), *feet] if number != 3 else []),
+            Typed(f"Section {number}", 18, 700),
+            Typed("Disconnect the network.", 11, 660),
+            Typed(f"Step {number} is its own.", 11, 640),
+        ]
+        for number in range(1, 7)
+    ]
+    text = "\n".join(block for _, block in texts(document(one(tmp_path, "irm.pdf", made_pdf(pages, title="IRM")))))
+    assert "TLP" not in text
+    assert "IRM 1" not in text
+    assert text.count("Disconnect the network.") == 6  # it repeats, and stands in no margin
+    assert all(f"Step {number} is its own." in text for number in range(1, 7))
+
+
+def test_words_that_only_their_places_part_are_words(tmp_path: Path) -> None:
+    words = ["Vulnerability", "management", "methodology", "designed", "for", "professionals"]
+    places = [72, 150, 230, 310, 370, 395]
+    page = [Typed(word, 11, 660, x=place) for word, place in zip(words, places, strict=True)]
+    text = "\n".join(
+        block
+        for _, block in texts(
+            document(one(tmp_path, "vmm.pdf", made_pdf([[Typed("Abstract", 18, 700), *page]], title="VMM")))
+        )
+    )
+    assert "Vulnerability management methodology designed for professionals" in text

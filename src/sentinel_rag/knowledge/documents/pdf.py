@@ -92,10 +92,11 @@ def _remarks(count: int, read: int, broken: Sequence[int]) -> Iterator[str]:
 
 
 def _without_running_heads(pages: Sequence[Sequence[Line]], body: float) -> list[Sequence[Line]]:
-    """Pages less the first and last lines in their margins where most pages have the same there, numbers aside."""
+    """Pages less the lines in their margins that most pages have there, numbers aside. They are looked for wherever
+    they come in the page's order: many programs write feet first."""
     if len(pages) < 4:
         return list(pages)
-    heads = Counter(_masked(line) for page in pages for line in _edges(page, body))
+    heads = Counter(text for page in pages for text in {_masked(line) for line in _edges(page, body)})
     running = {text for text, times in heads.items() if times > 0.6 * len(pages)}
     kept: list[Sequence[Line]] = []
     for page in pages:
@@ -105,9 +106,8 @@ def _without_running_heads(pages: Sequence[Sequence[Line]], body: float) -> list
 
 
 def _edges(page: Sequence[Line], body: float) -> list[Line]:
-    """The first and the last line of a page, where they stand in its margins and are no headings."""
-    ends = page[:1] if len(page) == 1 else (page[0], page[-1]) if page else ()
-    return [line for line in ends if line.in_margin and not _is_heading(line, body)]
+    """The lines in the margins of a page that are no headings."""
+    return [line for line in page if line.in_margin and not _is_heading(line, body)]
 
 
 def _masked(line: Line) -> str:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
@@ -11,6 +12,8 @@ if TYPE_CHECKING:
 _ONE_WIDTH = ("courier", "mono", "consol", "menlo", "inconsolata", "typewriter", "lucidasans-typewriter", "cascadia")
 
 _MARGIN = 0.08
+_RUN_TOGETHER = re.compile(r"[^\W\d_]{25,}")
+"""Longer than all but a few words of any language; reading such a page once more costs time and changes nothing."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +57,20 @@ def page_lines(page: PageObject) -> list[Line]:
     low, high = float(page.mediabox.bottom), float(page.mediabox.top)
     margin = _MARGIN * (high - low)
     written = [pieces for pieces in lines if any(piece.text.strip() for piece in pieces)]
-    return [_line(pieces, low + margin, high - margin) for pieces in written]
+    found = [_line(pieces, low + margin, high - margin) for pieces in written]
+    if any(_RUN_TOGETHER.search(line.text) for line in found if not line.mono):
+        return _with_gaps(page, found)
+    return found
+
+
+def _with_gaps(page: PageObject, lines: list[Line]) -> list[Line]:
+    """The lines with the gaps between words that only their places tell: where each word is a piece of its own and no
+    blank is written, pypdf's plain reading runs them together, and its reading by layout does not."""
+    laid_out = page.extract_text(extraction_mode="layout").splitlines()
+    apart = {"".join(text.split()): " ".join(text.split()) for text in laid_out}
+    return [
+        line if line.mono else replace(line, text=apart.get("".join(line.text.split()), line.text)) for line in lines
+    ]
 
 
 def _line(pieces: list[_Piece], low: float, high: float) -> Line:
