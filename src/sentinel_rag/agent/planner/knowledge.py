@@ -243,8 +243,10 @@ def _happened(words: _Words, incident: str) -> bool:
 
 def _about_past(sought: Sought, words: _Words, incident: str, now: datetime, *, closed: bool = False) -> KnowledgeWish:
     """`closed`: the words mean incidents that are over; "seen before" may also mean one that is still open."""
-    frame, topic = words.frame, words.topic
+    frame = words.frame
     filters, remarks = _filters(frame, now)
+    named = words_of(str(filters.get("technique", "")))
+    topic = " ".join(word for word in words.topic.split() if fold(word) not in named)
     if closed and (incident or topic or filters):
         filters["status"] = "Closed"
     return KnowledgeWish(

@@ -54,7 +54,7 @@ _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
 """Beside which words of leisure are only talk."""
-_SEARCHED_BY = ("classification", "technique", "tactic", "severity")
+_SEARCHED_BY = ("classification", "technique", "tactic", "severity", "since", "until")
 """Filters of a search of past incidents that the person said."""
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""

@@ -253,7 +253,9 @@ def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]
         fit = [one for one, takes in entry.parameters.items() if one not in values and kinds & set(takes)]
         if fit:
             fit.sort(key=lambda one: not _behind(frame, name, one))
-            values[fit[0]] = frame.whole.get(name, name) if name.isalpha() else name
+            values[fit[0]] = frame.whole.get(name, name) if name.replace(" ", "").isalpha() else name
+        elif "process" in kinds and "contains" in entry.parameters and "contains" not in values:
+            values["contains"] = name
         else:
             left.append(name)
     return values, left

@@ -46,6 +46,7 @@ _NEAR_ENOUGH = 0.7
 """The share of the words that the best language knows, below which another is not tried."""
 _BEFORE_A_NOUN = ("status", "severity", "owner", "f", "class", "threat")
 _SEVERITY = frozenset({"severity"})
+_RANKED = frozenset({"top"})
 ReadTime = Callable[[str], TimeReading]
 
 
@@ -138,6 +139,7 @@ class _Attempt:
             frame.kinds[one.value] = (kind,) if kind else NAMES.get(one.shape, ())
             frame.whole[one.value] = known[0].name if len(known) == 1 else one.value
             frame.kinds.setdefault(frame.whole[one.value], frame.kinds[one.value])
+        frame.kinds |= {item.text: NAMES["file"][::-1] for item in self.items if item.sense("program")}
         frame.polar = _polar(self.text, self.book)
         _mark_one(self.items, frame, self.book)
         _mark_definite(self.items, frame)
@@ -451,7 +453,7 @@ def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]])
     """True for the "that" of "incidents that are open" and the "they" behind them, which point at nothing outside."""
     item, listed = (
         items[place],
-        any(one.type in _LISTED and not one.sense("ref") for one in items[:place]),
+        any((one.type in _LISTED or one.sense("op", _RANKED)) and not one.sense("ref") for one in items[:place]),
     )
     if item.sense("ref", frozenset({"them"})) is not None:
         # "Find open incidents and list them", but "alerts of them".
