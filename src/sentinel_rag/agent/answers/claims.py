@@ -114,7 +114,13 @@ def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
     if ahead and not both:
         named = {facts.ref for each in ahead for facts in of.among(kept, [each])}
         kept = [facts for facts in kept if facts.ref in named] if named else kept
-    return _are_all(of, kept, [*behind[-1:], *(ahead if both else ())])
+    return _agree(of, kept) and _are_all(of, kept, [*behind[-1:], *(ahead if both else ())])
+
+
+def _agree(of: Comparison, rows: Sequence[Facts]) -> bool:
+    """Whether not only some of the rows say the outcome that the sentence tells of all."""
+    outcomes = [stem for stem, table in (("fail", "failed"), ("succe", "succeeded")) if of.sentence.has(table)]
+    return len(outcomes) > 1 or all(sum(facts.says(stem) for facts in rows) in (0, len(rows)) for stem in outcomes)
 
 
 def exclusive(of: Comparison) -> Verdict | None:
@@ -625,9 +631,8 @@ def order(of: Comparison) -> Verdict | None:
     said = sentence.has("then") - opens or sentence.has("before", "after")
     if not said or len(of.plain) < 2 or of.computed or sentence.quotes or len(sentence.of_kind(Kind.MOMENT)) >= 2:
         return None
-    compared = _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain)
-    if compared or (sentence.has("then") and _cited_in_order(of)):  # compared by `out_of_order`
-        return None
+    if _tells_rising(of) is not None and len(of.plain) == 2 and all(facts.happened for facts in of.plain):
+        return None  # compared by `out_of_order`
     return of.verdict(SentenceState.SOURCE_GIVEN, "it tells an order of events, which was not compared")
 
 
@@ -659,13 +664,6 @@ def _homes_of_words(of: Comparison, rows: Sequence[Facts]) -> list[int]:
         other = 1 - homes[0]
         homes = [other, *homes] if sides == {True} else [*homes, other] if sides == {False} else homes
     return homes
-
-
-def _cited_in_order(of: Comparison) -> bool:
-    """`first A, then B`: each is named in the row cited at its place, and the rows stand in the order of time."""
-    homes = _homes(of, of.plain)
-    times = [facts.happened[1] for facts in of.plain if facts.happened is not None]
-    return len(homes) >= 2 and homes == sorted(homes) and len(times) == len(of.plain) and times == sorted(times)
 
 
 # -- what a computed row proves --------------------------------------------------------------------------------------

@@ -11,7 +11,7 @@ from functools import cached_property, partial, wraps
 from itertools import combinations, pairwise, permutations
 
 from sentinel_rag.agent.answers.evidence import Evidence
-from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words, near
+from sentinel_rag.agent.answers.facts import Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.sentence import DOMAINS, LARGE, STATES, STRONG_NAMES, Sentence
@@ -27,7 +27,7 @@ _STEM = 5
 _WORDS_OF_A_COUNT = 4
 MOST_ROWS_BETWEEN = 12
 """Cited rows up to which a time between any and the first or last of them is looked at."""
-_FEW_ROWS = 4
+_FEW_ROWS, _FEW_NEAR = 4, 3
 MOST_ROWS_PAIRED = 400
 """Rows of a whole result up to which gaps between their times are looked at."""
 _BESIDE = 8
@@ -533,6 +533,13 @@ class Comparison:
     def _derived_number(self, literal: Literal) -> bool:
         if literal.value in self._counts_of_cited(literal) | self._counts_of_window():
             return True
+        unit = next((each.unit for each in self.sentence.of_kind(Kind.DURATION)), 0.0)
+        if (
+            unit
+            and not self.sentence.counted(literal)
+            and self._derived_duration(replace(literal, kind=Kind.DURATION, unit=unit))
+        ):
+            return True  # `five hours after 126 and five before 128`
         if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal) or self._is_calculated(literal):
             return True
         return any(
@@ -571,12 +578,15 @@ class Comparison:
         compares = any(self.sentence.says(each, "more", "comparative", "rises", "falls", "under") for each in beside)
         signed = self.sentence.text[: literal.start].endswith(("+", "-", "−"))
         part = bool(self.sentence.has("part_of"))  # `seven of the 13 are closed, six open`
+        for whole in self.wholes[:1] if part else ():  # `of 28 incidents 18 are closed`, where 10 are open
+            sums = (total.value for total in whole.totals[:MOST_LABELS] if total.path[0] == "totals")
+            there += [value for value in sums if isinstance(value, int | float)]
         return (compares or signed or part) and any(abs(value - (a - b)) <= slack for a, b in permutations(there, 2))
 
     def _by_word(self, literal: Literal, rows: Sequence[Facts], *, some: bool = False) -> set[int]:
         """`4 of them are sign-ins`: how many rows of a complete result have the word behind a number in a cell; with
         `some` only what is neither none nor all of them."""
-        after = self.sentence.words_after(literal.start, _WORDS_OF_A_COUNT)
+        after = self.sentence.words_after(literal.start, 1 if some else _WORDS_OF_A_COUNT)
         first = {tokens(word.text)[0] for word in after if word.text not in plain_words()}
         stems = {word[:_STEM] for word in first if len(word) >= _STEM - 1}
         if not stems or not self.wholes or self.sentence.counted(literal) not in ("", "other"):
@@ -660,6 +670,11 @@ class Comparison:
             value for facts in self.rows for each in states if (value := facts.labelled(each)) is not None
         }
         whole = stated | {float(len(rows)) for rows in universes}
+        sums = [total for facts in self.plain[:1] for total in facts.result.totals if total.path[0] == "totals"]
+        for total in sums:  # a row's share of the sum of its column
+            mine = self.plain[0].amounts.get(total.path[-1])
+            if mine is not None and is_share([float(mine)], [float(total.value)]):
+                return True
         for rows in universes:  # how many rows hold each label of the sentence, and each two of them
             there = {facts.ref for facts in rows}
             held = [self.evidence.holders(label) & there for label in self.sentence.labels[:MOST_LABELS]]
@@ -681,44 +696,29 @@ class Comparison:
         def fits_rows(a: datetime, b: datetime) -> bool:
             return fits(a, b) or (days and abs((b.date() - a.date()).days) * 86_400 == literal.number * literal.unit)
 
-        for column in PRIMARY_TIMES:  # two rows are compared in the same column
-            same = [at for facts in self.plain[:3] for name, at in facts.moments if name == column]
-            if len(same) >= 2:
-                if any(fits_rows(a, b) for a, b in combinations(same, 2)):
-                    return True
-                break
-        ends = sorted(facts.happened[1] for facts in self.plain if facts.happened)
-        if 1 < len(ends) <= MOST_ROWS_BETWEEN and any(
-            fits_rows(end, at) for end in (ends[0], ends[-1]) for at in ends if at != end
-        ):
+        rows = (self.evidence.facts(ref) for ref in self.near)
+        near_by = [facts for facts in rows if facts is not None and facts.row is not None][:_FEW_NEAR]
+        mine = self._times(self.plain)
+        if any(fits_rows(a, b) for a, b in combinations(mine, 2)):
             return True
-        begins = self._times_told()
-        if any(fits_rows(a, b) for a in begins for b in (*begins, *self._times_near()) if a != b):
+        if any(fits_rows(a, b) for a in mine for b in self._times(near_by)):
             return True
-        if len(self.plain) == 1:
-            times = [at for _, at in self.plain[0].moments]
-            if self.evidence.now is not None and any(name == "created_time" for name, _ in self.plain[0].moments):
-                times.append(self.evidence.now)
-            return any(fits(a, b) for a, b in combinations(times, 2) if a != b)
-        if 1 < len(self.plain) <= 3:
+        if self.plain:
             return False
         happened = sorted(facts.happened[1] for facts in self.universe()[:MOST_ROWS_PAIRED] if facts.happened)
         gaps = sorted(pairwise(happened), key=lambda pair: pair[1] - pair[0])
         return bool(gaps) and (fits(happened[0], happened[-1]) or fits(*gaps[len(gaps) // 2]))
 
-    def _times_told(self) -> list[datetime]:
-        """When the cited rows happened, and their times that the sentence tells."""
-        told = [each.value for each in self.sentence.of_kind(Kind.MOMENT)]
-        rows = self.plain[:MOST_ROWS_BETWEEN]
-        times = [facts.happened[1] for facts in rows if facts.happened]
-        times += [at for facts in rows for _, at in facts.moments if any(each.fits(at, facts.zone) for each in told)]
-        return list(dict.fromkeys(times))[:MOST_ROWS_BETWEEN]
-
-    def _times_near(self) -> list[datetime]:
-        """The times of a few cited rows, and of the rows that the sentences before cite."""
-        near = [facts for ref in self.near if (facts := self.evidence.facts(ref)) is not None and facts.row is not None]
-        rows = [*self.plain[:_FEW_ROWS], *near[:_FEW_ROWS]]
-        return list(dict.fromkeys(at for facts in rows for _, at in facts.moments))
+    def _times(self, rows: Sequence[Facts]) -> list[datetime]:
+        """All times of a few rows, and up to now where one is of a thing; of many when they happened, the first and the
+        last."""
+        if len(rows) > _FEW_ROWS:
+            ends = sorted(facts.happened[1] for facts in rows if facts.happened)
+            return list(dict.fromkeys(ends)) if len(ends) <= MOST_ROWS_BETWEEN else ends[:: len(ends) - 1]
+        times = [at for facts in rows for _, at in facts.moments]
+        created = len(rows) == 1 and any(name == "created_time" for name, _ in rows[0].moments)
+        times += [self.evidence.now] if created and self.evidence.now is not None else []
+        return list(dict.fromkeys(times))
 
 
 Rule = Callable[[Comparison], Verdict | None]

@@ -32,6 +32,9 @@ def column_words(column: str) -> list[str]:
     return tokens(_CAMEL.sub(" ", column))
 
 
+_HOUR = 3600
+
+
 def near(literal: Literal, value: float, slack: float = 0.0) -> bool:
     """Whether a value is what a number with its bound and precision says."""
     want = literal.number
@@ -43,6 +46,8 @@ def near(literal: Literal, value: float, slack: float = 0.0) -> bool:
             return want * (1 / 24 if duration else 0.5) <= value < want  # `within a day` may be two hours
         case "~":
             return abs(value - want) <= max(0.16 * want, slack, 0.5 if duration else 0)
+    if duration and want > 2 and literal.unit < _HOUR and 0 <= value - want < 1:
+        return True  # `29 minutes` of 29 and a half
     return abs(value - want) <= max(slack, 0.0 if not duration else 0.5 if want > 2 else 0.25, 0.05)
 
 

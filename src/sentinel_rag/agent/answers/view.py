@@ -154,6 +154,8 @@ def _page(result: Result) -> tuple[int, int, int]:
     return offset + 1, offset + returned, total
 
 
+QUERY = "run_kql_query"
+"""The tool whose rows do not say by their kind which log table they are of."""
 _END = "</tool_result>"
 
 
@@ -171,6 +173,9 @@ def _head(result: Result, age: str) -> list[str]:
         start, end, all_ = _page(result)
         last = f", the last of them: rows {start} to {end}" if 1 < start <= end == all_ else ""
         facts.append(f"{coverage.get('rows_returned')} of {total} rows{last}")
+    tables = coverage.get("tables")
+    if isinstance(tables, list | tuple) and len(tables) == 1 and result.tool == QUERY:
+        facts.append(f"table {_safe(str(tables[0]), 100)}")
     window = coverage.get("window")
     if isinstance(window, Mapping) and any(window.values()):
         facts.append(f"window {window.get('start') or 'the beginning'} to {window.get('end') or 'now'}")
