@@ -156,6 +156,10 @@ MAPPINGS: Mapping[str, Schema] = {
         *("name", "tool", "parameter", "form", "to"),
     ),
     "endorsement": _mapping(_OF_ENDORSEMENTS, "name", "tool", "path", "kind"),
+    "volume": _mapping(
+        {"name": NAME, "tables": NAMES, "rows": {"type": "integer", "minimum": 1}, "seconds": {"type": "number"}},
+        *("name", "tables", "rows", "seconds"),
+    ),
     "agent": _mapping({"key": TEXT, "memory": {"enum": [memory.value for memory in AgentMemory]}}, "key", "memory"),
     "kind": _mapping({"name": NAME, "pattern": TEXT, "beside": TEXTS, "any_case": FLAG}, "name", "pattern"),
 }
@@ -169,6 +173,7 @@ _OF_THE_FILE: Mapping[str, Schema] = {
     "link_hosts": TEXTS,
     "kinds": _listed("kind"),
     "agents": _listed("agent"),
+    "volume": _listed("volume"),
     "memory_days": {"type": "integer", "minimum": 1, "maximum": MAX_MEMORY_DAYS},
 }
 

@@ -116,6 +116,7 @@ PLACES = {
     **{name: lambda item, name=name: {"tools": [], name: [item]} for name in ("declassification", "endorsement")},
     "server": lambda item: {"tools": [], "servers": [item]},
     "kind": lambda item: {"tools": [], "kinds": [item]},
+    "volume": lambda item: {"tools": [], "volume": [item]},
     "agent": lambda item: {"tools": [], "agents": [item]},
 }
 

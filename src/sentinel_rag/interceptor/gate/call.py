@@ -5,7 +5,7 @@ and its tool, `DecidedCall` with its judgement. No step takes a call that the st
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from sentinel_rag.audit import CallRefused
 from sentinel_rag.contracts.decisions import Deny, Reason
@@ -14,7 +14,7 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.interceptor.approvals import Binding
 from sentinel_rag.interceptor.arguments import CanonicalArguments
-from sentinel_rag.interceptor.flow import Facts, Judgement, Reference
+from sentinel_rag.interceptor.flow import Facts, Judgement, Reference, judge
 from sentinel_rag.interceptor.outcomes import HTTP_STATUS
 from sentinel_rag.interceptor.pins import Quarantined
 from sentinel_rag.interceptor.policy import Policy, Remembers, ToolPolicy
@@ -114,6 +114,12 @@ class DecidedCall:
     @property
     def session(self) -> Session:
         return self.entered.session
+
+    def at_present(self) -> DecidedCall:
+        """The same call by what its session has seen by now, its own intent included: as it would be judged again."""
+        facts = replace(self.facts, context=self.session.context)
+        judgement = judge(self.call.policy, self.tool, self.arguments.value, facts)
+        return replace(self, facts=facts, judgement=judgement)
 
     def binding(self) -> Binding:
         """What an approval of this call is bound to: it serves no call that differs in any of it."""

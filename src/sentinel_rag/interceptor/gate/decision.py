@@ -13,7 +13,14 @@ from typing import assert_never
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
-from sentinel_rag.interceptor.approvals import ApprovalQuestion, ApprovalSpent, Asker, TurnedAway, question_about
+from sentinel_rag.interceptor.approvals import (
+    ApprovalQuestion,
+    ApprovalSpent,
+    Asker,
+    DecidedBy,
+    TurnedAway,
+    question_about,
+)
 from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
 from sentinel_rag.interceptor.flow.judging import Violation, refused_whatever
@@ -22,9 +29,10 @@ from sentinel_rag.interceptor.gate.call import DecidedCall, EnteredCall
 from sentinel_rag.interceptor.gate.endings import Endings
 from sentinel_rag.interceptor.gate.running import Running
 from sentinel_rag.interceptor.gate.stores import Stores
-from sentinel_rag.interceptor.outcomes import Outcome
-from sentinel_rag.interceptor.policy import Policy, Remembers, Rule, ToolPolicy
+from sentinel_rag.interceptor.outcomes import Denied, Outcome
+from sentinel_rag.interceptor.policy import Policy, Remembers, Rule, ToolPolicy, Volume
 from sentinel_rag.interceptor.store import ContextMoved, Session, resources_of
+from sentinel_rag.interceptor.store.volumes import VolumeExceeded
 
 MAY_BE_GRANTED = (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
 """What a person's approval can make up for, where the rule lets one be asked."""
@@ -86,9 +94,11 @@ class Decision:
         decision = judgement.decision
         match decision:
             case Allow():
-                return await self._running.run(
-                    DecidedCall(entered, arguments, facts, judgement, decision.rule_id, reads, memory)
-                )
+                allowed = DecidedCall(entered, arguments, facts, judgement, decision.rule_id, reads, memory)
+                try:
+                    return await self._running.run(allowed)
+                except VolumeExceeded as exceeded:
+                    return await self._ask_for_volume(allowed.at_present(), exceeded.volume)
             case Deny():
                 await self._unless_more_is_known(entered, decision)
                 rule = tool.rule(decision.rule_id)
@@ -141,6 +151,19 @@ class Decision:
         call.approval_id = answer.approval_id
         denied = await self._endings.deny(call, required)
         return replace(denied, by_asker=rule.asks_the_asker and wanted.session.user_key_id is not None)
+
+    async def _ask_for_volume(self, read: DecidedCall, volume: Volume) -> Outcome:
+        """Ask whether what was read may be told, when the same call comes again. Its end is on record already."""
+        call, rule = read.call, read.tool.rule(read.rule_id)
+        assert rule is not None
+        question = await self._question(read, rule, Reason.APPROVAL_REQUIRED)
+        answer = await self._stores.approvals.request(
+            read.binding(), replace(question, why=volume.sentence(), decided_by=DecidedBy.OTHER)
+        )
+        deny = Deny(Reason.APPROVAL_REQUIRED, read.judgement.revealed, read.rule_id)
+        if isinstance(answer, TurnedAway):
+            return Denied(deny, call.audit_id, note=answer.sentence, retry_after_s=answer.retry_after_s)
+        return Denied(deny, call.audit_id, answer.approval_id)
 
     async def _question(self, wanted: DecidedCall, rule: Rule, reason: Reason) -> ApprovalQuestion:
         """What a person is asked: the call, whom the agent asks for, and all that it may have been steered by."""

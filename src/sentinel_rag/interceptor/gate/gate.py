@@ -70,7 +70,7 @@ class Gate:
             stores.journal,
             self._endings,
             intent=Intent(stores, clock),
-            result=Result(stores, self._endings),
+            result=Result(stores, self._endings, clock),
             upstreams=upstreams,
             limits=limits,
             readers_of=readers_of,

@@ -105,11 +105,12 @@ async def _append(journal: Journal, decided: DecidedCall, works: Sequence[Work[o
             flow=call.flow,
             readers=None if call.readers is None else tuple(sorted(call.readers)),
         ),
-        alongside=_all_of(works),
+        alongside=all_of(works),
     )
 
 
-def _all_of(works: Sequence[Work[object]]) -> Work[object]:
+def all_of(works: Sequence[Work[object]]) -> Work[object]:
+    """One write of several."""
     if len(works) == 1:
         return works[0]
 

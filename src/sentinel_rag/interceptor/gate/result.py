@@ -13,7 +13,9 @@ from sentinel_rag.audit import Connection, ValuesNamed, Work
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.interceptor.flow import View, view_of
 from sentinel_rag.interceptor.flow.endorsement import endorsed_values
 from sentinel_rag.interceptor.flow.named_values import NamedValue
@@ -21,13 +23,17 @@ from sentinel_rag.interceptor.flow.plans import PLAN, chosen
 from sentinel_rag.interceptor.flow.row_labels import row_labels_of
 from sentinel_rag.interceptor.gate.call import DecidedCall
 from sentinel_rag.interceptor.gate.endings import CLOSED, Endings
+from sentinel_rag.interceptor.gate.intent import all_of
 from sentinel_rag.interceptor.gate.stores import Stores
 from sentinel_rag.interceptor.outcomes import Completed, Outcome, outcome_of
 from sentinel_rag.interceptor.store import ContextMoved, Session, named_in_file
+from sentinel_rag.interceptor.store.volumes import VolumeExceeded, count, tables_of
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, UpstreamReply
 
 _ATTEMPTS = 10
 """How often values are derived again because another process named some meanwhile."""
+
+_VOLUME = "The result is withheld: a person has to let so many rows be read."
 
 _WITHHELD = "The tool failed; its message is withheld, because the policy hides parts of its results."
 
@@ -35,15 +41,22 @@ _WITHHELD = "The tool failed; its message is withheld, because the policy hides 
 class Result:
     """Records replies and makes them outcomes."""
 
-    def __init__(self, stores: Stores, endings: Endings) -> None:
+    def __init__(self, stores: Stores, endings: Endings, clock: Clock) -> None:
         self._stores = stores
         self._endings = endings
+        self._clock = clock
 
     async def tell(self, decided: DecidedCall, reply: UpstreamReply, duration_ms: float) -> Outcome:
         """Take out what the agent may not see, and write the outcome with it. Raises UnavailableError if that cannot be
-        written; then nothing is told."""
+        written, and VolumeExceeded, with the outcome on record, where a person has to let it be told; then nothing is
+        told."""
         if isinstance(reply, Returned):
-            return await self._tell_value(decided, reply, duration_ms)
+            try:
+                return await self._tell_value(decided, reply, duration_ms)
+            except VolumeExceeded:
+                withheld = QueryError(code=QueryErrorCode.CONFLICT, message=_VOLUME)
+                await self._record(decided, Unanswered(Reason.APPROVAL_REQUIRED, withheld, False), duration_ms)
+                raise
         if isinstance(reply, ToolFailed) and decided.tool.fields.hides:
             # Its text may quote what the policy hides.
             reply = ToolFailed(QueryError(code=reply.error.code, message=_WITHHELD))
@@ -58,7 +71,10 @@ class Result:
         if not await self._reveal_rows(decided, view.rows):
             closed = Unanswered(Reason.CONFLICT, QueryError(code=QueryErrorCode.CONFLICT, message=CLOSED), True)
             return await self._record(decided, closed, duration_ms)
-        hidden = self._stores.handles.keep(session.session_id, view.hidden) if view.hidden else None
+        works = await self._counting(decided, reply)
+        if view.hidden:
+            works.append(self._stores.handles.keep(session.session_id, view.hidden))
+        hidden = all_of(works) if works else None
         seen = reply if view.encoded is reply.encoded else replace(reply, encoded=view.encoded)
         outcome = await self._record(decided, seen, duration_ms, alongside=hidden)
         if isinstance(outcome, Completed):
@@ -68,6 +84,25 @@ class Result:
         if reply.value is not None and any(rule.tool == tool.name for rule in call.policy.endorsements):
             await self._endorse(decided, reply.value)
         return outcome
+
+    async def _counting(self, decided: DecidedCall, reply: Returned) -> list[Work[object]]:
+        """The writes that count what a volume counts, and spend the approval by which more of it may be told."""
+        call, session = decided.call, decided.session
+        if not call.policy.volumes or decided.tool.server not in OWN_SERVERS or not reply.rows:
+            return []
+        tables = tables_of(reply.value)
+        counted = [volume for volume in call.policy.volumes if not volume.tables.isdisjoint(tables)]
+        if not counted:
+            return []
+        of_volumes = tables.intersection(*(volume.tables for volume in counted)) or tables
+        whose, now = session.user_key_id or session.key_id, self._clock()
+        binding = decided.at_present().binding()
+        approval_id = None if decided.approval_id else await self._stores.approvals.approved(binding)
+        free = decided.approval_id is not None or approval_id is not None
+        works = [count(whose, of_volumes, reply.rows, now, () if free else counted)]
+        if approval_id is not None:
+            works.append(self._stores.approvals.consume(approval_id, binding))
+        return works
 
     async def _endorse(self, decided: DecidedCall, value: JsonValue) -> None:
         """Name what the policy's endorsements derive from a result. Which record answered first, and how many values

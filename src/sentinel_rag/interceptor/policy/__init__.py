@@ -16,6 +16,7 @@ from sentinel_rag.interceptor.policy.model import (
     Rule,
     ServerSpec,
     ToolPolicy,
+    Volume,
 )
 
 __all__ = [
@@ -29,6 +30,7 @@ __all__ = [
     "Rule",
     "ServerSpec",
     "ToolPolicy",
+    "Volume",
     "decide",
     "load_policy",
     "parse_policy",

@@ -39,6 +39,7 @@ from sentinel_rag.interceptor.policy.model import (
     Rate,
     ToolPolicy,
     ValueKind,
+    Volume,
 )
 from sentinel_rag.interceptor.policy.own_tools import QUERY_SHAPED
 from sentinel_rag.interceptor.policy.section import Section
@@ -49,6 +50,7 @@ MAX_RATE_CALLS = 1_000_000
 MAX_DOMAIN = 253
 MAX_COUNT = 1_000
 MAX_MEMORY_DAYS = 36_500
+MAX_VOLUME_SECONDS = 31 * 86_400.0
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _RESOURCE = re.compile(r"[A-Za-z0-9_.-]+(?:/(?:[A-Za-z0-9_.-]+|\{[A-Za-z0-9_.-]+\}|\*))*")
@@ -364,6 +366,24 @@ def agents(file: Section, problems: list[Problem]) -> Mapping[str, AgentMemory]:
         kinds = [memory.value for memory in AgentMemory]
         found[key] = AgentMemory(section.choice("memory", kinds, AgentMemory.KEY.value, required=True))
     return found
+
+
+def volumes(file: Section, problems: list[Problem]) -> tuple[Volume, ...]:
+    """The top-level list `volume`."""
+    found: list[Volume] = []
+    for item in file.items("volume"):
+        section = Section(item, "a volume", ("name", "tables", "rows", "seconds"), problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        tables = section.texts("tables", pattern=_NAME)
+        if not tables:
+            problems.append(Problem(section.line("tables"), "a volume has no tables"))
+        rows = section.number("rows", low=1, high=MAX_RATE_CALLS, required=True)
+        seconds = section.number("seconds", low=1, high=MAX_VOLUME_SECONDS, required=True)
+        if rows is not None and rows != int(rows):
+            problems.append(Problem(section.line("rows"), "rows must be a whole number"))
+        found.append(Volume(name, frozenset(tables), int(rows or 1), seconds or 1.0))
+    _claim_names(file, "volume", [volume.name for volume in found], problems)
+    return tuple(found)
 
 
 def memory(file: Section, problems: list[Problem]) -> timedelta:

@@ -56,7 +56,17 @@ CONFIRMS = ("asker", "other")
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
 
-ROOT_KEYS = ("tools", "servers", "declassification", "endorsement", "link_hosts", "kinds", "agents", "memory_days")
+ROOT_KEYS = (
+    "tools",
+    "servers",
+    "declassification",
+    "endorsement",
+    "link_hosts",
+    "kinds",
+    "agents",
+    "memory_days",
+    "volume",
+)
 TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
@@ -113,6 +123,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     server_specs = server_section.servers(file, problems)
     agents = flow_section.agents(file, problems)
     memory = flow_section.memory(file, problems)
+    volumes = flow_section.volumes(file, problems)
     if problems:
         raise _refused(source, problems)
     return Policy(
@@ -127,6 +138,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         server_specs=server_specs,
         agents=agents,
         memory=memory,
+        volumes=volumes,
     )
 
 

@@ -185,6 +185,23 @@ class Rate:
 
 
 @dataclass(frozen=True, slots=True)
+class Volume:
+    """A named rule about data and not about a tool: at most `rows` rows of these tables for one person within
+    `seconds`, by whichever calls. What would be more is told once a person has approved exactly that call."""
+
+    name: str
+    tables: frozenset[str]
+    rows: int
+    seconds: float
+
+    def sentence(self) -> str:
+        return (
+            f"More than {self.rows} rows of {', '.join(sorted(self.tables))} would be read for one person within "
+            f"{self.seconds / 3600:g} h (volume {self.name})."
+        )
+
+
+@dataclass(frozen=True, slots=True)
 class Declassification:
     """A named rule: the value of `parameter` of `tool`, if it is of the kind `form` and not longer than `max_length`,
     carries `to` instead of its label. Every use is on record."""
@@ -302,6 +319,8 @@ class Policy:
     """Hosts that a link in an argument may name without counting as a way out; each with all its subdomains."""
     server_specs: Mapping[str, ServerSpec] = field(default_factory=dict)
     """The tool servers of other makers, by name."""
+    volumes: tuple[Volume, ...] = ()
+    """How much of some tables is read without a person."""
     agents: Mapping[str, AgentMemory] = field(default_factory=dict)
     """By the id or name of a key: how the operator attests that its agent's memory is separated."""
     memory: timedelta = timedelta(0)

@@ -48,6 +48,7 @@ _OF_STATE = (
     "handle",
     "resource_label",
     "standing_session",
+    "rows_read",
     "approval",
     "pin",
     "key_journal",

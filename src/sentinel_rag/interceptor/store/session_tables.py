@@ -92,6 +92,14 @@ def _sessions_that_know_what_was_said_last(connection: Connection) -> None:
     connection.execute("ALTER TABLE session ADD COLUMN words TEXT NOT NULL DEFAULT ''")
 
 
+def _rows_that_were_read(connection: Connection) -> None:
+    connection.execute(
+        "CREATE TABLE rows_read (whose TEXT NOT NULL, place TEXT NOT NULL, at TEXT NOT NULL, rows INTEGER NOT NULL) "
+        "STRICT"
+    )
+    connection.execute("CREATE INDEX rows_read_of ON rows_read (whose, place, at)")
+
+
 MIGRATIONS = (
     _sessions,
     _information_flow,
@@ -101,6 +109,7 @@ MIGRATIONS = (
     _sessions_that_stand_for_a_key,
     _sessions_that_count_what_they_hide,
     _sessions_that_know_what_was_said_last,
+    _rows_that_were_read,
 )
 
 

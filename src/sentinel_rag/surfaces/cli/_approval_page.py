@@ -142,6 +142,8 @@ def _arguments(approval: Json, width: int) -> Iterator[str]:
 def _reasons(approval: Json) -> Iterator[str]:
     if approval["why"] == "the rule requires it":
         yield "The policy lets nobody make this call without a person's approval."
+    elif " " in approval["why"]:
+        yield str(approval["why"])
     yield from _too_much(approval["violations"])
     yield f"Rule {approval['rule_id']}, where {approval['condition']}; the result is {approval['taint_level']}."
 

@@ -1,0 +1,54 @@
+"""How many rows of which tables were told for a person, so that ten narrow queries are not one forbidden wide one.
+
+Counted in the transaction that records the outcome of the call, before anything of it is told.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+from typing import Any
+
+from sentinel_rag.audit import Connection, Work
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.interceptor.policy.model import Volume
+
+KEPT = timedelta(days=31)
+"""As long as a volume may look back."""
+
+
+class VolumeExceeded(Exception):
+    """More would be read than a volume lets a person read without another one; nothing was counted."""
+
+    def __init__(self, volume: Volume) -> None:
+        super().__init__(volume.name)
+        self.volume = volume
+
+
+def tables_of(value: Any) -> frozenset[str]:
+    """The tables that a result says it covers; what a server of the product tells."""
+    coverage = value.get("coverage") if isinstance(value, dict) else None
+    told = coverage.get("tables") if isinstance(coverage, dict) else None
+    return frozenset(each for each in told if isinstance(each, str)) if isinstance(told, list) else frozenset()
+
+
+def count(whose: str, tables: Collection[str], rows: int, now: datetime, volumes: Collection[Volume]) -> Work[object]:
+    """Count rows of tables for a person. Raises VolumeExceeded where that is more than one of `volumes` allows."""
+
+    def write(connection: Connection) -> None:
+        for volume in volumes:
+            since = format_time(now - timedelta(seconds=volume.seconds))
+            read = sum(
+                connection.execute(
+                    "SELECT coalesce(sum(rows), 0) FROM rows_read WHERE whose = ? AND place = ? AND at >= ?",
+                    [whose, table, since],
+                ).fetchone()[0]
+                for table in sorted(volume.tables)
+            )
+            if read + rows > volume.rows:
+                raise VolumeExceeded(volume)
+        connection.execute("DELETE FROM rows_read WHERE whose = ? AND at < ?", [whose, format_time(now - KEPT)])
+        # Of a result over several tables nobody can say which row is of which: the first of them stands for all.
+        connection.execute("INSERT INTO rows_read VALUES (?, ?, ?, ?)", [whose, min(tables), format_time(now), rows])
+
+    return write
