@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field, replace
 from datetime import datetime
+from itertools import takewhile
 
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.assistant import about_assistant
@@ -22,7 +23,7 @@ from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import SIDE_BY_SIDE, shown
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, Names
 from sentinel_rag.language.frames.orders import read_order
 
@@ -44,6 +45,8 @@ _OF_INCIDENTS = (
     "class",
 )
 """What is asked of an incident, so that a number that counts nothing is one."""
+_OF_SOME = ("incident", "title", "name", "class", "owner", "op:share")
+_UPDATED = frozenset({"updated"})
 _COUNTS = ("limit", "cmp", "topic", "op:top", "unit", "table", "name")
 """Beside which a number may be something else."""
 _AN_INCIDENT = "an incident"
@@ -58,7 +61,7 @@ _SEARCHED_BY = ("classification", "technique", "tactic", "severity", "since", "u
 """Filters of a search of past incidents that the person said."""
 _BEYOND = ("bound", "extreme", "symbol")
 """Types of words that no query can express: a bound that is no time, a rank by duration, a number of something."""
-_WANTS_ROWS = ("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit")
+_WANTS_ROWS = ("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit", "op:summary")
 _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
 """Views that tell of the rows of a call what its arguments do not say."""
 _WINDOW = ("time_window", "start_time", "end_time")
@@ -321,6 +324,18 @@ def _for_each_name(f: Frame, tool: str) -> Decision:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
+    _lowest_left_out(f)
+    if f.has("owner:unassigned", "status:New") and "updated" in f.all("attr") and "end_time" in f.window:
+        untouched = [item for item in f.items if item.sense("attr", _UPDATED)]
+        if "start_time" not in f.window and any(one.sense("owner") or one.sense("status") for one in untouched):
+            f.features["owner"] = f.features["status"] = []  # "nobody touched for three days"
+    if f.has("attr:classification") and f.has("kind:incident") and f.has("plural") and not f.has(*_OF_SOME, "group"):
+        f.tell("group", "classification")
+    if f.has("ask:who") and f.has("op:top") and f.has("kind:alert") and not f.has("kind:incident", "attr", "owner"):
+        f.tell("counted_kind", "account")
+        f.tell("kind", "account")
+    if f.has("op:compare") and f.window and f.all("ref") == ["previous"]:
+        f.features["ref"] = []
     compared = f.has("incident") and (f.has(*SIDE_BY_SIDE) or len(f.all("incident")) > 1)
     compared |= f.has("op:compare", "compare", "both") and len(f.all("digits")) > 1 and not f.has("limit", "cmp")
     pointed = f.has("rel:involve", "ask:who") and not f.has("kind", "name", "topic", "title", "cmp")
@@ -359,6 +374,15 @@ def _settled(frame: Frame) -> Frame:
         f.features["topic"] = [topic for topic in f.all("topic") if topic != "received"]
         f.items = tuple(item for item in f.items if not item.sense("topic", frozenset({"received"})))
     return f
+
+
+def _lowest_left_out(f: Frame) -> None:
+    """Tell a lowest severity where those below it are left out: "all but the informational ones"."""
+    left_out = set(f.all("without"))
+    lowest = list(takewhile(left_out.__contains__, SEVERITIES))
+    if lowest and len(lowest) == len(left_out) < len(SEVERITIES):
+        f.features["without"] = []
+        f.tell("min", SEVERITIES[len(lowest)])
 
 
 def _words_of_type(f: Frame, type_: str) -> str:
@@ -433,7 +457,10 @@ def _features(f: Frame) -> frozenset[str]:
         or (
             f.has("severity", "min", "status")
             and (
-                f.window or f.has("op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit")
+                f.window
+                or f.has(
+                    "op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit", "op:summary"
+                )
             )
             and (not f.has("attr") or (f.has("kind:thing") and set(f.all("attr")) <= {"status", "severity"}))
             and not f.has("topic", "incident", "kind:account", "kind:host", "op:compare", "op:average", "meta")

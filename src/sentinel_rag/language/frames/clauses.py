@@ -89,7 +89,9 @@ def told_apart(items: Sequence[Item], text: str, book: PhraseBook) -> tuple[list
         else replace(item, senses=_NOTHING)
         for at, item in enumerate(items)
     ]
-    content = any(item.type in ("name", "lit", "threat") for first, last in telling for item in said[first:last])
+    content = any(
+        item.type in ("name", "lit", "threat", "kind") for first, last in telling for item in said[first:last]
+    )
     if content:  # "that" of the clause that asks points at what the other one tells
         said = [replace(item, senses=_NOTHING) if item.type in _POINTS else item for item in said]
     return said, unknown
@@ -154,7 +156,7 @@ def _stands_apart(items: Sequence[Item], place: int, text: str, book: PhraseBook
         fits = _object(after, book)
     else:
         beside = after.silent or after.start - item.end > 1
-        fits = beside and before.silent and not _behind_a_preposition(item, text, book)
+        fits = beside and before.silent and not _behind(item, text, book, "never_behind", "never_apart_behind")
     of_time = {word for phrase in sections(book.language).get("kept", {}).get("time", ()) for word in words_of(phrase)}
     return fits and item.text.isalpha() and item.text.islower() and fold(item.text) not in of_time
 
@@ -165,12 +167,13 @@ def _object(item: Item, book: PhraseBook) -> bool:
     return item.type in ("ask", "op", "aside") or words_of(item.text)[0] in objects
 
 
-def _behind_a_preposition(item: Item, text: str, book: PhraseBook) -> bool:
-    behind = sections(book.language).get("adverb", {}).get("never_behind", ())
-    return bool(set(words_of(text[: item.start])[-1:]) & set(behind))
+def _behind(item: Item, text: str, book: PhraseBook, *settings: str) -> bool:
+    """True for a word behind one of those of a setting, such as a preposition, where names and descriptions stand."""
+    told = sections(book.language).get("adverb", {})
+    return bool(set(words_of(text[: item.start])[-1:]) & {word for one in settings for word in told.get(one, ())})
 
 
 def _adverb(item: Item, text: str, book: PhraseBook) -> bool:
     """True for a word with the ending of an adverb that stands where no name does."""
     endings = sections(book.language).get("adverb", {}).get("endings", ())
-    return item.text.islower() and item.text.endswith(tuple(endings)) and not _behind_a_preposition(item, text, book)
+    return item.text.islower() and item.text.endswith(tuple(endings)) and not _behind(item, text, book, "never_behind")
