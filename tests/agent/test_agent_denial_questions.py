@@ -6,7 +6,7 @@ from collections.abc import Awaitable, Callable
 
 import pytest
 
-from sentinel_rag.agent.offline.renderer import view_data
+from sentinel_rag.agent.answers.renderer import view_data
 from sentinel_rag.contracts.evidence import Answer, Outcome
 
 WHERE_IT_STANDS: str = view_data()["reply"]["gateway"][1]

@@ -15,13 +15,13 @@ from importlib.resources import files
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
 from sentinel_rag.agent.answers.compute import COMPUTE
+from sentinel_rag.agent.answers.failures import call_text, say_failures
+from sentinel_rag.agent.answers.renderer import filters_shown, is_empty, say_partial, say_window, view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.model_analyst.answer_text import moved
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.failures import PromptFilteredError
-from sentinel_rag.agent.offline.failures import call_text, say_failures
-from sentinel_rag.agent.offline.renderer import filters_shown, is_empty, say_partial, say_window, view_data
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.scope import narrowed, scope_line
 from sentinel_rag.agent.times import show_age

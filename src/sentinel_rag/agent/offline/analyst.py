@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.answers.renderer import Composed
 from sentinel_rag.agent.answers.writer import Echo
 from sentinel_rag.agent.offline.changes import answer_change
 from sentinel_rag.agent.offline.composing import compose, compose_freeform
@@ -24,7 +25,6 @@ from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.questions import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.relations import story_plan
-from sentinel_rag.agent.offline.renderer import Composed
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspaces import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View

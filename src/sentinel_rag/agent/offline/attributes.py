@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.offline.renderer import escape
+from sentinel_rag.agent.answers.renderer import escape
 from sentinel_rag.contracts.json_values import JsonValue
 
 

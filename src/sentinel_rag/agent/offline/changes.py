@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.answers.failures import LONGEST_ARGUMENT, call_text, say_waiting, why_refused
+from sentinel_rag.agent.answers.renderer import Composed, Scene, tell, view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem
 from sentinel_rag.agent.offline.execution import say_instructions
-from sentinel_rag.agent.offline.failures import LONGEST_ARGUMENT, call_text, say_waiting, why_refused
-from sentinel_rag.agent.offline.renderer import Composed, Scene, tell, view_data
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind, frame_of
 from sentinel_rag.agent.planner.changes import (

@@ -6,8 +6,8 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+from sentinel_rag.agent.answers.renderer import Composed, elements, escape, say_partial
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Fact
-from sentinel_rag.agent.offline.renderer import Composed, elements, escape, say_partial
 from sentinel_rag.agent.planner import Option
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.things import INCIDENT, ListItem

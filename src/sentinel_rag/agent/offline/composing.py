@@ -8,11 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact, Line, Part, phrase
-from sentinel_rag.agent.instruction_text import reads_like_instruction
-from sentinel_rag.agent.offline import comparing, computed, failures, related
-from sentinel_rag.agent.offline.attributes import attribute_of
-from sentinel_rag.agent.offline.renderer import (
+from sentinel_rag.agent.answers import failures
+from sentinel_rag.agent.answers.renderer import (
     BLOCKS,
     Composed,
     Scene,
@@ -25,6 +22,10 @@ from sentinel_rag.agent.offline.renderer import (
     tell,
     view_data,
 )
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact, Line, Part, phrase
+from sentinel_rag.agent.instruction_text import reads_like_instruction
+from sentinel_rag.agent.offline import comparing, computed, related
+from sentinel_rag.agent.offline.attributes import attribute_of
 from sentinel_rag.agent.offline.workspaces import section_of
 from sentinel_rag.agent.planner import offer
 from sentinel_rag.agent.planner.plan import WITHOUT, Plan, View

@@ -9,8 +9,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.agent.answers.compute import NAME
-from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
-from sentinel_rag.agent.offline.renderer import (
+from sentinel_rag.agent.answers.renderer import (
     Composed,
     Scene,
     compose_empty,
@@ -25,6 +24,7 @@ from sentinel_rag.agent.offline.renderer import (
     total_of,
     view_data,
 )
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.planner.plan import OF_TOTALS, Plan
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun

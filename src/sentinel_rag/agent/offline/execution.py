@@ -11,13 +11,13 @@ from dataclasses import replace
 from datetime import timedelta
 
 from sentinel_rag.agent.answers.compute import NAME, computed_run
+from sentinel_rag.agent.answers.renderer import Composed, say_numbered
 from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
 from sentinel_rag.agent.offline import other_readings, relations, workspaces
 from sentinel_rag.agent.offline.composing import compose, open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
-from sentinel_rag.agent.offline.renderer import Composed, say_numbered
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.planner import Decision, Kind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View

@@ -10,12 +10,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
+from sentinel_rag.agent.answers.failures import say_failures
+from sentinel_rag.agent.answers.renderer import Composed, Scene, elements, tell, view_data
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit, hits_of
 from sentinel_rag.agent.offline.conversation import AskedCall, ListItem
 from sentinel_rag.agent.offline.execution import carry_out
-from sentinel_rag.agent.offline.failures import say_failures
 from sentinel_rag.agent.offline.passages import (
     About,
     Group,
@@ -38,7 +39,6 @@ from sentinel_rag.agent.offline.passages import (
     telling,
     when_to_use,
 )
-from sentinel_rag.agent.offline.renderer import Composed, Scene, elements, tell, view_data
 from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
 from sentinel_rag.agent.offline.workspaces import remember_place
 from sentinel_rag.agent.planner.knowledge import PHASES, Further, KnowledgeWish, Sought, narrowing, read_further

@@ -11,7 +11,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.offline.renderer import view_data
+from sentinel_rag.agent.answers.renderer import view_data
 from sentinel_rag.agent.planner import Option, offer
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.row_text import plain

@@ -257,86 +257,67 @@ def only_fitting(groups: Sequence[Group], about: About) -> tuple[list[Group], bo
     return (fitting, True) if fitting else (list(groups), False)
 
 
-MOST_LINES = 30
-MOST_ROWS = 30
-MOST_CODE_LINES = 120
+# --- quoting
+
+
+MOST_LINES, MOST_ROWS, MOST_CODE_LINES = 30, 30, 120
 LINE_CHARACTERS = 700
 _FENCE = re.compile(r"^\s*(?P<fence>`{3,}|~{3,})\s*(?P<language>[\w-]*)")
 _RULE = re.compile(r"^\s*\|?(?:\s*:?-{2,}:?\s*\|)+\s*:?-*:?\s*\|?\s*$")
+_ITEM = re.compile(r"\s*([-*+]|\d{1,3}[.)])\s+(?=\S)")
+PROSE, CODE, GRID = "prose", "code", "grid"
 
 
 @dataclass(frozen=True, slots=True)
-class Prose:
-    """Lines of one paragraph, list or quotation, each joined with those that only continue it."""
+class Part:
+    """A paragraph, list or quotation whose lines are joined with those that only continue them; a code block, with its
+    language in lower case; or the rows of a table, the head first, cells as they stand."""
 
-    lines: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Grid:
-    """A table: its head and its rows, cells as they stand."""
-
-    columns: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Code:
-    """A code block with the language that it names, in lower case."""
-
-    language: str
-    lines: tuple[str, ...]
-
-
-Part = Prose | Grid | Code
+    kind: str
+    lines: tuple[str, ...] = ()
+    language: str = ""
+    rows: tuple[tuple[str, ...], ...] = ()
 
 
 def parts_of(text: str) -> list[Part]:
     """The parts of a chunk of Markdown, in order. Total: what is no table and no code is prose."""
     parts: list[Part] = []
     prose: list[str] = []
-    lines = text.splitlines()
-    at = 0
+    lines, at = [*text.splitlines(), ""], 0
 
-    def end_prose() -> None:
-        if any(line.strip() for line in prose):
-            parts.append(Prose(tuple(_joined(prose))))
+    def add(part: Part | None) -> None:
+        if any(map(str.strip, prose)):
+            parts.append(Part(PROSE, tuple(_joined(prose))))
         prose.clear()
+        parts.extend([part] if part is not None else ())
 
-    while at < len(lines):
+    while at < len(lines) - 1:
         fence = _FENCE.match(lines[at])
         if fence is not None:
-            end_prose()
             ends = (p for p in range(at + 1, len(lines)) if lines[p].strip().startswith(fence["fence"]))
-            close = next(ends, len(lines))
-            parts.append(Code(fence["language"].lower(), tuple(lines[at + 1 : close])))
+            close = next(ends, len(lines) - 1)
+            add(Part(CODE, tuple(lines[at + 1 : close]), fence["language"].lower()))
             at = close + 1
-        elif "|" in lines[at] and at + 1 < len(lines) and _RULE.match(lines[at + 1]):
-            end_prose()
-            stop = next((p for p in range(at + 2, len(lines)) if "|" not in lines[p]), len(lines))
-            columns = _cells(lines[at])
-            rows = tuple((*_cells(line), *("",) * len(columns))[: len(columns)] for line in lines[at + 2 : stop])
-            parts.append(Grid(columns, rows))
+        elif "|" in lines[at] and _RULE.match(lines[at + 1]):
+            stop = next(p for p in range(at + 2, len(lines) + 1) if p == len(lines) or "|" not in lines[p])
+            head, *rows = [_cells(line) for line in (lines[at], *lines[at + 2 : stop])]
+            add(Part(GRID, rows=(head, *((*row, *("",) * len(head))[: len(head)] for row in rows))))
             at = stop
         else:
             prose.append(lines[at])
             at += 1
-    end_prose()
+    add(None)
     return parts
 
 
 def _joined(lines: Sequence[str]) -> Iterator[str]:
     """Lines with the wrapped rest of a paragraph or list item behind its first line; empty lines part them."""
     open_line = ""
-    for line in lines:
-        begins = re.match(r"\s*(?:[-*+]|\d{1,3}[.)])\s+\S", line) is not None
-        if open_line and (begins or not line.strip()):
+    for line in (*lines, ""):
+        if open_line and (_ITEM.match(line) or not line.strip()):
             yield open_line
             open_line = ""
-        if line.strip():
-            open_line = f"{open_line} {line.strip()}" if open_line else line.strip()
-    if open_line:
-        yield open_line
+        open_line = f"{open_line} {line.strip()}".strip()
 
 
 def _cells(line: str) -> tuple[str, ...]:
@@ -344,9 +325,9 @@ def _cells(line: str) -> tuple[str, ...]:
     return tuple(cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", row))
 
 
-def kql_of(hit: KnowledgeHit) -> list[Code]:
+def kql_of(hit: KnowledgeHit) -> list[Part]:
     """The KQL blocks of a hit; blocks that name no language count where nothing else is code."""
-    code = [part for part in parts_of(hit.text) if isinstance(part, Code)]
+    code = [part for part in parts_of(hit.text) if part.kind == CODE]
     return [part for part in code if part.language in ("kql", "kusto")] or [part for part in code if not part.language]
 
 
@@ -355,9 +336,9 @@ def say_section(writer: AnswerWriter, hit: KnowledgeHit) -> bool:
     there is code."""
     parts = parts_of(hit.text)
     for part in parts:
-        if isinstance(part, Grid):
+        if part.kind == GRID:
             _say_table(writer, hit, part)
-    lines = [line for part in parts if isinstance(part, Prose) for line in part.lines]
+    lines = [line for part in parts if part.kind == PROSE for line in part.lines]
     for place, text in enumerate(text for line in lines[:MOST_LINES] if (text := _shown(line))):
         if place == 0:
             writer.say("> {}", _quoted(hit, text))
@@ -365,19 +346,19 @@ def say_section(writer: AnswerWriter, hit: KnowledgeHit) -> bool:
             writer.say("> {}", Fact(text), cited=[(hit.run, f"{hit.pointer}/text")])
     if len(lines) > MOST_LINES:
         writer.fixed("> …")
-    return any(isinstance(part, Code) for part in parts)
+    return any(part.kind == CODE for part in parts)
 
 
 def say_kql(writer: AnswerWriter, hit: KnowledgeHit) -> None:
     """The KQL of a section as code, each block with the words that stand before it."""
     before, blocks = "", kql_of(hit)
     for part in parts_of(hit.text):
-        if isinstance(part, Prose):
+        if part.kind == PROSE:
             before = part.lines[-1] if part.lines else ""
-        elif part in blocks and isinstance(part, Code):
+        elif part in blocks:
             if before and (text := _shown(before)):
                 writer.say("> {}", _quoted(hit, text))
-            code = "\n".join(("```kql", *(_code_line(line) for line in part.lines[:MOST_CODE_LINES]), "```"))
+            code = "\n".join(("```kql", *map(_code_line, part.lines[:MOST_CODE_LINES]), "```"))
             writer.say("{}", Fact(code), cited=[(hit.run, f"{hit.pointer}/text")])
             before = ""
 
@@ -392,13 +373,12 @@ def closing_words(hits: Sequence[KnowledgeHit]) -> tuple[KnowledgeHit, str] | No
     return None
 
 
-def _say_table(writer: AnswerWriter, hit: KnowledgeHit, grid: Grid) -> None:
-    columns = tuple(plain(_without_markup(cell)) for cell in grid.columns)
-    rows = [[plain(_without_markup(cell), limit=LINE_CHARACTERS) for cell in row] for row in grid.rows[:MOST_ROWS]]
-    facts = [[Fact(cell) for cell in row] for row in rows]
+def _say_table(writer: AnswerWriter, hit: KnowledgeHit, grid: Part) -> None:
+    head, *rows = [[plain(_without_markup(cell), limit=LINE_CHARACTERS) for cell in row] for row in grid.rows]
+    facts = [[Fact(cell) for cell in row] for row in rows[:MOST_ROWS]]
     if facts and facts[0]:
         facts[0][0] = _quoted(hit, rows[0][0])
-    writer.table(plain(hit.citation), columns, facts)
+    writer.table(plain(hit.citation), head, facts)
 
 
 def _quoted(hit: KnowledgeHit, text: str) -> Fact:
@@ -407,7 +387,7 @@ def _quoted(hit: KnowledgeHit, text: str) -> Fact:
 
 def _shown(line: str) -> str:
     """One line of prose, safe to stand in an answer: a list's mark stays, all other markup goes."""
-    mark = re.match(r"\s*([-*+]|\d{1,3}[.)])\s+(?=\S)", line)
+    mark = _ITEM.match(line)
     if mark is None:
         return data_line(_without_markup(line.lstrip("> ")), limit=LINE_CHARACTERS)
     sign = "-" if mark[1] in "-*+" else mark[1]

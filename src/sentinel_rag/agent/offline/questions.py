@@ -12,9 +12,9 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 
+from sentinel_rag.agent.answers.renderer import Scene, tell, view_data
 from sentinel_rag.agent.offline.execution import carry_out
 from sentinel_rag.agent.offline.knowledge import answer_wish
-from sentinel_rag.agent.offline.renderer import Scene, tell, view_data
 from sentinel_rag.agent.offline.turn import Turn
 from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall

@@ -9,6 +9,18 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from sentinel_rag.agent.answers.renderer import (
+    Composed,
+    Scene,
+    compose_empty,
+    elements,
+    escape,
+    event_time,
+    say_partial,
+    say_window,
+    total_of,
+    view_data,
+)
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of, phrase
 from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, values_of
 from sentinel_rag.agent.offline.relations import (
@@ -23,18 +35,6 @@ from sentinel_rag.agent.offline.relations import (
     near_best,
     neighbours,
     stems,
-)
-from sentinel_rag.agent.offline.renderer import (
-    Composed,
-    Scene,
-    compose_empty,
-    elements,
-    escape,
-    event_time,
-    say_partial,
-    say_window,
-    total_of,
-    view_data,
 )
 from sentinel_rag.agent.planner.plan import Plan
 from sentinel_rag.agent.planner.views import asks_for_several

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
+from sentinel_rag.agent.answers.failures import say_failures
+from sentinel_rag.agent.answers.renderer import Composed, view_data
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.answers.writer import AnswerWriter
 from sentinel_rag.agent.offline.conversation import Conversation
-from sentinel_rag.agent.offline.failures import say_failures
-from sentinel_rag.agent.offline.renderer import Composed, view_data
 from sentinel_rag.agent.offline.workspaces import placed, remember_places
 from sentinel_rag.agent.planner import Decision, Option
 from sentinel_rag.agent.planner.plan import PlannedCall

@@ -6,8 +6,8 @@ import json
 from collections.abc import Mapping, Sequence
 from types import MappingProxyType
 
+from sentinel_rag.agent.answers.renderer import view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Fact
-from sentinel_rag.agent.offline.renderer import view_data
 from sentinel_rag.agent.row_text import code, plain
 from sentinel_rag.agent.tool_runs import READING_TOOLS, ToolRun
 from sentinel_rag.contracts.decisions import Reason
