@@ -18,6 +18,7 @@ from enum import StrEnum
 from functools import cache, lru_cache
 from importlib.resources import files
 
+from sentinel_rag.agent.answers.renderer import elements
 from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, values_of
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.views import asked_properties, label_of
@@ -84,17 +85,16 @@ class Alert:
     @property
     def entities(self) -> Iterator[tuple[str, Mapping[str, JsonValue]]]:
         """(JSON pointer in the result, entity) of each thing that the alert names."""
-        found = self.row.get("entities")
-        for index, entity in enumerate(found if isinstance(found, list | tuple) else ()):
+        for index, entity in enumerate(elements(self.run, base := f"{self.pointer}/entities")):
             if isinstance(entity, Mapping):
-                yield f"{self.pointer}/entities/{index}", entity
+                yield f"{base}/{index}", entity
 
-    def said_in(self, text: str, *, without: Sequence[str] = (), only: Sequence[str] = ()) -> frozenset[str]:
-        """The names of its entities that `text` (in lower case) says, of some kinds."""
+    def said_in(self, text: str, *, without: Sequence[str] = ()) -> frozenset[str]:
+        """The names of its entities that `text` (in lower case) says, but for some kinds."""
         return frozenset(
             name
             for _, entity in self.entities
-            if entity.get("kind") not in without and (not only or entity.get("kind") in only)
+            if entity.get("kind") not in without
             for name in names_of(entity)
             if says(text, name)
         )
@@ -217,6 +217,9 @@ def _stories(alerts: Iterable[Alert]) -> dict[str, tuple[frozenset[str], frozens
     return {name: (stems(name), stems(told)) for name, told in longest.items()}
 
 
+# --- the values of a property in an alert
+
+
 _NO_PERSON = re.compile(
     r"s-\d+(?:-\d+)+|(?:nt authority\\)?(?:local ?system|system|local service|network service)|.*\$", re.IGNORECASE
 )
@@ -303,6 +306,9 @@ def _account(alert: Alert, at: str, entity: Mapping[str, JsonValue]) -> Value:
 def _folded(text: str) -> str:
     text = re.sub(r"^https?://", "", text.strip().casefold()).rstrip("/.")
     return re.sub(r"\\+", r"\\", text)
+
+
+# --- the incident and the alerts that are meant, and what to ask for next
 
 
 MOST_ROUNDS = 4
@@ -551,6 +557,9 @@ def _reading(alerts: Sequence[Alert]) -> list[PlannedCall]:
         for incident, at in pages
     ]
     return (calls + alone)[:MOST_READ]
+
+
+# --- the choice
 
 
 PROCESSES = frozenset({"process", "command line", "process id"})

@@ -10,7 +10,6 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
 
-from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.language.frames import Frame
 
 
@@ -109,12 +108,3 @@ class Plan:
     def chooses_rows(self) -> bool:
         """True if rows of every page are looked at to choose among them."""
         return any(step["op"] not in OF_TOTALS for step in self.then)
-
-
-@dataclass(frozen=True, slots=True)
-class Reply:
-    """Fixed text that needs no data."""
-
-    outcome: Outcome
-    text: str
-    suggestions: tuple[str, ...] = ()
