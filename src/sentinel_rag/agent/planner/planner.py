@@ -368,11 +368,14 @@ def _settled(frame: Frame) -> Frame:
     if f.has("maybe_title") and (f.has("kind:alert", "kind:incident") or people):
         f.features["title"] += f.features.pop("maybe_title")
         f.features["topic"] = []
-    else_asked = f.has("kind:alert", "kind:incident") or len(f.all("topic")) > 1
-    if else_asked and f.has("topic:received") and not f.has("topic:mail"):
-        # "Which alerts did we receive", "who received admin rights" ask nothing of mails.
-        f.features["topic"] = [topic for topic in f.all("topic") if topic != "received"]
-        f.items = tuple(item for item in f.items if not item.sense("topic", frozenset({"received"})))
+    wide: set[str] = set()
+    if (f.has("kind:alert", "kind:incident") or len(f.all("topic")) > 1) and not f.has("topic:mail"):
+        wide.add("received")  # "which alerts did we receive", "who received admin rights" ask nothing of mails
+    if f.has("topic:office", "topic:azure", "topic:entra"):
+        wide.add("activity")  # what was done there, and not over all logs
+    if wide & set(f.all("topic")):
+        f.features["topic"] = [topic for topic in f.all("topic") if topic not in wide]
+        f.items = tuple(item for item in f.items if not item.sense("topic", frozenset(wide)))
     return f
 
 

@@ -34,6 +34,8 @@ SILENT = ("f", "pad", "definite", "one", "aside")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 _SHORTEST_STEM, _SHORTEST_PART = 4, 4
+_BORROWED = 3
+"""Words of the longest English phrases that sentences of other languages hold ("Defender for Endpoint")."""
 
 
 def expand(pattern: str) -> list[str]:
@@ -292,10 +294,12 @@ def phrase_book(language: str) -> PhraseBook:
     for name in dict.fromkeys((language, "en")):
         told = set(phrases)
         for type_, entries in sections(name).items():
-            if type_ in FORMS:
-                continue
+            if type_ in FORMS or (name != language and type_ == "pad"):
+                continue  # what pads an English sentence may restrict another ("Paris")
             for value, patterns in entries.items():
                 for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
+                    if name != language and len(phrase) > _BORROWED and type_ != "instead":
+                        continue
                     if type_ == "instead":
                         instead.setdefault(phrase, value)
                     elif type_ == "joined":
