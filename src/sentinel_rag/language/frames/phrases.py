@@ -35,7 +35,7 @@ SILENT = ("f", "pad", "definite", "one", "aside")
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 _SHORTEST_STEM, _SHORTEST_PART = 4, 4
 _BORROWED = 3
-"""Words of the longest English phrases that sentences of other languages hold ("Defender for Endpoint")."""
+"""Words of the longest English phrases that sentences of other languages hold, apart from names of products."""
 
 
 def expand(pattern: str) -> list[str]:
@@ -298,7 +298,7 @@ def phrase_book(language: str) -> PhraseBook:
                 continue  # what pads an English sentence may restrict another ("Paris")
             for value, patterns in entries.items():
                 for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
-                    if name != language and len(phrase) > _BORROWED and type_ != "instead":
+                    if name != language and len(phrase) > _BORROWED and type_ not in ("instead", "product"):
                         continue
                     if type_ == "instead":
                         instead.setdefault(phrase, value)
