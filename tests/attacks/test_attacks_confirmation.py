@@ -205,3 +205,17 @@ def test_words_are_the_ones_that_the_person_sent_last(gateway: RunningGateway) -
     approval_id = gateway.call("set_severity", CALL, session_id=session_id).body["approval_id"]
     shown = gateway.request("GET", f"/v1/approvals/{approval_id}", key=gateway.user).body
     assert shown["words"] == "Who set incident 208 to Low?"
+
+
+@pytest.mark.requirement("TAINT-3")
+def test_an_agent_closes_no_conversation_of_a_person(gateway: RunningGateway) -> None:
+    session_id, approval_id = asked(gateway)
+    path = f"/v1/sessions/{session_id}"
+    assert gateway.request("DELETE", path, key=gateway.key).status == 404
+    assert decide(gateway, approval_id, gateway.user).status == 200
+    assert gateway.call("set_severity", CALL, session_id=session_id).status == 200
+    assert gateway.request("DELETE", path, key=gateway.user).status == 204
+    own = gateway.request("POST", "/v1/sessions", key=gateway.key).body["session_id"]
+    assert gateway.request("DELETE", f"/v1/sessions/{own}", key=gateway.key).status == 204
+    changes = [(record["change"], record["session_id"]) for record in records(gateway, "session")]
+    assert [each for each in changes if each[0] == "closed"] == [("closed", session_id), ("closed", own)]

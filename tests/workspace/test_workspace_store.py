@@ -93,3 +93,13 @@ def test_a_failing_write_is_undone(tmp_path: Path) -> None:
         assert "Half_CL" not in store.schema()
     finally:
         store.close()
+
+
+def test_nobody_else_on_the_machine_reads_a_workspace(tmp_path: Path) -> None:
+    """The home may have been there before, open to all; what is below it is not."""
+    tmp_path.chmod(0o755)
+    folder = tmp_path / "workspaces" / "soc"
+    Store.open(folder).close()
+    modes = {path: path.stat().st_mode & 0o777 for path in (folder.parent, folder, folder / DATABASE_NAME)}
+    assert set(modes.values()) == {0o700, 0o600}
+    assert modes[folder / DATABASE_NAME] == 0o600

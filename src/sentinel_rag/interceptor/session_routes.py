@@ -52,9 +52,10 @@ USER = "user"
 async def close_session(
     sessions: SessionStore, upstreams: Mapping[str, Upstream], session_id: str, key_id: str
 ) -> bool:
-    """Close a session, and with it what it has at tool servers; False if it is not the key's."""
+    """Close a session, and with it what it has at tool servers; False if it is not the key's, or a person opened it and
+    the agent would close it: nobody takes a conversation from them."""
     session = await sessions.find(session_id, key_id)
-    if session is None or not await sessions.close(session_id, key_id):
+    if session is None or session.user_key_id not in (None, key_id) or not await sessions.close(session_id, key_id):
         return False
     for upstream in upstreams.values():
         await upstream.end_session(principal=session.key_id, session_id=session_id)

@@ -81,6 +81,8 @@ class Store:
         try:
             _harden(connection, folder, limits or MemoryLimits())
             _migrate(connection, database, read_only=read_only)
+            if not read_only:
+                database.chmod(0o600)  # DuckDB makes it as the umask says
         except BaseException:
             connection.close()
             raise
@@ -193,7 +195,8 @@ def _prepare_folder(folder: Path, *, read_only: bool) -> Path:
             )
         return database
     try:
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+        folder.parent.mkdir(parents=True, exist_ok=True, mode=0o700)  # also that of all workspaces is nobody else's
+        folder.mkdir(exist_ok=True, mode=0o700)
         (folder / "staging").mkdir(exist_ok=True, mode=0o700)
     except OSError as error:
         raise UsageError(

@@ -147,6 +147,12 @@ def test_a_flow_is_for_one_browser_once_and_for_ten_minutes(web: RunningWeb, pro
     refused(come_back(web, cookie, "/sign-in/oidc/callback"))
 
 
+def test_a_cookie_of_strange_signs_is_another_browsers_and_no_fault(web: RunningWeb, provider: OidcProvider) -> None:
+    """Attacker controls: the cookie, of a flow that they have begun themselves."""
+    cookie, path = provider.sent_back(web.stranger())
+    refused(come_back(web, f"{cookie.partition('=')[0]}=\u00e9\u00ff", path))
+
+
 def test_an_answer_without_a_code_or_of_another_provider_is_refused(web: RunningWeb, provider: OidcProvider) -> None:
     provider.answer = {"error": "access_denied"}
     refused(sign_in(web, provider))
@@ -175,13 +181,14 @@ def claim(**changed: Any) -> Callable[[dict[str, Any]], dict[str, Any]]:
         claim(sub=None),
         claim(nonce=None),
         claim(nonce="of another sign-in"),
+        claim(nonce="\u00e9\u20ac"),
         claim(email=None),
         claim(email=["hana@example.com"]),
         claim(nbf=int(time.time()) + 36_000),
     ],
     ids=[
-        *("aud", "two aud", "azp", "iss", "over", "no exp", "no iat", "no sub", "no nonce", "nonce", "no email"),
-        *("a list", "not yet"),
+        *("aud", "two aud", "azp", "iss", "over", "no exp", "no iat", "no sub", "no nonce", "nonce"),
+        *("strange nonce", "no email", "a list", "not yet"),
     ],
 )
 def test_a_token_whose_claims_do_not_hold_is_refused(

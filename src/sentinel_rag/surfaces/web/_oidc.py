@@ -108,7 +108,7 @@ class OidcClient:
     async def finish(self, answer: Mapping[str, str], binding: str) -> Person:
         """Who came back with `answer`, the query of the callback, and the cookie's `binding`."""
         flow = self._flows.pop(answer.get("state", ""), None)
-        if flow is None or flow.ends_at <= self._seconds() or not compare_digest(flow.binding, binding):
+        if flow is None or flow.ends_at <= self._seconds() or not _same(flow.binding, binding):
             raise _failed("This sign-in was not begun at this browser, is over, or was used.")
         metadata = await self._discovered()
         said = answer.get("iss")
@@ -156,7 +156,7 @@ class OidcClient:
         several = isinstance(claims["aud"], list) and len(claims["aud"]) > 1
         if (several or "azp" in claims) and claims.get("azp") != provider.client_id:
             raise _failed("The ID token is for another application.")
-        if not compare_digest(str(claims.get("nonce", "")), flow.nonce):
+        if not _same(str(claims.get("nonce", "")), flow.nonce):
             raise _failed("The ID token is for another sign-in.")
         name = claims.get(provider.claim)
         if not isinstance(name, str) or not name:
@@ -235,3 +235,8 @@ def _away(why: str) -> Problem:
         "Try again; if it stays, whoever runs this checks SENTINEL_OIDC_ISSUER.",
         {"Retry-After": "10"},
     )
+
+
+def _same(one: str, other: str) -> bool:
+    """In a time that tells nothing; texts of strangers hold whatever signs they like."""
+    return compare_digest(one.encode("utf-8", "surrogatepass"), other.encode("utf-8", "surrogatepass"))
