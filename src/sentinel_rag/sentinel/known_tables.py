@@ -13,6 +13,6 @@ KNOWN_TABLES = (
     "IdentityLogonEvents", "LAQueryLogs", "MicrosoftGraphActivityLogs", "OfficeActivity", "Operation",
     "ProtectionStatus", "SecurityAlert", "SecurityEvent", "SecurityIncident", "SentinelAudit", "SentinelHealth",
     "SigninLogs", "Syslog", "ThreatIntelIndicators", "ThreatIntelligenceIndicator", "ThreatIntelObjects",
-    "UrlClickEvents", "Usage", "UserPeerAnalytics", "VMConnection", "W3CIISLog", "Watchlist",
+    "UrlClickEvents", "Usage", "UserPeerAnalytics", "VMConnection", "W3CIISLog", "Watchlist", "WindowsEvent",
 )
 # fmt: on

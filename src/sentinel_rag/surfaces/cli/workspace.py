@@ -8,7 +8,7 @@ from datetime import datetime
 from pathlib import Path
 
 from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.query_results import TimeWindow, parse_time
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
@@ -37,7 +37,14 @@ def import_files(requested: str | None, paths: Sequence[str], *, table: str | No
     ):
         name = workspace.name
         for path in paths:
-            reports += workspace.import_path(Path(path).absolute(), table)
+            try:
+                reports += workspace.import_path(Path(path).absolute(), table)
+            except SentinelError as error:
+                if len(paths) == 1:
+                    raise
+                reports.append(
+                    ImportReport(file=path, table="", format="", error=str(error), next_step=error.next_step)
+                )
     if as_json:
         print(json.dumps([report.to_dict() for report in reports], indent=2))
     else:

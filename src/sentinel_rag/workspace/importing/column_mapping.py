@@ -31,6 +31,29 @@ TIME_SOURCES = (
 )
 """Columns that stand in for TimeGenerated where a file has none, best first."""
 
+EPOCH_SOURCES = (
+    *("timestamp", "time", "ts", "_time", "epoch", "epochtime", "unixtime", "unix_time", "eventtime", "event_time"),
+    *("alerttime", "datetime", "createdtime", "starttime", "start_time", "receivedtime"),
+)
+"""Columns, in lower case, whose whole numbers may be seconds or smaller parts since 1970."""
+
+SYNONYMS: Mapping[str, Mapping[str, str]] = {
+    "SecurityAlert": {
+        "Severity": "AlertSeverity",
+        "StartTimeUtc": "StartTime",
+        "EndTimeUtc": "EndTime",
+        "StartTimeUTC": "StartTime",
+        "EndTimeUTC": "EndTime",
+        "AlertDisplayName": "DisplayName",
+        "ProviderAlertId": "VendorOriginalId",
+        "TimeGeneratedUtc": "TimeGenerated",
+        "CompromisedHost": "CompromisedEntity",
+        "ExtendedLink": "ExtendedLinks",
+    },
+}
+"""Names that other programs (msticpy, the alerts' own API) give to columns of a table: under theirs no question would
+find them."""
+
 UNFIT_COLUMN = "UnfitValues"
 _MARK = re.compile(r"\s*\[[^\]]*\]\s*$")
 
@@ -91,6 +114,25 @@ def _unique(name: str, taken: set[str]) -> str:
     while f"{name}_{number}".lower() in taken:
         number += 1
     return f"{name}_{number}"
+
+
+def known_as(name: str, table: str) -> str:
+    """The table's own name for a column that others call `name`."""
+    return SYNONYMS.get(table, {}).get(name, name)
+
+
+def adopt_names(headers: Headers, table: str) -> Headers:
+    """The columns under the table's own names, where the file does not have those beside them."""
+    given = {column.name for column in headers.columns}
+    columns, notes = list[MappedColumn](), list(headers.notes)
+    for column in headers.columns:
+        name = known_as(column.name, table)
+        if name != column.name and name not in given:
+            given.add(name)
+            notes.append(f"Column '{column.header}' is stored as {name}, which {table} calls it.")
+            column = MappedColumn(column.index, column.header, name)
+        columns.append(column)
+    return Headers(tuple(columns), headers.table_index, tuple(notes))
 
 
 def adopt_spelling(headers: Headers, table: Mapping[str, str]) -> Headers:

@@ -41,7 +41,7 @@ def value_sql(text: str, type_: str) -> str:
         spaces = f"replace({_present(text)}, chr(8239), ' ')"
         return (
             f"coalesce(TRY_CAST({_present(text)} AS TIMESTAMPTZ) AT TIME ZONE 'UTC', "
-            f"try_strptime({spaces}, {_FORMAT_LIST}))"
+            f"try_strptime({spaces}, {_FORMAT_LIST}), {_since_1970(_present(text))})"
         )
     if type_ in ("int", "long"):
         number = f"TRY_CAST({_present(text)} AS {'INTEGER' if type_ == 'int' else 'BIGINT'})"
@@ -58,6 +58,18 @@ def value_sql(text: str, type_: str) -> str:
         "timespan": "INTERVAL",
     }[type_]
     return f"TRY_CAST({_present(text)} AS {duckdb_type})"
+
+
+def _since_1970(text: str) -> str:
+    """A time of this century as seconds, milliseconds, microseconds or nanoseconds since 1970."""
+    whole = f"TRY_CAST({text} AS BIGINT)"
+    return (
+        f"CASE WHEN regexp_full_match({text}, '[1-3][0-9]{{9}}([.][0-9]+)?') "
+        f"THEN make_timestamp(CAST(round(TRY_CAST({text} AS DOUBLE) * 1000000) AS BIGINT)) "
+        f"WHEN regexp_full_match({text}, '[1-3][0-9]{{12}}') THEN make_timestamp({whole} * 1000) "
+        f"WHEN regexp_full_match({text}, '[1-3][0-9]{{15}}') THEN make_timestamp({whole}) "
+        f"WHEN regexp_full_match({text}, '[1-3][0-9]{{18}}') THEN make_timestamp({whole} // 1000) END"
+    )
 
 
 def misfit_sql(text: str, type_: str) -> str | None:

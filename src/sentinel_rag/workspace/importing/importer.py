@@ -21,7 +21,14 @@ from sentinel_rag.workspace.importing.destinations import SeveralTablesError, de
 from sentinel_rag.workspace.importing.loading import load, materialised
 from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
 from sentinel_rag.workspace.importing.reports import ImportReport, Reject
-from sentinel_rag.workspace.importing.source_files import Format, SourceFile, UnreadableFileError, files_under, inspect
+from sentinel_rag.workspace.importing.source_files import (
+    Format,
+    SourceFile,
+    UnreadableFileError,
+    files_under,
+    inspect,
+    left_out,
+)
 from sentinel_rag.workspace.importing.staging import place, remove_leftovers, staged
 from sentinel_rag.workspace.store import Store, read_schema
 
@@ -30,6 +37,7 @@ if TYPE_CHECKING:
 
 ProgressListener = Callable[[str], None]
 _SHOWN_REJECTS = 20
+_SHOWN_LEFT_OUT = 10
 _REJECTS_A_STATEMENT = 200
 
 
@@ -59,6 +67,13 @@ class Importer:
                 reports.append(
                     ImportReport(file=str(file), table="", format="", error=str(error), next_step=error.next_step)
                 )
+        left = [] if alone else left_out(path)
+        if left and reports:
+            more = f" and {len(left) - _SHOWN_LEFT_OUT} more" if len(left) > _SHOWN_LEFT_OUT else ""
+            note = (
+                f"Not looked at in the folder: {', '.join(left[:_SHOWN_LEFT_OUT])}{more} (not the name of an export)."
+            )
+            reports[-1] = replace(reports[-1], notes=(*reports[-1].notes, note))
         return reports
 
     def _import_file(self, path: Path, table: str | None) -> list[ImportReport]:

@@ -7,6 +7,7 @@ Arrays of objects, one object, objects one after another, and the wrappers that 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ _WRAPPERS = ("value", "records", "Records", "results", "Results", "data", "event
 _WHITE = " \t\r\n"
 _MAX_BYTES = 2 << 30
 _MOST_DIGITS = 4_300
+_FRAMES = re.compile(r'\[\s*\{[^{}]*"FrameType"\s*:')
 
 
 def write_json_lines(source: Path, target: Path, *, name: str) -> list[Reject]:
@@ -52,6 +54,11 @@ def _objects(text: str) -> Iterator[tuple[str, int]]:
     """Each row as one line of JSON text, with the number of the line on which it begins."""
     decoder = json.JSONDecoder(parse_int=_whole_number)
     place = _skip(text, 0)
+    if text[place : place + 1] == "[" and _FRAMES.match(text, place):
+        frames, _ = decoder.raw_decode(text, place)
+        for row in _rows_of_frames(frames):
+            yield json.dumps(row), 1
+        return
     if text[place : place + 1] == "[":
         yield from _elements(text, place, decoder)
         return
@@ -112,6 +119,16 @@ def _rows_of_table(table: Any) -> list[dict[str, Any]] | None:
     if not all(isinstance(row, list) and len(row) == len(names) for row in rows):
         return None
     return [dict(zip(names, row, strict=True)) for row in rows]
+
+
+def _rows_of_frames(frames: Any) -> list[dict[str, Any]]:
+    """The rows of the primary tables of Azure Data Explorer's v2 answer; what describes the query is no row."""
+    rows: list[dict[str, Any]] = []
+    for frame in frames if isinstance(frames, list) else []:
+        if isinstance(frame, dict) and frame.get("TableKind") == "PrimaryResult":
+            columns = [{"name": column.get("ColumnName")} for column in frame.get("Columns") or ()]
+            rows += _rows_of_table({"columns": columns, "rows": frame.get("Rows")}) or []
+    return rows
 
 
 def _wrapped_rows(value: Any) -> list[Any] | None:

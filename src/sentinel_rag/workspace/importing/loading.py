@@ -13,10 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.workspace.importing.column_mapping import (
+    EPOCH_SOURCES,
     TIME_COLUMN,
     TIME_SOURCES,
     UNFIT_COLUMN,
     Headers,
+    adopt_names,
     adopt_spelling,
     clean_headers,
 )
@@ -66,12 +68,12 @@ def load(
     """Convert and store the rows of one destination. The report counts rejects of this reading only."""
     schema = read_schema(cursor)
     known = schema.get(destination.table, {})
-    headers = adopt_spelling(clean_headers(rows.headers), known)
+    headers = adopt_spelling(adopt_names(clean_headers(rows.headers), destination.table), known)
     source = rows.source
     if destination.condition:
         source = f"(SELECT * FROM {rows.source} WHERE {destination.condition})"  # noqa: S608
     types = _types(cursor, headers, known, source, rows.texts)
-    time_from, time_note = _time_source(headers, types)
+    time_from, time_note = _time_source(cursor, source, headers, types)
     plan = _Plan(headers, types, time_from, source, rows.csv, folder)
     if known and not _is_empty(cursor, destination.table):
         loaded = _merge(cursor, destination.table, known, plan)
@@ -198,13 +200,16 @@ def _types(
         counts = dict(cursor.execute(sql).fetchall())
         for place, column in enumerate(unknown):
             found = detected_type(counts[place]) if place in counts else "string"
-            types[column.name] = "string" if column.index in texts and found != "datetime" else found
+            number = found in ("long", "real") and column.name.lower() in EPOCH_SOURCES
+            types[column.name] = "string" if column.index in texts and found != "datetime" and not number else found
     if TIME_COLUMN in types:
         types[TIME_COLUMN] = "datetime"
     return types
 
 
-def _time_source(headers: Headers, types: Mapping[str, str]) -> tuple[int | None, str]:
+def _time_source(
+    cursor: duckdb.DuckDBPyConnection, source: str, headers: Headers, types: Mapping[str, str]
+) -> tuple[int | None, str]:
     """The position of the column that stands in for TimeGenerated, and a note about it."""
     if TIME_COLUMN in types:
         return None, ""
@@ -215,6 +220,18 @@ def _time_source(headers: Headers, types: Mapping[str, str]) -> tuple[int | None
     times = [name for name in by_name if types[name] == "datetime"]
     if len(times) == 1:
         return by_name[times[0]], f"The file has no TimeGenerated: it was filled from {times[0]}, its only time."
+    numbers = {name.lower(): name for name in by_name if types[name] in ("long", "real")}
+    for lower in EPOCH_SOURCES:
+        if lower in numbers:
+            name = numbers[lower]
+            cell = f"c{by_name[name]}"
+            odd = cursor.execute(
+                f"SELECT 1 FROM (SELECT {cell} FROM {source} LIMIT {DETECTION_ROWS}) "  # noqa: S608 - names are ours
+                f"WHERE nullif(trim({cell}), '') IS NOT NULL AND {value_sql(cell, 'datetime')} IS NULL LIMIT 1"
+            ).fetchone()
+            if odd is not None:
+                continue  # a length of time, or a count
+            return by_name[name], f"The file has no TimeGenerated: it was filled from {name}, read as time since 1970."
     return None, "The file has no time column: a query with a time range does not see its rows."
 
 

@@ -63,6 +63,12 @@ def files_under(path: Path) -> list[Path]:
     return files
 
 
+def left_out(folder: Path) -> list[str]:
+    """Names of the files of a folder that `files_under` passes over, hidden ones aside."""
+    others = (file for file in folder.rglob("*") if file.is_file() and file.suffix.lower() not in SUFFIXES)
+    return sorted(file.name for file in others if not file.name.startswith("."))
+
+
 def inspect(path: Path) -> SourceFile:
     """Read `path` once and say what it is. Raises UnreadableFileError for what holds no rows."""
     if not path.is_file():
@@ -97,6 +103,11 @@ def _inspect(path: Path) -> SourceFile:
     if encoding is None:
         raise _no_text(path)
     sample = codecs.getincrementaldecoder(encoding)(errors="replace").decode(head).lstrip("\ufeff")
+    if sample.startswith(("#separator", "#fields")):
+        raise UnreadableFileError(
+            f"{path} is a Zeek log with a header of its own, which is not read.",
+            next_step="Have Zeek write JSON (LogAscii::use_json=T), or convert it; JSON lines are imported.",
+        )
     format_ = _text_format(sample)
     return SourceFile(path, format_, encoding, digest.hexdigest(), sample, size, says_null)
 

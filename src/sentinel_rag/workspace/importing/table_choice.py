@@ -10,6 +10,7 @@ import re
 from collections.abc import Collection, Mapping
 from pathlib import Path
 
+from sentinel_rag.workspace.importing.column_mapping import known_as
 from sentinel_rag.workspace.importing.source_files import UnreadableFileError
 from sentinel_rag.workspace.kql.errors import nearest_names
 
@@ -17,6 +18,19 @@ Schema = Mapping[str, Mapping[str, str]]
 
 _EVERYWHERE = frozenset({"TenantId", "TimeGenerated", "Type", "SourceSystem", "Computer", "_ResourceId", "Timestamp"})
 _LEAST_OVERLAP = 0.6
+# fmt: off
+_OTHER_TABLES = frozenset((
+    "AADManagedIdentitySignInLogs", "AADProvisioningLogs", "AADRiskyServicePrincipals",
+    "AADServicePrincipalRiskEvents", "ABAPAuditLog", "ADFSSignInLogs", "ASimAuditEventLogs",
+    "ASimAuthenticationEventLogs", "ASimDnsActivityLogs", "ASimNetworkSessionLogs", "ASimProcessEventLogs",
+    "ASimWebSessionLogs", "AWSCloudWatch", "AWSGuardDuty", "AWSVPCFlow", "AZFWApplicationRule",
+    "AZFWNetworkRule", "AzureActivity", "AzureMetrics", "ConfidentialWatchlist", "ContainerLog",
+    "DeviceFileCertificateInfo", "Dynamics365Activity", "EmailPostDeliveryEvents", "GCPAuditLogs",
+    "IdentityDirectoryEvents", "IdentityQueryEvents", "McasShadowItReporting", "Perf", "PowerBIActivity",
+    "SecurityBaseline", "SecurityRecommendation", "StorageBlobLogs", "WindowsEvent", "WindowsFirewall",
+))
+# fmt: on
+"""Azure's tables that the embedded workspace does not start with; rows that name one as their Type make it."""
 NO_KNOWN_TABLE = "No known table has its columns"
 """Why a new table is made for a file."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
@@ -40,7 +54,7 @@ def named_table(name: str, schema: Schema) -> str:
 
 def is_table_name(text: str, schema: Schema) -> bool:
     """Whether a cell of a `$table` or `Type` column names a table."""
-    return text in schema or (text.endswith("_CL") and _NAME.fullmatch(text) is not None)
+    return text in schema or text in _OTHER_TABLES or (text.endswith("_CL") and _NAME.fullmatch(text) is not None)
 
 
 def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple[str, str]:
@@ -50,11 +64,14 @@ def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple
     """
     names = {name for name in columns if name not in _EVERYWHERE}
     by_name = _table_in_name(path.stem, schema)
-    if by_name and len(names & schema[by_name].keys()) >= len(names) * _LEAST_OVERLAP / 2:
+    if (
+        by_name
+        and len({known_as(name, by_name) for name in names} & schema[by_name].keys()) >= len(names) * _LEAST_OVERLAP / 2
+    ):
         return by_name, "the file's name"
     best, best_score = "", (0.0, 0.0)
     for table, known in schema.items():
-        matching = names & known.keys()
+        matching = {known_as(name, table) for name in names} & known.keys()
         if len(matching) < 2 or table.endswith("_CL"):
             continue  # a custom table has the columns of whatever was imported first, which proves nothing
         score = (len(matching) / len(names), len(matching) / len(known))

@@ -1,0 +1,126 @@
+"""Files as other programs write them: other names of a table's columns, its own Type, times as numbers, frames."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from sentinel_rag.surfaces.cli import main
+from sentinel_rag.workspace.importing.source_files import UnreadableFileError
+from sentinel_rag.workspace.workspace import Workspace
+
+ALERTS = (
+    ",TenantId,StartTimeUtc,EndTimeUtc,ProviderAlertId,SystemAlertId,ProviderName,VendorName,AlertType,AlertName,"
+    "AlertDisplayName,Description,Severity\n"
+) + "".join(
+    f"{n},t,2020-01-0{1 + n % 5} 00:00:00,2020-01-06 00:00:00,p{n},s{n},MCAS,Microsoft,X,N{n},D{n},d,"
+    f"{'High' if n < 5 else 'Low'}\n"
+    for n in range(9)
+)
+WINDOWS = {
+    "Type": "WindowsEvent",
+    "EventID": 3,
+    "Channel": "Microsoft-Windows-Sysmon/Operational",
+    "Provider": "Microsoft-Windows-Sysmon",
+    "EventData": {"Image": "x"},
+    "Computer": "ws-1",
+    "TimeGenerated": "2024-01-01T00:00:00Z",
+}
+FRAMES = [
+    {"FrameType": "DataSetHeader", "IsProgressive": False, "Version": "v2.0"},
+    {"FrameType": "DataTable", "TableKind": "QueryProperties", "Columns": [{"ColumnName": "A"}], "Rows": [[1]]},
+    {
+        "FrameType": "DataTable",
+        "TableKind": "PrimaryResult",
+        "Columns": [{"ColumnName": "TimeGenerated", "ColumnType": "datetime"}, {"ColumnName": "Name"}],
+        "Rows": [["2024-01-01T00:00:00Z", "a"], ["2024-01-02T00:00:00Z", "b"]],
+    },
+    {"FrameType": "DataSetCompletion", "HasErrors": False, "Cancelled": False},
+]
+ZEEK = "#separator \\x09\n#fields\tts\tuid\tid.orig_h\n#types\ttime\tstring\taddr\n1600000000.1\tC1\t192.0.2.1\n"
+
+
+@pytest.fixture
+def workspace(tmp_path: Path) -> Any:
+    opened = Workspace.open(tmp_path / "workspace")
+    yield opened
+    opened.close()
+
+
+def imported(workspace: Workspace, path: Path, text: str) -> Any:
+    path.write_text(text, encoding="utf-8")
+    (report,) = workspace.import_path(path)
+    return report
+
+
+def test_other_names_of_a_tables_columns_are_its_columns(workspace: Workspace, tmp_path: Path) -> None:
+    report = imported(workspace, tmp_path / "alertlist.csv", ALERTS)
+    assert (report.table, report.rows_stored) == ("SecurityAlert", 9)
+    assert any("'Severity' is stored as AlertSeverity" in note for note in report.notes)
+    found = workspace.query(
+        "SecurityAlert | where AlertSeverity == 'High' and StartTime < EndTime and DisplayName != ''"
+    )
+    assert len(found.to_dict()["rows"]) == 5
+
+
+@pytest.mark.parametrize("name", ["events.json", "SecurityEvent.json", "export.json"])
+def test_the_type_of_a_row_is_its_table_whatever_the_file_is_called(
+    workspace: Workspace, tmp_path: Path, name: str
+) -> None:
+    report = imported(workspace, tmp_path / name, json.dumps(WINDOWS) + "\n")
+    assert (report.table, report.rows_stored) == ("WindowsEvent", 1)
+
+
+@pytest.mark.parametrize(
+    ("cell", "time"),
+    [
+        ('"1612192196113"', "2021-02-01T15:09:56.113"),
+        ("1616424563915", "2021-03-22T14:49:23.915"),
+        ("1678936138", "2023-03-16T03:08:58"),
+        ("1678936138.5", "2023-03-16T03:08:58.5"),
+        ("1678936138000000", "2023-03-16T03:08:58"),
+    ],
+)
+@pytest.mark.parametrize("column", ["timestamp", "alertTime", "unixTime"])
+def test_a_number_since_1970_is_a_time(workspace: Workspace, tmp_path: Path, column: str, cell: str, time: str) -> None:
+    report = imported(workspace, tmp_path / "x.json", f'[{{"{column}": {cell}, "name": "a", "kind": "b"}}]')
+    ((moment,),) = workspace.query(f"{report.table} | project TimeGenerated").to_dict()["rows"]
+    assert str(moment).startswith(time)
+
+
+def test_a_length_of_time_is_none(workspace: Workspace, tmp_path: Path) -> None:
+    report = imported(workspace, tmp_path / "x.json", '[{"time": 12, "name": "a", "kind": "b"}]')
+    assert any("no time column" in note for note in report.notes)
+
+
+def test_frames_are_unwrapped(workspace: Workspace, tmp_path: Path) -> None:
+    report = imported(workspace, tmp_path / "answer.json", json.dumps(FRAMES))
+    rows = workspace.query(f"{report.table} | project Name | order by Name asc").to_dict()["rows"]
+    assert [list(row) for row in rows] == [["a"], ["b"]]
+
+
+def test_a_zeek_log_is_called_one(workspace: Workspace, tmp_path: Path) -> None:
+    with pytest.raises(UnreadableFileError, match="Zeek log"):
+        imported(workspace, tmp_path / "conn.log", ZEEK)
+
+
+@pytest.mark.parametrize("order", [(0, 1), (1, 0)])
+def test_one_bad_file_of_a_list_keeps_no_other_away(
+    clean_environment: Path, tmp_path: Path, order: tuple[int, int], capsys: pytest.CaptureFixture[str]
+) -> None:
+    folder = tmp_path / "files"
+    folder.mkdir()
+    (folder / "notes.log").write_text("Two lines of prose.\nNothing else.\n")
+    (folder / "SecurityAlert.csv").write_text(ALERTS)
+    names = [str(folder / ("notes.log", "SecurityAlert.csv")[place]) for place in order]
+    assert main(["workspace", "import", *names, "--json"]) == 1
+    reports = json.loads(capsys.readouterr().out)
+    assert {Path(report["file"]).name: report["rows_stored"] for report in reports} == {
+        "notes.log": 0,
+        "SecurityAlert.csv": 9,
+    }
+    assert main(["workspace", "import", str(folder), "--json"]) == 0
+    assert "notes.log" in json.dumps(json.loads(capsys.readouterr().out)[-1]["notes"])
