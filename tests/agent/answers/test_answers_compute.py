@@ -91,6 +91,7 @@ def test_rows_that_fulfil_a_condition_are_counted() -> None:
     made = run(op="count", of="c1", where="severity = High")
     assert dict(made.rows[0].cells) == {
         "count": 2, "of": 4, "percent": 50, "severity": "High", "where": "severity = High",
+        "incident_numbers": (127, 124),
     }  # fmt: skip
     assert (made.ref, made.rows[0].ref, made.rows[0].kind, made.complete) == ("c9", "c9.1", "computed", True)
     assert (made.operands, made.coverage["rows_total"], made.computed) == (("c1",), 1, True)
@@ -167,7 +168,7 @@ def test_the_empty_ends_of_a_covered_window_are_told_too() -> None:
 def test_shares_of_a_condition_of_totals_and_of_a_sum() -> None:
     assert cells(op="share", of="c1", that="severity = High", where="status = New") == [
         {"count": 1, "of": 2, "percent": 50, "status": "New", "severity": "High",
-         "where": "status = New; severity = High"}
+         "where": "status = New; severity = High", "incident_numbers": (127,)}
     ]  # fmt: skip
     assert cells(op="share", of="c1", by="by_severity")[0] == {
         "by_severity": "High", "count": 2, "of": 4, "percent": 50,

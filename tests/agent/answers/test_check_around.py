@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 
-from answer_rows import DOSSIER, FLOWS, read
+from answer_rows import DOSSIER, FLOWS, INCIDENTS, read
 from sentinel_rag.agent.answers.check import check_answer
+from sentinel_rag.agent.answers.compute import compute
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.repair import repair_request
 from sentinel_rag.agent.answers.results import Results
@@ -21,6 +23,7 @@ FOUND, NOT, GIVEN, OWN = (
     SentenceState.SOURCE_GIVEN,
     SentenceState.OWN_WORDS,
 )
+NOW = datetime(2026, 11, 29, 10, tzinfo=UTC)
 SIGNINS = [
     {"TimeGenerated": "2026-11-26T23:36:00Z", "UserPrincipalName": "siobhan@woodgrove.example", "ResultType": 500121},
     {"TimeGenerated": "2026-11-26T23:45:00Z", "UserPrincipalName": "siobhan@woodgrove.example", "ResultType": 500121},
@@ -134,6 +137,15 @@ def test_what_opens_a_list_is_borne_out_by_its_lines(evidence: Evidence, state: 
     lines = "- High: 1 [c4], 7 [c5]\n- Medium: 3 [c4], 9 [c5]"
     text = f"High alerts went from 1 to {high}, Medium ones from 3 to 9.\n\n{lines}"
     found = check_answer(text, evidence).sentences[0]
+    assert found.state is state, found.reason
+
+
+@pytest.mark.parametrize(("state", "number"), [(FOUND, 125), (NOT, 124)])
+def test_counted_incidents_can_be_named(state: SentenceState, number: int) -> None:
+    held = Results()
+    held.add(read("c1", "query_incidents", INCIDENTS))
+    held.add(compute("c2", {"op": "count", "of": "c1", "where": "status = New"}, held, now=NOW))
+    found = check_answer(f"Two of the three are New: {number} and 126 [c2.1].", Evidence(held)).sentences[0]
     assert found.state is state, found.reason
 
 

@@ -152,7 +152,7 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
         limits = only.is_thing and any(0 <= each.start - after < _CLOSE for each in of.sentence.of_kind(*_LIMITS))
         if limits or (only.kind == "row" and 1 in only.amounts.values()):
             return True  # `is only Medium`, `came only on 23 Nov`
-        if any(_is_all_of_a_list(only, each) for each in behind) or _is_alone(of, only, behind):
+        if _is_alone(of, only, behind):
             return True
     part, parents = of.sentence.part, [facts.result for facts in of.plain]
     if (
@@ -186,12 +186,6 @@ def _is_alone(of: Comparison, facts: Facts, labels: Sequence[Literal]) -> bool:
     if not labels or not parent.complete or parent.computed or of.wholes or of.sentence.part:
         return False
     return of.among(of.evidence.rows_of(parent, facts.kind), labels) == [facts]
-
-
-def _is_all_of_a_list(facts: Facts, literal: Literal) -> bool:
-    """`only in incident 124`: the row lists it, and nothing beside it."""
-    lists = (value for value in facts.cells.values() if isinstance(value, tuple) and len(value) == 1)
-    return any(key(str(value[0])) == key(literal.raw) for value in lists)
 
 
 def _is_the_only(of: Comparison, after: int) -> bool:
@@ -514,8 +508,9 @@ def comparative(of: Comparison) -> str:
     """`more`, `fewer`, `rose`: both numbers are given, or a computed result is cited."""
     sentence = of.sentence
     said = sentence.has("comparative") | (set() if any(each.bound == ">" for each in of.literals) else _more(of))
-    doubted = {word.text for word in sentence.words if word.text in said and not sentence.states(word)}
-    if sentence.quotes or all(_bounds_a_number(of, word) for word in said - doubted):
+    stated = any(word.text in said and sentence.states(word) for word in sentence.words)
+    bounds = any(each.bound == "<" for each in of.literals)  # `fewer than 4` compares nothing
+    if sentence.quotes or bounds or not stated:
         return ""
     if of.computed:
         return ""
@@ -535,13 +530,6 @@ def _more(of: Comparison) -> set[str]:
             if not (added or superlative):
                 found.add(word.text)
     return found
-
-
-def _bounds_a_number(of: Comparison, said: str) -> bool:
-    """`fewer than 4` bounds a number and compares nothing."""
-    bounded = (each for each in of.literals if each.bound == "<")
-    before = (word.text for each in bounded for word in of.sentence.words_before(each.start, 3))
-    return of.sentence.lexicon.has("under", said) and said in before
 
 
 @not_found

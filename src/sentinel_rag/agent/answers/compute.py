@@ -249,6 +249,7 @@ __all__ = ["COMPUTE", "NAME", "ComputeError", "compute", "computed_run"]
 
 MOST_BUCKETS = 2_000
 _LONGEST_SHOWN = 80
+MOST_NAMED = 20
 MOST_LISTED = 50
 """Items of one cell that lists values or rows."""
 _MONDAY = datetime(1, 1, 1, tzinfo=UTC)
@@ -282,17 +283,23 @@ def _span(seconds: float) -> dict[str, Cell]:
     return {"seconds": rounded(seconds), **{unit: rounded(seconds / size, 1) for unit, size in units.items()}}
 
 
+def _which(rows: Sequence[Row]) -> dict[str, Cell]:
+    """The numbers of the incidents that were counted, where they are few: whoever tells how many names them next."""
+    numbers = tuple(row.cells["number"] for row in rows if row.kind == "incident" and "number" in row.cells)
+    return {"incident_numbers": numbers} if 0 < len(numbers) == len(rows) <= MOST_NAMED else {}
+
+
 def _count(call: ComputeCall) -> Computation:
     if call.said("by"):
         return _group(call)
     made = call.read()
     if "that" in call.arguments and (that := made.conditions("that")):
         held = fulfilling(made.rows, that, call.now)
-        made.add({**_of(len(held), len(made.rows)), **made.told((*made.where, *that), held)})
+        made.add({**_of(len(held), len(made.rows)), **made.told((*made.where, *that), held), **_which(held)})
         return made
     there = made.selection
     if made.where:
-        made.add({**_of(len(made.rows), len(there.rows)), **made.told(made.where, made.rows)})
+        made.add({**_of(len(made.rows), len(there.rows)), **made.told(made.where, made.rows), **_which(made.rows)})
     elif there.matched is not None and not there.complete and not there.picked:
         made.complete, made.notes = True, list(there.notes)  # the service counted all that matched
         made.add({"count": there.matched})
