@@ -373,6 +373,8 @@ def _settled(frame: Frame) -> Frame:
         wide.add("received")  # "which alerts did we receive", "who received admin rights" ask nothing of mails
     if f.has("topic:office", "topic:azure", "topic:entra"):
         wide.add("activity")  # what was done there, and not over all logs
+    if not any(item.sense("topic", frozenset({"logon"})) for item in f.items) and len(f.all("topic")) > 1:
+        wide.add("logon")  # "who has this host ..." goes on with another verb where verbs come last
     if wide & set(f.all("topic")):
         f.features["topic"] = [topic for topic in f.all("topic") if topic not in wide]
         f.items = tuple(item for item in f.items if not item.sense("topic", frozenset(wide)))

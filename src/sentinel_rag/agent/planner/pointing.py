@@ -43,10 +43,10 @@ def placed(asked: Sentence) -> Done | None:
     shown = asked.pointed_list(noun)
     if shown is None:
         anew = asked.talk.before is None and frame.has("alert_id", *LISTED_KINDS)
-        if len(places) == 1 and places[0][0] == 1 and (anew or noun in LISTED):
-            last = places[0][1]
-            frame.tell("order", "oldest")
-            frame.tell("singular" if last == 1 else "limit", "one" if last == 1 else str(last))
+        first, last = places[0]
+        if len(places) == 1 and abs(first) == 1 and (anew or noun in LISTED):
+            frame.tell("order", "oldest" if first > 0 else "newest")
+            frame.tell("singular" if abs(last) == 1 else "limit", "one" if abs(last) == 1 else str(last))
             frame.features.pop("ref", None)
             return None
         return ask(frame, Reason.NO_SUCH_ROW if asked.talk.lists and not noun else Reason.WHICH_THING)
