@@ -46,6 +46,8 @@ _BOUNDED = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
 """From a time onward; "alerts from last week" are those of last week."""
+_ONWARDS = re.compile(r"\s*,?\s*(?:onwards?|forwards?|and\s+later)\b", re.IGNORECASE)
+"""Behind a time that opens a window: "from 3 July onwards"."""
 _AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s+)?$", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
 _UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
@@ -122,6 +124,9 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         begin = _strip(head, _NEAR)
     elif match := _SINCE.search(head) or (_FROM.search(head) if shape in ("T", "I", "DAT", "TAD") else None):
         window, begin = WindowSlot(left.start, None), match.start()
+    elif (after := _ONWARDS.match(text, end)) is not None:
+        window, end = WindowSlot(left.start, None), after.end()
+        begin = _strip(head, _FROM)
     elif match := _AFTER.search(head):
         until = _day_of(parts, now).end if shape == "TAD" else None
         window, begin = WindowSlot(left.end if left.whole_days else left.start, until), match.start()
