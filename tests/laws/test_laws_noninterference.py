@@ -18,7 +18,7 @@ from law_examples import examples
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.interceptor.flow import judging
 from sentinel_rag.interceptor.flow.named_values import Naming
-from sentinel_rag.interceptor.policy import Remembers
+from sentinel_rag.interceptor.policy import AgentMemory, Policy, Remembers
 from sentinel_rag.interceptor.store import Session, SessionStore, open_state
 from sentinel_rag_testing.named_choices import NAMED, is_plain, spelled
 from sentinel_rag_testing.two_worlds import TraceVerdict, run_trace
@@ -86,8 +86,8 @@ def test_a_gate_that_takes_any_spelling_of_a_named_value_leaks(tmp_path: Path, m
 def test_a_gate_that_forgets_what_its_key_has_seen_elsewhere_leaks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Traces in which an agent takes a secret from one person's session into another's, to a sink that says
-    `across_sessions`."""
+    """Traces in which an agent takes a secret from one person's session into another's, to a sink of which the policy
+    says nothing: the memory label is the default."""
     seeds = (21, 31, 39, 43)
     assert leaks(tmp_path / "as it is", seeds) == []
 
@@ -97,6 +97,24 @@ def test_a_gate_that_forgets_what_its_key_has_seen_elsewhere_leaks(
     monkeypatch.setattr(SessionStore, "seen_elsewhere", nothing)
     monkeypatch.setattr(SessionStore, "confirm_seen", lambda *asked: lambda connection: None)
     assert leaks(tmp_path / "forgetful", seeds)
+
+
+@pytest.mark.requirement("TAINT-7")
+def test_an_agent_that_is_attested_to_forget_and_does_not_leaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The law needs the attestation to be true: the agent of the traces remembers all of its sessions."""
+    forgets = Remembers(AgentMemory.CONVERSATION)
+    monkeypatch.setattr(Policy, "remembers", lambda policy, key_id, key_name: forgets)
+    assert leaks(tmp_path / "attested", (21, 31, 39, 43))
+
+
+@pytest.mark.requirement("TAINT-7")
+def test_a_memory_label_that_is_over_before_the_agents_memory_leaks(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(SessionStore, "_since", lambda store, remembers=None: "9999-01-01T00:00:00.000000Z")
+    assert leaks(tmp_path / "over", (21, 31, 39, 43))
 
 
 def test_only_a_plain_spelling_of_what_was_named_is_excused() -> None:

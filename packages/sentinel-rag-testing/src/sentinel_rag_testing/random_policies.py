@@ -53,8 +53,8 @@ class RandomPolicy:
 def random_policy(
     rng: random.Random, *, sinks_accept_all: bool, across_sessions: bool, ceiling: Label | None = None
 ) -> RandomPolicy:
-    """A policy with one to three sources and one or two sinks, about `ceiling` or any. With `across_sessions` each sink
-    says so."""
+    """A policy with one to three sources and one or two sinks, about `ceiling` or any. Without
+    `across_sessions` each sink says that it counts its session alone."""
     ceiling = ceiling or rng.choice([label for label in _all_labels() if label != TOP])
     sources = [_source(rng, number) for number in range(rng.randint(1, 3))]
     for source in sources:
@@ -66,7 +66,7 @@ def random_policy(
         accepts = {name: ceiling if rng.random() < 0.7 else rng.choice(_all_labels()) for name in PARAMETERS}
         promised[f"sink{number}"] = accepts
         sink = _sink(rng, number, dict.fromkeys(PARAMETERS, TOP) if sinks_accept_all else accepts)
-        sinks.append({**sink, "across_sessions": across_sessions})
+        sinks.append(sink if across_sessions else {**sink, "across_sessions": False})
     if rng.random() < 0.5:
         promised = {
             name: _by_rule(rng, sink, promised[name], ceiling) for name, sink in zip(promised, sinks, strict=True)

@@ -36,9 +36,10 @@ OWN_KINDS = [
     },
     {"name": "status", "pattern": "(?i)(?:new|active)", "beside": ["to", "status"], "any_case": True},
 ]
+OWN_CHANGE = {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True, "confirm": "asker"}
 OWN_RULES: Mapping[str, dict[str, Any]] = {
-    "add_incident_comment": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
-    "update_incident": {"condition": "named(incident)", "taint_level": "MEDIUM", "offers_approval": True},
+    "add_incident_comment": {**OWN_CHANGE},
+    "update_incident": {**OWN_CHANGE},
     "file_read": {
         "condition": "file_path.startswith('confidential/') and named(file_path)",
         "taint_level": "HIGH",
@@ -63,6 +64,7 @@ def _hidden(document: Document) -> Document:
 
 def _allow_all(document: Document) -> Document:
     document["link_hosts"] = LINKED
+    document.pop("volume", None)
     for tool in _hidden(document)["tools"]:
         for name in ("reads", "writes", "row_labels", "rate", "across_sessions", "named_limit"):
             tool.pop(name, None)
@@ -91,14 +93,15 @@ def _own_words(document: Document) -> Document:
 
 
 def _session_taint(document: Document) -> Document:
+    document.pop("volume", None)
     for tool in document["tools"]:
-        for name in ("across_sessions", "named_limit"):
-            tool.pop(name, None)
+        tool["across_sessions"] = False
+        tool.pop("named_limit", None)
         for parameter in tool["parameters"]:
             parameter.pop("attest", None)
         tool["taint_rules"] = [rule for rule in tool["taint_rules"] if "named(" not in rule["condition"]]
         for rule in tool["taint_rules"]:
-            for name in ("requires_approval", "offers_approval"):
+            for name in ("requires_approval", "offers_approval", "confirm"):
                 rule.pop(name, None)
     return document
 
