@@ -8,9 +8,9 @@ for what `named_choices` takes away (the exceptions that the guarantee names). E
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
 one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
-that fails or succeeds by a secret, two sessions that persons opened where each sink says `across_sessions: false`; and
-the allow or deny bit of a call that carries a hidden value above the ceiling: whether it ran may hang on that value's type, but
-not what its other arguments say.
+that fails or succeeds by a secret, two sessions that persons opened where each sink says `across_sessions: false`;
+and the allow or deny bit of a call that carries a hidden value above the ceiling: whether it ran may hang on that
+value's type, but not what its other arguments say.
 """
 
 from __future__ import annotations
