@@ -495,7 +495,9 @@ def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:
     if wish.sought is Sought.CATALOGUE:
         return told
     told |= {name: value for name, value in wish.filters.items() if name in _SEARCHED_BY} if past else {}
-    return told | ({"like_incident": wish.incident} if past and wish.incident else {"query": wish.topic})
+    if past and (wish.incident or (told.keys() & {"technique"} and not wish.topic)):
+        return told | ({"like_incident": wish.incident} if wish.incident else {})
+    return told | {"query": wish.topic}
 
 
 def _compared(f: Frame, now: datetime) -> Decision:

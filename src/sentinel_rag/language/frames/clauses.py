@@ -169,8 +169,9 @@ def _object(item: Item, book: PhraseBook) -> bool:
 
 def _behind(item: Item, text: str, book: PhraseBook, *settings: str) -> bool:
     """True for a word behind one of those of a setting, such as a preposition, where names and descriptions stand."""
-    told = sections(book.language).get("adverb", {})
-    return bool(set(words_of(text[: item.start])[-1:]) & {word for one in settings for word in told.get(one, ())})
+    told = [sections(language).get("adverb", {}) for language in dict.fromkeys(("en", book.language))]
+    behind = {word for each in told for one in settings for word in each.get(one, ())}
+    return bool(set(words_of(text[: item.start])[-1:]) & behind)
 
 
 def _adverb(item: Item, text: str, book: PhraseBook) -> bool:

@@ -275,7 +275,7 @@ def sections(language: str) -> Mapping[str, Mapping[str, Any]]:
 @cache
 def settings(language: str, name: str) -> frozenset[str]:
     """The words that tell the part of what stands behind them, such as "to" and "with"."""
-    patterns = sections(language).get("beside", {}).get(name, ())
+    patterns = [each for one in ("en", language) for each in sections(one).get("beside", {}).get(name, ())]
     return frozenset(" ".join(phrase) for pattern in patterns for phrase in phrases_of(pattern))
 
 
