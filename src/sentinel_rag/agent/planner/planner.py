@@ -152,7 +152,7 @@ class Planner:
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:no_answer"):
             return Decision(Kind.OUT_OF_SCOPE, f)
-        if f.has("meta:help"):
+        if f.has("meta:help") and not f.has("title", "name", "incident"):
             return Decision(Kind.HELP, f)
         if f.has("meta:small_talk") and not f.unread and not f.window and not f.has(*_CONTENT, *_NARROWING):
             return Decision(Kind.SMALL_TALK, f)

@@ -56,8 +56,8 @@ _MISSING_NAME, _ANOTHER_TOPIC = 0.55, 0.6
 _FITTING, _FILLING = 0.2, 0.05
 
 
-def features(frame: Frame) -> frozenset[str]:
-    """What a frame says, as features that can be compared."""
+def features(frame: Frame, *, stored: bool = False) -> frozenset[str]:
+    """What a frame says, as features that can be compared; of a stored query also the words that hardly narrow."""
     told = {f"{type_}:{value}" for type_ in _COMPARED for value in frame.all(type_)}
     told -= {f"attr:{sense[1]}" for item in frame.items if item.sense("topic") and (sense := item.sense("attr"))}
     told |= {f"threat:{sense[1] or fold(item.text)}" for item in frame.items if (sense := item.sense("threat"))}
@@ -67,7 +67,7 @@ def features(frame: Frame) -> frozenset[str]:
     if frame.has("owner"):
         told.add("attr:owner")
     told |= {f"bound:{begins}" for said, (begins, _) in _BOUNDS.items() if frame.has("symbol") and frame.has(said)}
-    told |= {f"word:{word}" for word in unread_words(frame)}
+    told |= {f"word:{word}" for word in unread_words(frame)} | {f"word:{word}" for word in frame.loose if stored}
     return frozenset(told - _OF_EVERYTHING)
 
 
@@ -281,8 +281,9 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         return ask(asked, Reason.WHICH_NAME, entry.name, *missing)
     if frame.has("not", "without", "problem"):
         return ask(frame, Reason.CANNOT_LEAVE_OUT)
-    if frame.has("op:compare") and frame.window:
-        return ask(frame, Reason.NOT_TAKEN, *(item.text for item in frame.items if item.sense("op", _COMPARE)))
+    compared = [item.text for item in frame.items if item.sense("op", _COMPARE) and not item.sense("rel")]
+    if compared and frame.has("op:compare") and frame.window:
+        return ask(frame, Reason.NOT_TAKEN, *compared)
     titles = _other_titles(entry, frame)
     if titles:
         if "contains" not in entry.parameters:
@@ -361,10 +362,12 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
     name = str(row["name"])
     said: Sequence[str] = [name.replace("_", " "), *map(str, row.get("questions") or ())]
     frames = [reader.read(text) for text in said]
-    told = tuple(filter(None, map(features, frames)))
+    told = tuple(filter(None, (features(frame, stored=True) for frame in frames)))
     parameters = row.get("parameters") or ()
     described = reader.read(str(row.get("description", "")))
-    about = {str(one["name"]): features(reader.read(str(one["name"]).replace("_", " "))) for one in parameters}
+    about = {
+        str(one["name"]): features(reader.read(str(one["name"]).replace("_", " ")), stored=True) for one in parameters
+    }
     return StoredQuery(
         name,
         frozenset(map(sentence, frames)),
