@@ -31,8 +31,10 @@ def test_a_set_that_was_seen_stays_right(name: str, floor: float) -> None:
 
 
 @pytest.mark.requirement("CHAT-6")
-@pytest.mark.parametrize("name", ["dialogues_1", "dialogues_2", "dialogues_3"])
+@pytest.mark.parametrize(
+    "name", ["strangers/dialogues_1", "strangers/dialogues_2", "strangers/dialogues_3", "follow_ups"]
+)
 def test_a_conversation_that_was_seen_is_bound_right(name: str) -> None:
-    figures = measure(SETS / "strangers" / f"{name}.yaml", analyst=False, verbose=False)
+    figures = measure(SETS / f"{name}.yaml", analyst=False, verbose=False)
     assert figures["wrong"] == 0
     assert figures["right"] >= 0.98

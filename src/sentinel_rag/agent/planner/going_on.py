@@ -133,6 +133,8 @@ def timed(asked: Sentence) -> Done | None:
     told = frame.one("moment")
     if told is None or frame.window or (told == "then" and not _asks_of_then(asked)):
         return None
+    if frame.has("digits") and not frame.has("limit", "kind:incident"):
+        return ask(unmarked(frame), Reason.WHICH_MOMENT)  # "between 8 and 12 that day"
     ranked, unit = told.startswith(_PEAK), told.removeprefix(_PEAK)
     window = _told_time(asked, unit, ranked=ranked)
     plain = unmarked(frame, ("moment",))

@@ -160,13 +160,15 @@ def _readings(asked: Sentence, rule: Rule, told: frozenset[str]) -> Done:
     restated = frame.has("talk:anew") or (
         frame.has("talk:no", "talk:instead") and waiting is not None and waiting.reason in _MISREAD
     )
-    if waiting is not None and waiting.reason in _HALF_READ and not restated and not rule.ask:
+    if waiting is not None and waiting.reason in _HALF_READ and not restated:
         grounds = [_understood(waiting.frame), *([] if base is None else [base.frame])]
-        return Readings(tuple(unmarked(merged(ground, frame)) for ground in grounds), frame, open_question=waiting)
+        taken = [unmarked(merged(ground, frame)) for ground in grounds]
+        taken += [unmarked(frame)] if rule.ask else []
+        return Readings(tuple(taken), frame, open_question=waiting)
     if base is None:
         return ask(frame, Reason.NOTHING_SHOWN)
-    taken = {"over": lambda: unmarked(merged(base.frame, frame)), "alone": lambda: unmarked(frame)}
-    return Readings(tuple(taken[how]() for how in rule.take), frame, ask=rule.ask)
+    ways = {"over": lambda: unmarked(merged(base.frame, frame)), "alone": lambda: unmarked(frame)}
+    return Readings(tuple(ways[how]() for how in rule.take), frame, ask=rule.ask)
 
 
 def _understood(frame: Frame) -> Frame:

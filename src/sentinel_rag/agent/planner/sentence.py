@@ -168,12 +168,12 @@ class Sentence:
             told.features["kind"] = [ALERT]
             for type_ in ("incident", "alert_id", "alert_time"):
                 told.features.pop(type_, None)
-        self.frame = told
         before = self.talk.before
         if before is not None and leans and not asks_of_a_thing(told) and not told.has(*LISTED_KINDS):
             again = merged(self._asked_before(items[0]), told)
-            same = again.features == before.frame.features and again.window == before.frame.window
-            return ask(told, Reason.WHICH_THING) if same and not self.correcting else again
+            same = items[0].value in (*before.frame.all("name"), *before.frame.all("incident"))
+            unchanged = same and not self.correcting and self.only("ref", "that", "follow", "person", "kind")
+            return ask(told, Reason.WHICH_THING) if unchanged else again  # "and him?" is of another
         return told
 
     def _asked_before(self, item: ListItem) -> Frame:
