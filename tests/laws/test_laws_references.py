@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from sentinel_rag.agent.planner import Decision, Kind, Talk
 from sentinel_rag.agent.planner.binding import complete, read
 from sentinel_rag.agent.planner.decisions import Call
+from sentinel_rag.agent.planner.sentence import Readings
 from sentinel_rag.agent.things import ListItem, alert_item, entity_item, incident_item
 from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
@@ -76,6 +77,7 @@ _conversations = st.builds(_conversation, _lists, st.lists(_questions, min_size=
 
 def _incidents_of(done: object) -> list[str]:
     frames = [done] if isinstance(done, Frame) else []
+    frames += done.frames if isinstance(done, Readings) else ()
     if isinstance(done, Decision):
         frames = [done.frame, *(option.frame for option in done.options)]
     return [number for frame in frames for number in (*frame.all("incident"), *frame.all("alert_id"))]

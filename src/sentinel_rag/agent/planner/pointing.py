@@ -132,6 +132,8 @@ def _bare_number(asked: Sentence) -> Done | None:
     if len(numbers) != 1 or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit")):
         return None
     item, value = numbers[0]
+    if item.text != value:
+        return None  # "007" is the number of nothing
     limits = talk.before is not None and talk.before.frame.has("limit", "op:top") and frame.has("talk:adjust")
     if limits and value not in talk.known_incidents():
         for type_ in ("num", "digits", "incident"):
