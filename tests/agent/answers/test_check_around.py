@@ -75,6 +75,9 @@ def evidence() -> Evidence:
         # what was asked about is no claim
         (GIVEN, "At 23:40 siobhan@woodgrove.example had failed once, at 23:36 [c2.1]."),
         (NOT, "At 23:41 siobhan@woodgrove.example had failed once, at 23:36 [c2.1]."),
+        # a value of the sentence before is context beside one of its own, and a mistake in its place
+        (GIVEN, "It ran at 07:06 [c3.1]. At 18:36, unlike at 07:06, asa.oberg was on srv-web-01 [c3.2]."),
+        (NOT, "It ran at 07:06 [c3.1]. At 07:06 asa.oberg was on srv-web-01 [c3.2]."),
         # advice, also behind a subordinate clause
         (OWN, "Treat every account that logged on to srv-file-01 as stolen."),
         (GIVEN, "Pull the memory of srv-file-01 of 08:15 before anybody restarts it [c3.1]."),

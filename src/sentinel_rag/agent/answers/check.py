@@ -475,9 +475,17 @@ def _needs_none(literal: Literal, sentence: Sentence, verdict: Verdict, near: Se
     if literal.kind in (Kind.MOMENT, Kind.DURATION) and evidence.was_said(literal):
         return f"“{literal.raw}” is what was asked about"
     where = _row_beside(literal, sentence, verdict)
-    if not where and literal.kind in (Kind.MOMENT, Kind.NUMBER):
+    if literal in sentence.thing_numbers:
+        beside = not any(facts.named_numbers for facts in _rows_cited(verdict, evidence))
+    else:
+        beside = any(each.kind is literal.kind and each not in sentence.thing_numbers for each in verdict.support)
+    if not where and beside and literal.kind in (Kind.MOMENT, Kind.NUMBER):  # the cited rows have one of their own
         where = next((ref for ref in near if (facts := evidence.facts(ref)) and facts.row and facts.holds(literal)), "")
     return f"“{literal.raw}” stands in {where}, which it does not cite" if where else ""
+
+
+def _rows_cited(verdict: Verdict, evidence: Evidence) -> list[Facts]:
+    return [facts for ref in verdict.refs[:MOST_TRIED] for facts in evidence.rows_at(ref)[:MOST_TRIED]]
 
 
 def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
@@ -494,7 +502,7 @@ def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
         return min(there, default="")
     holding = filter(None, map(evidence.facts, sorted(evidence.holders(literal))[:MOST_TRIED]))
     sorts = frozenset(sort for facts in holding for sort in facts.sorts_of(literal) if sort)
-    cited = [facts for ref in verdict.refs[:MOST_TRIED] for facts in evidence.rows_at(ref)[:MOST_TRIED]]
+    cited = _rows_cited(verdict, evidence)
     said = [str(each.value) for each in verdict.support if not literal.start <= each.start < literal.end]
     return "" if not sorts or any(facts.tells_other(sorts, said) for facts in cited) else min(there)
 
