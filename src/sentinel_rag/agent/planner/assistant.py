@@ -10,7 +10,7 @@ from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import WORD, side_book
 from sentinel_rag.language.lexicon import fold
 
-_OF_THE_WORKSPACE = ("name", "incident", "alert_id", "template", "digits", "item", "class")
+_OF_THE_WORKSPACE = ("table", "name", "incident", "alert_id", "template", "digits", "item", "class")
 _SUBJECTS = ("topic", "status", "severity", "kind", "tactic", "product", "threat")
 _ASKS = (
     ("op", "top"), ("op", "trend"), ("op", "summary"), ("meta", "oos"), ("meta", "leisure"), ("meta", "workspaces"),
