@@ -77,7 +77,9 @@ def normal(tool: str, arguments: dict[str, Any], now: datetime = NOW) -> dict[st
 
 
 def _plain(value: Any, now: datetime) -> Any:
-    """One value as it is compared: a moment, a name without its domain, or itself."""
+    """One value as it is compared: a moment, a name without its domain, a number as its digits, or itself."""
+    if isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
     if not isinstance(value, str):
         return value
     if re.match(r"\d{4}-\d\d-\d\d", value):
