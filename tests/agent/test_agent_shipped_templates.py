@@ -19,15 +19,31 @@ SHIPPED = load_templates()
 ANA = "ana@contoso.example"
 
 
-async def queries(question: str) -> list[ToolCall]:
+async def queries(*questions: str) -> list[ToolCall]:
     gateway = small_estate(
         list_kql_templates=lambda _: rows_result(
             [template.to_row() for template in SHIPPED.values()], table="", time_column=""
         ),
         run_kql_query=lambda _: rows_result([{"Events": 1}], table="SigninLogs", time_column="TimeGenerated"),
     )
-    await OfflineAnalyst(gateway, clock=lambda: NOW).answer(Question(question, "s"))
+    analyst = OfflineAnalyst(gateway, clock=lambda: NOW)
+    for question in questions:
+        await analyst.answer(Question(question, "s"))
     return [call for call in gateway.calls if call.tool_name == "run_kql_query"]
+
+
+@pytest.mark.parametrize(
+    ("question", "template"),
+    [
+        ("threat intelligence matches", "threat_intelligence_matches"),
+        ("failed logons by account", "failed_logons_by_account"),
+    ],
+)
+async def test_a_query_that_cannot_be_about_the_name_before_is_a_question_of_its_own(
+    question: str, template: str
+) -> None:
+    _, last = await queries("where did winword.exe run?", question)
+    assert last.arguments == {"template": template}
 
 
 @pytest.mark.requirement("TOOL-4")

@@ -40,6 +40,8 @@ _HALF_READ = frozenset(
 """Reasons to ask back after which it is open from where a sentence goes on: from that question or the one before."""
 _MISREAD = (Reason.UNREAD, Reason.TIME)
 _TOLD_AGAIN = ("attr:detail", "all:all")
+_LINE = frozenset({"item"})
+"""A number of a line on the screen, "[2]": the answer tells of the thing that stands there."""
 _PLEASANTRY = "small_talk"
 _FEW = 2
 _NOUNS = {
@@ -168,7 +170,8 @@ def _readings(asked: Sentence, rule: Rule, told: frozenset[str]) -> Done:
     if base is None:
         return ask(frame, Reason.NOTHING_SHOWN)
     ways = {"over": lambda: unmarked(merged(base.frame, frame)), "alone": lambda: unmarked(frame)}
-    return Readings(tuple(ways[how]() for how in rule.take), frame, ask=rule.ask)
+    leans = "is:leans" in told
+    return Readings(tuple(ways[how]() for how in rule.take), frame, ask=rule.ask, leans=leans)
 
 
 def _understood(frame: Frame) -> Frame:
@@ -190,7 +193,11 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
     back = readings.open_question
     if back is not None:
         return _offering(first.frame, answered, back.reason, *back.values)
-    if not answered or (first.kind is Kind.ASK and not readings.ask):
+    # Without a mark that leans, a question that only joined to the one before finds no stored query stands alone.
+    joins = (
+        first.kind is Kind.ASK and not readings.ask and (first.reason is not Reason.NO_STORED_QUERY or readings.leans)
+    )
+    if not answered or joins:
         return replace(first, options=_options(answered)) if answered and not first.options else first
     if len(answered) > 1 and readings.ask:
         return _offering(first.frame, answered, Reason.SAME_OR_ALL)
@@ -212,7 +219,11 @@ def _without_effect(said: Frame, made: Decision, before: Decision | None) -> lis
     if before is None or not _same_answer(made, before) or made.view is View.COMPARISON:
         return []
     light = _light() | {"op", "pad", "f", "definite"}
-    new = [item for item in said.items if not item.silent and not {type_ for type_, _ in item.senses} <= light]
+    new = [
+        item
+        for item in said.items
+        if not item.silent and not {type_ for type_, _ in item.senses} <= light and item.sense("lit", _LINE) is None
+    ]
     known = {*_TOLD_AGAIN, *(f"kind:{kind}" for kind in LISTED if made.calls[0].tool == f"query_{kind}s")}
     return [
         item.text

@@ -41,6 +41,8 @@ class Readings:
     said: Frame
     """The sentence as it stands."""
     ask: bool = False
+    leans: bool = False
+    """Whether a word of the sentence leans on what came before."""
     open_question: Decision | None = None
 
 
