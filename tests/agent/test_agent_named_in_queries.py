@@ -35,7 +35,7 @@ def queries(gateway: ScriptedGateway) -> list[tuple[object, object]]:
         ("failed sign-ins of keller", "failed_signins_by_user", {"user": "m.keller"}),
         ("keller's failed sign-ins this week", "failed_signins_by_user", {"user": "m.keller"}),
         ("sign-in history of m.keller", "user_signin_history", {"user": "m.keller"}),
-        ("sign-ins by country of keller", "signin_places_of_user", {"user": "m.keller"}),
+        ("sign-ins by country of keller", "signins_by_country", {"user": "m.keller"}),
         ("office activity of keller", "office_activity_by_user", {"user": "m.keller"}),
         ("new inbox rules of keller", "new_inbox_rules", {"user": "m.keller"}),
         ("run failed_signins_by_user for keller", "failed_signins_by_user", {"user": "m.keller"}),
