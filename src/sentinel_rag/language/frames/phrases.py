@@ -288,6 +288,7 @@ def phrase_book(language: str) -> PhraseBook:
     digits: dict[str, int] = {}
     kept: set[str] = set()
     joined: set[tuple[str, ...]] = set()
+    everyday: set[str] = set()
     own: set[str] = set()
     alone: set[str] = set()
     forms = sections(language).get
@@ -306,6 +307,8 @@ def phrase_book(language: str) -> PhraseBook:
                         joined.add(phrase)
                     elif type_ == "kept" or type_ in SETTINGS:
                         kept.update(phrase)
+                        if (type_, value) == ("kept", "words"):
+                            everyday.update(phrase)
                         if type_ == "spoken" and value.isdecimal():
                             digits.setdefault(phrase[0], int(value))
                     elif phrase not in told and not (len(phrase) == 1 and phrase[0] in alone):
@@ -339,7 +342,7 @@ def phrase_book(language: str) -> PhraseBook:
         frozenset(own),
         frozenset(kept),
         max(map(len, phrases)),
-        _by_length(own | kept),
+        _by_length(own | (kept - everyday)),  # a slip of an everyday word says as little as the word
         _endings(language),
         tuple((letters, value) for value, all_ in forms("written", {}).items() for letters in all_),
         tuple(one for all_ in forms("compound", {}).values() for one in all_),
