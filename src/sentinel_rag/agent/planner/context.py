@@ -217,7 +217,9 @@ class Context:
         frame = decision.frame
         pointed = {item.value: item for each in self.pointed for item in each.items}
         owners = [entity_item(OWNER, name) for name in frame.all("owner") if name not in _NOBODY]
-        names = [entity_item((frame.name_kinds(name) or ("",))[0], name) for name in frame.all("name")]
+        names = [
+            entity_item((frame.name_kinds(name) or ("",))[0], frame.whole.get(name, name)) for name in frame.all("name")
+        ]
         things = [pointed.get(item.value, item) for item in (names or owners)] if found else []
         incidents = [ListItem(INCIDENT, number, incident=number) for number in frame.all("incident")]
         things += [pointed.get(item.value, item) for item in incidents]

@@ -81,7 +81,7 @@ SENTENCES: Mapping[Reason, str] = {
     Reason.NOT_TAKEN: "That query cannot be narrowed by {value}. Ask for the rows, or name another filter.",
     Reason.NOT_EXPRESSIBLE: "No query can say {value}. What do you want to see instead?",
     Reason.ONE_SEVERITY: "A query takes one severity or a lowest one. Which one do you want?",
-    Reason.NUMBER_OF_WHAT: "What is the number {value}: an incident, or how many rows?",
+    Reason.NUMBER_OF_WHAT: "What is the number {value}: an incident, a length of time, or how many rows?",
     Reason.NO_TREND_OF_INCIDENTS: "A trend is counted over alerts, not over incidents. Do you want that of alerts?",
     Reason.WHICH_THING: "Which one do you mean? Name the account, host or address.",
     Reason.COMPARED_WITH_WHAT: "Compared with what? Name both incidents or both periods.",

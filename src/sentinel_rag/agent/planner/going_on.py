@@ -15,6 +15,12 @@ from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_S
 from sentinel_rag.language.frames import Frame
 
 _OF_MORE = ("talk", "op:list", "ref:them", "ref:ones", "plural", "follow", "limit", "num", "digits")
+_TELLS_A_LIST = ("status", "severity", "min", "owner", "class", "tactic", "product")
+_OF_A_LIST = (
+    "talk", "kind", "plural", "that", "ref", "op:list", "order", "limit", "num", "cmp:only", "meta", "relative",
+    *_TELLS_A_LIST,
+)  # fmt: skip
+"""By what a list that was shown before is told from others, and put in another order."""
 _PEAK = "peak_"
 _LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
 _SUMMER_TIME = timedelta(hours=1)
@@ -30,11 +36,12 @@ def acted(asked: Sentence) -> Done | None:
         return _next_page(asked)
     if frame.has("talk:undo") and asked.only("talk", "ref", "relative"):
         return _earlier(asked, asked.talk.decisions[:-1])
-    kinds = [kind for kind in frame.all("kind") if kind in LISTED]
-    if frame.has("talk:again") and kinds and asked.only("talk", "kind", "plural"):
-        return _back(asked)  # "incidents again"
-    if frame.has("talk:back") and asked.only("talk", "kind", "ref", "op:list", "status"):
-        return _back(asked)
+    if frame.has("talk:first_page") and asked.only("talk", "ref", "op:list", "that", "kind", "meta"):
+        return _earlier(asked, asked.talk.decisions)
+    kinds = [kind for kind in (*frame.all("kind"), *frame.all("that")) if kind in LISTED]
+    returns = frame.has("talk:back") or (frame.has("talk:again") and kinds)
+    if returns and not frame.has("incident", "digits") and asked.only(*_OF_A_LIST):
+        return _back(asked, kinds)
     if frame.has("talk:again") and asked.only("talk", "ref", "relative", "op:list"):
         return _earlier(asked, asked.talk.decisions)
     if frame.has("talk:draw", "attr:draw") and not frame.has("name", "incident", "digits", "kind"):
@@ -85,16 +92,29 @@ def _earlier(asked: Sentence, decisions: Sequence[Decision]) -> Done:
     return _from_the_top(decisions[-1]) if decisions else ask(asked.frame, Reason.NOTHING_BEFORE)
 
 
-def _back(asked: Sentence) -> Done:
-    kinds = [kind for kind in asked.frame.all("kind") if kind in LISTED]
+def _back(asked: Sentence, kinds: Sequence[str]) -> Done:
+    """The newest list of those kinds that holds the filters that were said; what it lacks of them is put on it."""
+    frame, before = unmarked(asked.frame), asked.talk.before
     lists = [shown for shown in reversed(asked.talk.lists) if shown.by is not None]
-    before = asked.talk.before
     fitting = [shown for shown in lists if not kinds or shown.items[0].kind in kinds]
     own = [shown for shown in fitting if not shown.beside] or fitting
-    found = next((shown for shown in own if before is None or shown.by != before), own[0] if own else None)
-    if found is None or found.by is None:
+    opened = {value for item in frame.items if item.sense("op") for type_, value in item.senses if type_ == "status"}
+    if not any(shown.by and opened & {*shown.by.frame.all("status")} for shown in own):
+        # "Open the list again" opens it.
+        frame.features["status"] = [status for status in frame.all("status") if status not in opened]
+    told = {(type_, value) for type_ in _TELLS_A_LIST for value in frame.all(type_)}
+    whole = [shown.by for shown in own if shown.by and told <= {(t, v) for t, _ in told for v in shown.by.frame.all(t)}]
+    bases = whole or [shown.by for shown in own if shown.by]
+    if not bases:
         return ask(asked.frame, Reason.NOTHING_BEFORE)
-    return _from_the_top(found.by)
+    found = next((each for each in bases if told or each != before), bases[0])
+    if whole:
+        frame = without(frame, ("status", "severity", "owner", "tactic", "product"))
+    if not frame.window and not frame.has("order", "limit", *_TELLS_A_LIST):
+        return _from_the_top(found)
+    for type_ in ("kind", "op", "singular"):  # "the alert list again, worst first" is a list
+        frame.features[type_] = []
+    return unmarked(merged(found.frame, frame))
 
 
 def moved_time(asked: Sentence) -> Done | None:

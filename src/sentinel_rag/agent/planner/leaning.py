@@ -119,6 +119,7 @@ def _says(asked: Sentence) -> frozenset[str]:
         "kind_alone": alone and before is not None
         and not before.frame.has(*(f"kind:{kind}" for kind in frame.all("kind"))),
         "after_a_name": after,
+        "same_logs": before is not None and set(frame.all("topic")) <= set(before.frame.all("topic")),
         "after_logs": before is not None and before.frame.has("topic"),
         "after_a_thing": before is not None and before.frame.has("name", "incident"),
         "after_rows": before is not None and is_list(before.frame),

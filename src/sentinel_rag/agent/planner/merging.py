@@ -83,6 +83,7 @@ def merged(before: Frame, said: Frame) -> Frame:
     frame = _in_its_role(before, said)
     frame.kinds, frame.whole = before.kinds | said.kinds, before.whole | said.whole
     frame.window = dict(said.window or before.window)
+    of_logs = frame.has("topic")
     other_subject = frame.has("name", "incident", "alert_id")
     asks_else = frame.has(*(type_ for type_ in _slots()["asked"] if type_ not in _types("told")))
     if not other_subject:
@@ -95,11 +96,12 @@ def merged(before: Frame, said: Frame) -> Frame:
         _carry_how(frame, before, said)
     if asks_else and said.has("kind:alert", "kind:incident") and before.has("op:summary", "op:top", "op:trend"):
         # "Only incidents" behind a report asks for the rows.
-        frame.features["op"] = list(said.all("op"))
+        only = said.has("cmp:only")
+        frame.features["op"] = [op for op in said.all("op") if not (only and op == "summary")]
     of_one = asks_else and before.has("incident") and not other_subject and not said.has("unit", "group")
     for slot in _FILTERS:
         types = _slots()[slot]
-        if not frame.has(*types) and not of_one and not said.has("topic"):
+        if not frame.has(*types) and not of_one and not of_logs:
             _carry(frame, before, types)
     if said.has("class", "when") and said.has("not", "when") and not said.has("status"):
         _carry(frame, before, ("status",))
@@ -124,6 +126,12 @@ def merged(before: Frame, said: Frame) -> Frame:
 def _in_its_role(before: Frame, said: Frame) -> Frame:
     """A name alone stands where one stood before: for an owner behind incidents of an owner."""
     frame = said.copy()
+    if before.has("kind:alert", "kind:incident") and not before.has("topic") and not said.has("name"):
+        # "The resolved ones" behind a list of alerts are in a state, and looked up nothing.
+        states = {
+            value for item in said.items if item.sense("status") for type_, value in item.senses if type_ == "topic"
+        }
+        frame.features["topic"] = [topic for topic in said.all("topic") if topic not in states]
     if said.has("group:severity") and before.has("order") and not before.has("op:count"):
         frame.features["group"], frame.features["order"] = [], ["severity"]  # a list in order, by another field
     if said.has("whose") and before.has("kind:incident") and not said.has("owner", "kind:alert"):

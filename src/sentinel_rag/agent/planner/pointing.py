@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
+from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sentinel_rag.agent.planner.context import ShownList
-from sentinel_rag.agent.planner.decisions import Decision, Reason, ask
+from sentinel_rag.agent.planner.decisions import Decision, Option, Reason, ask
 from sentinel_rag.agent.planner.going_on import moved_time
-from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, changes_an_answer, is_list, is_outside
-from sentinel_rag.agent.planner.questions_back import things
+from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, changes_an_answer, is_list, is_outside, merged
+from sentinel_rag.agent.planner.questions_back import about, things
 from sentinel_rag.agent.planner.sentence import (
     LISTED_KINDS,
     MOST_AT_ONCE,
@@ -20,6 +22,9 @@ from sentinel_rag.agent.planner.sentence import (
     unmarked,
 )
 from sentinel_rag.agent.things import ENTITY, INCIDENT, ListItem
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
+from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item
 
 _SAYS_WHICH = (
@@ -146,6 +151,8 @@ def _bare_number(asked: Sentence) -> Done | None:
     known = value in talk.known_incidents()
     in_list = shown is not None and place <= len(shown.items) and bool(shown.items[place - 1].value)
     here = shown.items[place - 1] if in_list and shown is not None else None
+    if here is None and not known and not frame.has("incident") and (measures := _measures(asked, value)):
+        return _by_measure(asked, measures, value)
     leans = talk.before is not None and (frame.has("follow") or not frame.has("attr", "op", "topic") or about_incident)
     if not leans:
         return None
@@ -155,6 +162,47 @@ def _bare_number(asked: Sentence) -> Done | None:
     if here is not None and known and here.value != value:
         return ask_which(frame, (here, incident), talk)
     return asked.bound([here if here is not None and not known else incident])
+
+
+def _measures(asked: Sentence, value: str) -> dict[str, Frame]:
+    """The last question with the number as the length of its time or as its limit, by words for each."""
+    before, number = asked.talk.before, int(value)
+    if before is None or number < 1 or asked.frame.has("attr", "topic", "ask"):
+        return {}
+    found: dict[str, Frame] = {}
+    days = _days_back(before.frame.window, asked.now)
+    if days:
+        frame = before.frame.copy()
+        named = next((name for name, hours in TIME_WINDOWS.items() if hours == number * 24), None)
+        start = format_time(asked.now - timedelta(days=number))
+        frame.window = {"start_time": start} if named is None else {"time_window": named}
+        found[f"the last {number} days"] = frame
+    if before.frame.has("limit", "op:top"):
+        frame = before.frame.copy()
+        frame.features["limit"] = [value]
+        found[f"{number} rows"] = frame
+    return found
+
+
+def _by_measure(asked: Sentence, measures: Mapping[str, Frame], value: str) -> Done:
+    """The one measure that "make it 30" changes, or a question back between the measures and an incident."""
+    if asked.frame.has("talk:adjust") and len(measures) == 1:
+        return next(iter(measures.values()))
+    back = ask(unmarked(asked.frame), Reason.NUMBER_OF_WHAT, value)
+    incident = about(Frame(""), ListItem(INCIDENT, value, incident=value))
+    frames = {**measures, f"incident {value}": incident}
+    options = [Option(text, frame, number) for number, (text, frame) in enumerate(frames.items(), start=1)]
+    return replace(back, options=tuple(options))
+
+
+def _days_back(window: Mapping[str, str], now: datetime) -> int:
+    """How many days a window reaches back from now; 0 where it is no number of days."""
+    if "time_window" in window:
+        return TIME_WINDOWS.get(window["time_window"], 0) // 24
+    if set(window) != {"start_time"}:
+        return 0
+    length = now - datetime.fromisoformat(window["start_time"])
+    return 0 if length % timedelta(days=1) else length.days
 
 
 def _called_incident(asked: Sentence, number: Item) -> bool:
@@ -217,6 +265,10 @@ def _there(asked: Sentence) -> Done | None:
     frame = asked.frame
     if frame.has("name", "incident"):
         return None
+    before, newest = asked.talk.before, asked.talk.spoken[-1:]
+    of_rows = before is not None and before.frame.has(*LISTED_KINDS, "op:trend", "op:summary")
+    if before is not None and of_rows and is_list(before.frame) and all(each.turn < asked.talk.turn for each in newest):
+        return unmarked(merged(before.frame, unmarked(frame)))  # "in there" is in the list
     spoken = [each.item for each in asked.talk.spoken if each.item.of_kind not in _PEOPLE]
     kind = spoken[-1].of_kind if spoken else "host"
     item, candidates = asked.it(kind)

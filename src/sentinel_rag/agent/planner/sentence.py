@@ -173,7 +173,8 @@ class Sentence:
         before = self.talk.before
         if before is not None and leans and not asks_of_a_thing(told) and not told.has(*LISTED_KINDS):
             again = merged(self._asked_before(items[0]), told)
-            same = items[0].value in (*before.frame.all("name"), *before.frame.all("incident"))
+            named = [before.frame.whole.get(name, name) for name in before.frame.all("name")]
+            same = items[0].value in (*named, *before.frame.all("incident"))
             unchanged = same and not self.correcting and self.only("ref", "that", "follow", "person", "kind")
             return ask(told, Reason.WHICH_THING) if unchanged else again  # "and him?" is of another
         return told
