@@ -41,6 +41,8 @@ _NO_TOPIC = (
     ("kind", "incident"), ("kind", "alert"), ("kind", "thing"), ("kind", "template"), ("op", "list"), ("op", "count"),
     ("op", "exists"), ("op", "top"), ("op", "summary"), ("op", "compare"), ("op", "advise"), ("op", "priority"),
 )  # fmt: skip
+_OF_LIFE = (("meta", "oos"), ("meta", "leisure"))
+"""Words of no workspace, of which a playbook may still tell: a payroll, a birthday."""
 _OF_A_TERM = (
     "title", "maybe_title", "tactic", "table", "of", "relative", "guess", "ask", "op", "attr", "technique", "threat",
     "polar", "topic",
@@ -167,7 +169,7 @@ class _Words:
             return False
         senses = phrase_book(self.frame.language).senses(folded)
         return not senses or any(
-            (type_ not in _SAYS_NOTHING and (type_, value) not in _NO_TOPIC) or (type_, value) == ("meta", "oos")
+            (type_ not in _SAYS_NOTHING and (type_, value) not in _NO_TOPIC) or (type_, value) in _OF_LIFE
             for type_, value in senses
         )
 
