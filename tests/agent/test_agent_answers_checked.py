@@ -22,6 +22,15 @@ ZONE = "Europe/Berlin"
 WAITS = Denied(ToolCall("", "", ""), Reason.APPROVAL_REQUIRED, "Denied.", "r", approval_id="3f2c9a10")
 
 
+def dialogues(file: Path) -> list[list[str]]:
+    """What is asked in each dialogue of a file; single questions are asked three in a row."""
+    held = yaml.safe_load(file.read_text())
+    if "dialogues" in held:
+        return [[str(turn["say"]) for turn in each["turns"]] for each in held["dialogues"]]
+    asked = [str(item["q"]) for item in held["questions"]]
+    return [asked[place : place + 3] for place in range(0, len(asked), 3)]
+
+
 async def dialogue(questions: list[str]) -> list[tuple[str, Answer]]:
     analyst = OfflineAnalyst(
         small_estate(update_incident=WAITS, add_incident_comment=WAITS), clock=lambda: NOW, timezone=ZONE
@@ -32,10 +41,9 @@ async def dialogue(questions: list[str]) -> list[tuple[str, Answer]]:
 @pytest.mark.requirement("GRND-4")
 @pytest.mark.parametrize("file", QUESTIONS, ids=lambda file: file.stem)
 async def test_every_sentence_is_found_in_what_it_cites(file: Path) -> None:
-    asked = [str(item["q"]) for item in yaml.safe_load(file.read_text())["questions"]]
-    for place in range(0, len(asked), 3):
+    for asked in dialogues(file):
         results: list[object] = []
-        for question, answer in await dialogue(asked[place : place + 3]):
+        for question, answer in await dialogue(asked):
             results += answer.results
             if answer.results:  # an answer that asked for nothing states nothing of the workspace
                 assert not doubts(answer.sentences, results, timezone=ZONE, said=asked), question
@@ -44,8 +52,7 @@ async def test_every_sentence_is_found_in_what_it_cites(file: Path) -> None:
 @pytest.mark.requirement("GRND-2")
 @pytest.mark.parametrize("file", QUESTIONS[:2], ids=lambda file: file.stem)
 async def test_sentences_have_the_places_and_the_values_that_they_say(file: Path) -> None:
-    asked = [str(item["q"]) for item in yaml.safe_load(file.read_text())["questions"]]
-    for _, answer in await dialogue(asked):
+    for _, answer in [each for asked in dialogues(file) for each in await dialogue(asked)]:
         for sentence in answer.sentences:
             assert answer.text[sentence.start : sentence.end] == sentence.text
             assert all(sentence.start <= mark.start < mark.end <= sentence.end for mark in sentence.marks)
