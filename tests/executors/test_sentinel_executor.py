@@ -16,7 +16,6 @@ import pytest
 from mcp.client.session import ClientSession  # a test has no start-up to keep short
 from mcp.client.streamable_http import streamable_http_client  # the same
 from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedWire, workspace_app
-from starlette.responses import JSONResponse
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, WRITING_TOOLS
@@ -176,21 +175,15 @@ async def test_a_workspace_that_is_away_is_an_error_value_and_the_server_stays_u
     assert gone in error.message
 
 
+class _Broken:
+    async def get_alert_events(self, *_: object, **__: object) -> QueryResult:
+        raise LookupError("s3cret")
+
+
 async def test_a_fault_of_ours_is_an_error_with_an_id_and_no_data(caplog: pytest.LogCaptureFixture) -> None:
-    wire = ScriptedWire()
-    # A table without the columns that were asked for: no service sends it, so no code expects it.
-    wire.answers = [
-        JSONResponse(
-            {
-                "tables": [
-                    {"name": "PrimaryResult", "columns": [{"name": "Secret", "type": "string"}], "rows": [["s3cret"]]}
-                ]
-            }
-        )
-    ]
-    with serve(wire.app()) as workspace_url, serve(executor(workspace_url)) as url:
+    with serve(ScriptedWire().app()) as workspace_url, serve(executor(workspace_url, alert_events=_Broken())) as url:
         async with session(url) as client:
-            answer = await client.call_tool("query_incidents", {})
+            answer = await client.call_tool("get_alert_events", {"alert_id": "a1"})
             assert (await client.list_tools()).tools
     error = QueryError.from_dict(answer.structured_content)
     assert error.code is QueryErrorCode.INTERNAL
