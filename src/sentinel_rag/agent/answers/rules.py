@@ -393,10 +393,12 @@ def outcome_counts(of: Comparison) -> str:
     numbers = sentence.of_kind(Kind.NUMBER)
     for total in of.wholes[0].totals if len(of.wholes) == 1 else ():
         behind = [word for each in numbers if each.number for word in sentence.words_after(each.start, 1)]
+        before = [word for each in numbers if each.number == 0 for word in sentence.words_before(each.start, 1)]
         if (
             total.value == 0
             and total.path[-1].casefold().startswith("fail")
             and any(sentence.says(word, "failed") for word in behind)
+            and not any(sentence.says(word, "failed") for word in before)  # "SignIns 179, Failures 0"
         ):
             return f"{of.wholes[0].ref} counts 0 of them"
     if sentence.quotes or facts is None:
