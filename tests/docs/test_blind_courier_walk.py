@@ -171,7 +171,10 @@ def with_new_tool(url: str) -> str:
     """The shipped policy with the source's new tool, and the server at `url` that handles it."""
     shipped = (REPOSITORY / "config" / "sentinel_config.yaml").read_text()
     block = NEW_TOOL.replace("\ntools:\n", "").replace('"new_tool"\n', '"new_tool"\n    server: handler\n', 1)
-    return f"{shipped}\n{block}\nservers: [{{name: handler, url: {url}, token_variable: SENTINEL_UPSTREAM_HANDLER}}]\n"
+    tools = "\ntools:\n"
+    assert shipped.count(tools) == 1
+    with_it = shipped.replace(tools, f"{tools}{block}\n")
+    return f"{with_it}\nservers: [{{name: handler, url: {url}, token_variable: SENTINEL_UPSTREAM_HANDLER}}]\n"
 
 
 def test_the_example_answers_as_the_source_says(walk: Walk) -> None:
