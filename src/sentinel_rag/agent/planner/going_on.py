@@ -52,6 +52,11 @@ def acted(asked: Sentence) -> Done | None:
         if told is not None:
             told.said = ""  # "drop the owner" is no order to change one
         return told
+    base = asked.base(lists=True)
+    if frame.has("without") and base is not None and is_list(base.frame) and not frame.has("name", "incident", "attr"):
+        told = unmarked(merged(base.frame, frame))
+        told.said = ""  # "drop the low stuff" is no order to change any
+        return told if is_fragment(frame) else None
     if frame.has("shift") and not frame.window:
         fragment = is_fragment(without_compare(frame))
         return (moved_time(asked) if fragment else None) or _beside_a_moment(asked)

@@ -132,6 +132,8 @@ def _in_its_role(before: Frame, said: Frame) -> Frame:
             value for item in said.items if item.sense("status") for type_, value in item.senses if type_ == "topic"
         }
         frame.features["topic"] = [topic for topic in said.all("topic") if topic not in states]
+    if said.all("kind") == ["thing"] and is_list(before) and not said.has("topic"):
+        frame.features["kind"] = []  # "the low stuff", "the same thing for the users"
     if said.has("group:severity") and before.has("order") and not before.has("op:count"):
         frame.features["group"], frame.features["order"] = [], ["severity"]  # a list in order, by another field
     if said.has("whose") and before.has("kind:incident") and not said.has("owner", "kind:alert"):

@@ -32,6 +32,8 @@ _SAYS_WHICH = (
 )  # fmt: skip
 _FILTERED = ("status", "severity", "owner", "classification")
 """Fields by which a list is narrowed, too."""
+_RANKED = ("kind:account", "kind:host", "kind:ip", "kind:url", "kind:file", "kind:process")
+"""Kinds of things by which alerts are counted."""
 _PEOPLE = ("account", "owner", "sender")
 _ENTITIES = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware", "domain")
 
@@ -268,6 +270,8 @@ def _there(asked: Sentence) -> Done | None:
     before, newest = asked.talk.before, asked.talk.spoken[-1:]
     of_rows = before is not None and before.frame.has(*LISTED_KINDS, "op:trend", "op:summary")
     if before is not None and of_rows and is_list(before.frame) and all(each.turn < asked.talk.turn for each in newest):
+        if before.frame.has("kind:alert") and frame.has(*_RANKED) and not before.frame.has("name", "op:top"):
+            frame.tell("op", "top")  # "machines in there"
         return unmarked(merged(before.frame, unmarked(frame)))  # "in there" is in the list
     spoken = [each.item for each in asked.talk.spoken if each.item.of_kind not in _PEOPLE]
     kind = spoken[-1].of_kind if spoken else "host"
