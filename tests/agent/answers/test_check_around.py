@@ -56,6 +56,7 @@ def evidence() -> Evidence:
         ("c5", query("SecurityAlert", [], by_severity={"High": 7, "Medium": 9})),
         ("c6", query("SecurityAlert", DAYS)),
         ("c8", query("SigninLogs", COUNTRIES)),
+        ("c9", query("SigninLogs", COUNTRIES, totals={"SignIns": 179, "Failures": 0})),
     ):
         held.add(read_entry(entry, held, default_ref=ref))
     held.add(read("c7", "run_kql_query", FLOWS))
@@ -111,6 +112,20 @@ def evidence() -> Evidence:
     ],
 )
 def test_a_sentence_says_more_than_its_cells(evidence: Evidence, state: SentenceState, text: str) -> None:
+    found = check_answer(text, evidence).sentences[-1]
+    assert found.state is state, found.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (GIVEN, "Sums over the rows: SignIns 179, Failures 0 [c9]."),
+        (NOT, "There were 179 failures [c9]."),
+    ],
+)
+def test_a_whole_that_counts_none_is_told_before_its_number_or_behind(
+    evidence: Evidence, state: SentenceState, text: str
+) -> None:
     found = check_answer(text, evidence).sentences[-1]
     assert found.state is state, found.reason
 
