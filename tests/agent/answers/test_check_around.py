@@ -59,6 +59,8 @@ def evidence() -> Evidence:
         ("c9", query("SigninLogs", COUNTRIES, totals={"SignIns": 179, "Failures": 0})),
     ):
         held.add(read_entry(entry, held, default_ref=ref))
+    page = query("SecurityAlert", [{"AlertName": "a"}, {"AlertName": "b"}, {"AlertName": "c"}])
+    held.add(read_entry({**page, "arguments": {"offset": 6}}, held, default_ref="c10"))
     held.add(read("c7", "run_kql_query", FLOWS))
     return Evidence(held, said=["Was it at 23:40?"])
 
@@ -121,11 +123,12 @@ def test_a_sentence_says_more_than_its_cells(evidence: Evidence, state: Sentence
     [
         (GIVEN, "Sums over the rows: SignIns 179, Failures 0 [c9]."),
         (NOT, "There were 179 failures [c9]."),
+        # the row of all that a page begins with
+        (GIVEN, "Rows shown: 3, from [7] on [c10]."),
+        (NOT, "There are 7 rows [c10]."),
     ],
 )
-def test_a_whole_that_counts_none_is_told_before_its_number_or_behind(
-    evidence: Evidence, state: SentenceState, text: str
-) -> None:
+def test_a_number_of_a_whole_is_told_beside_its_name(evidence: Evidence, state: SentenceState, text: str) -> None:
     found = check_answer(text, evidence).sentences[-1]
     assert found.state is state, found.reason
 

@@ -523,6 +523,9 @@ class Evidence:
         for name in ("rows_returned", "table_rows"):
             if isinstance(shown := result.coverage.get(name), int):
                 facts.numbers[float(shown)].add("rows")
+        before = result.arguments.get("offset")
+        if isinstance(before, int) and before:
+            facts.numbers[float(before + 1)].add("rows shown from")  # the row of all rows that this page begins with
         for name in ("table_oldest", "table_newest"):
             if (at := row_time(str(result.coverage.get(name)))) is not None:
                 facts.moments.append((name, at))
