@@ -142,7 +142,7 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (r"(this|the\s+current|current|last|previous|the\s+previous|prev)\s+(week|month|quarter|year)\b", calendar),
         (r"(?:the\s+)?week\s+before\s+last\b", week_before_last),
         (r"(?:the|this|last|past)\s+week\s*-?end\b|weekend\b", weekend),
-        (rf"({NUMBER})\s*(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?)\s+(?:ago|back)\b", ago),
+        (rf"({NUMBER})(?:\s+|(?<=\d))(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|months?)\s+(?:ago|back)\b", ago),
         (r"now\b", this_moment),
         (rf"(?:the\s+)?q([1-4])(?:[\s/-]*{YEAR})?\b", quarter),
         (
