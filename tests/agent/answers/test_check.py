@@ -19,6 +19,8 @@ NOT = SentenceState.NOT_FOUND
 WRONG = SentenceState.CONTRADICTED
 
 CASES = [
+    # a rank is no superlative, an end no exclusion, and one full stop is enough
+    (FOUND, "124 is High and comes first priority [c1.1]."),
     # values that stand in the row
     (FOUND, "124 is High and Active [c1.1]."),
     (FOUND, "Vorfall 124 (High) wurde am 26. November um 23:56 UTC erstellt [c1.1]."),

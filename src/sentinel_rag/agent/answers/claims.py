@@ -84,6 +84,9 @@ def _holds_of_all_cited(of: Comparison, after: int) -> bool:
     pair = (of.sentence.has("pairwise") and len(plain) == 2) or (len(plain) >= 2 and not of.wholes)
     if _holds_of_all(of, plain if pair else of.universe(), after):
         return True
+    told = [each for each in of.sentence.of_kind(Kind.NUMBER) if each in of.support and 0 < after - each.end <= _CLOSE]
+    if len(plain) > 1 and not of.wholes and told and all(len(of.support[each]) == len(plain) for each in told[-1:]):
+        return True  # `A, B and C with 3 each`
     # `all in SE`: a code that each of the rows has
     codes = [
         token for token in of.sentence.text[after:].replace(".", " ").split() if token.isupper() and len(token) > 1
@@ -126,7 +129,9 @@ def _agree(of: Comparison, rows: Sequence[Facts]) -> bool:
 def exclusive(of: Comparison) -> Verdict | None:
     """`only`."""
     after = _place_behind(of, "exclusive", unless_number=True)
-    partly = any(of.sentence.says(word, "partial") for word in of.sentence.words_after(after, 2))
+    following = of.sentence.words_after(after, 2)  # `only partly`, `only until 16:00`
+    partly = any(of.sentence.says(word, "partial") for word in following)
+    partly = partly or any(of.sentence.says(word, "until") for word in following[:1])
     if not after or partly or _is_evaluated(of) or _counted(of, _holds_of_only(of, after)):
         return None
     return _unproved(of, after, "it speaks of the only one: cite the complete result that shows it")
@@ -168,6 +173,10 @@ def _holds_of_only(of: Comparison, after: int) -> bool:
     if len(names) > 1 and pool and all(held):
         return {each for told in held for each in told} == set(names)  # `only A and B are C`
     if _is_the_only(of, after):
+        so_many = len(of.among(rows, behind)) if behind and of.wholes else 0
+        numbers = [each for each in of.sentence.of_kind(Kind.NUMBER) if each not in of.sentence.thing_numbers]
+        if so_many > 1 and any(each.number == so_many and each.start < after for each in numbers):
+            return True  # `these two are the only open High incidents`
         choosing, claimed = (behind[:-1], behind[-1:]) if len(behind) > 1 else (behind, ahead)
     else:
         choosing, claimed = [*ahead, *behind[1:]], behind[:1]
@@ -320,7 +329,16 @@ def _holds_of_none(of: Comparison) -> bool:
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
     told = [each for each in labels if f" {key(str(each.value))} " not in asked]  # what was asked for is not denied
     held = bool(rows and told) and not of.among(rows, labels, denied=True)
-    return _counted(of, held) or _is_said_of_none(of, rows)
+    return _counted(of, held or _is_no_change(of)) or _is_said_of_none(of, rows)
+
+
+def _is_no_change(of: Comparison) -> bool:
+    """`| Low | 2 | 2 | none |`: the totals of two results of what the row of a table is about are the same."""
+    states = of.sentence.of_kind(Kind.STATE)
+    if of.sentence.kind is not UnitKind.ROW or len(of.wholes) != 2 or len(states) != 1 or of.rows:
+        return False
+    told = [[total.value for total in whole.totals if total.path[-1] == states[0].value] for whole in of.wholes]
+    return len(told[0]) == 1 and told[0] == told[1]
 
 
 def _are_neighbours(of: Comparison) -> bool:
@@ -495,9 +513,10 @@ def _extreme_words(of: Comparison) -> set[str]:
             each not in sentence.thing_numbers and 0 < each.start - word.end < 3
             for each in sentence.of_kind(Kind.DURATION, Kind.NUMBER)
         )
+        ranks = bool(following) and sentence.says(word, "of_time") and lexicon.has("ranks", following)
         stands_alone = sentence.text[word.end : word.end + 1] in (":", ",", ".", ")") and at < 2
         share = sentence.says(word, "over") and at > 0 and words[at - 1].text == "at"
-        if not (period or following in lexicon.numbers or number or stands_alone or share):
+        if not (period or following in lexicon.numbers or number or stands_alone or share or ranks):
             found.add(word.text)
     return found
 

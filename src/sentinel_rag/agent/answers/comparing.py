@@ -200,6 +200,8 @@ class Comparison:
             return False
         sentence = self.sentence
         near_by = [word for word in sentence.words_before(literal.start, 2) if literal.start - word.end < _BESIDE]
+        first = next((each for each in sentence.of_kind(Kind.MOMENT) if 0 < literal.start - each.end < _BESIDE), None)
+        near_by += sentence.words_before(first.start, 1) if first is not None else ()  # `between 13:00 and 16:00`
         bounds = any(sentence.says(word, "span", "head") for word in near_by)
         bounds = bounds or any(  # `8 to 29 November` is a span by its form
             each is not literal and (each.start, each.end) == (literal.start, literal.end) for each in self.literals
@@ -227,6 +229,9 @@ class Comparison:
     def _is_subject(self, literal: Literal) -> bool:
         """`102 and 118 share one`: what the cited results, and those that they were computed from, are about; and
         `around 118`, the thing that happened inside their window."""
+        rows = (facts for facts in self.plain if not facts.named_numbers and literal in self.sentence.thing_numbers)
+        if any(literal.number in self.evidence.whole(facts.result).named_numbers for facts in rows):
+            return True  # an alert out of the dossier of 124
         if any(facts.is_thing or facts.named_numbers for facts in self.plain):
             return False  # rows that name the thing themselves
         if self.evidence.is_named_number(literal):
@@ -285,6 +290,8 @@ class Comparison:
         absent = bool(named and here and self.wholes) and all(whole.complete for whole in self.wholes)
         beside = sentence.words_before(literal.start, 1) if named and self.plain and self.support else ()
         absent = absent or any(sentence.says(word, "not") for word in beside)  # `names A, not B`
+        if not named and here and self.plain and not self.wholes:  # `the playbook does not speak of a first hour`
+            return literal.kind is Kind.MOMENT and all(facts.kind in ("hit", "passage") for facts in self.plain)
         self.evaluated = self.evaluated or absent
         return absent
 
@@ -464,7 +471,10 @@ class Comparison:
         said = {str(each.value) for each in clause or self.sentence.of_kind(*STATES)}
         said |= {"Closed"} if "ever_closed" in said else set()
         said |= {"rows"} if self.sentence.has("head") or self._is_of_a_part(literal) else set()
-        return "" in labels or any(label in said or (not clause and self._names_label(label)) for label in labels)
+        states = {fold(str(each.value)) for each in clause}  # `Azure Active Directory` is a name with a state's word
+        return "" in labels or any(
+            label in said or (states.issubset(tokens(label)) and self._names_label(label)) for label in labels
+        )
 
     def _names_label(self, label: str) -> bool:
         """Whether the sentence has most of the words of a total's label."""
@@ -557,6 +567,8 @@ class Comparison:
         """The sum of a column of the cited rows; the difference or, of sizes, the ratio of two other numbers of the
         sentence that stand in what is cited."""
         value = literal.number * literal.unit
+        if self._is_sum_of_totals(literal):
+            return True
         rows = self.rows if 1 < len(self.rows) <= MOST_ROWS_PAIRED and not self.wholes else []
         columns = frozenset.intersection(*(frozenset(facts.amounts) for facts in rows)) if rows else frozenset()
         if any(sum(facts.amounts[column] for facts in rows) == value for column in columns):
@@ -582,6 +594,21 @@ class Comparison:
             sums = (total.value for total in whole.totals[:MOST_LABELS] if total.path[0] == "totals")
             there += [value for value in sums if isinstance(value, int | float)]
         return (compares or signed or part) and any(abs(value - (a - b)) <= slack for a, b in permutations(there, 2))
+
+    def _is_sum_of_totals(self, literal: Literal) -> bool:
+        """`10 are open (4 New, 6 Active)`: the numbers that follow stand beside their states in one list of totals."""
+        later = [each for each in self.sentence.of_kind(Kind.NUMBER) if each.start > literal.start]
+        start, stop = self.sentence.text.find("(", literal.end), self.sentence.text.find(")", literal.end)
+        told = sorted(each.number for each in later if start < each.start < stop)
+        if start < 0 or len(told) < 2 or sum(told) != literal.number:
+            return False
+        states = {str(each.value) for each in self.sentence.of_kind(Kind.STATE) if start < each.start < stop}
+        for whole in self.wholes:
+            for group in {total.path[:-1] for total in whole.totals}:
+                found = [each for each in whole.totals if each.path[:-1] == group and each.path[-1] in states]
+                if sorted(float(each.value) for each in found if isinstance(each.value, int | float)) == told:
+                    return True
+        return False
 
     def _by_word(self, literal: Literal, rows: Sequence[Facts], *, some: bool = False) -> set[int]:
         """`4 of them are sign-ins`: how many rows of a complete result have the word behind a number in a cell; with

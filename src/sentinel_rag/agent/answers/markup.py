@@ -135,6 +135,12 @@ class _Line:
     def text(self) -> str:
         return "".join(self.parts).rstrip("\n")
 
+    @property
+    def ended(self) -> bool:
+        """Whether what was written last ends in one full stop, which may stand inside a quotation."""
+        last = "".join(self.parts[-2:])[-3:].rstrip('"”“»')
+        return last.endswith(".") and not last.endswith("..")
+
 
 _Put = Callable[[str, int], None]
 
@@ -230,7 +236,8 @@ class Markup:
             self._line.cited.append(
                 Cited(self._written - spaced, _expanded(citation["refs"]), self._read_before + bracket)
             )
-            return end + (opens and held[end : end + 1] in (" ", "\t"))
+            doubled = held[end : end + 1] == "." and self._line.ended  # `27 Nov. [c1.3].`
+            return end + (doubled or (opens and held[end : end + 1] in (" ", "\t")))
         if open_ended and _UNFINISHED_CITATION.match(window):
             return None
         put(held[at : bracket + 1], at)

@@ -18,8 +18,8 @@ MOST_CHARACTERS = 600
 ASKED = """\
 These sentences of your answer do not stand in what they cite. Send back only these, one a line, each as
 n: corrected sentence [c1.3]
-Correct the sentence or its citation, call compute for what stands in no row, or say that it is your judgement. A line
-"n:" with nothing behind it drops the sentence. All other sentences stay as they are; do not send them."""
+Correct the sentence or its citation, call read_rows or compute for what it lacks, or say that it is your judgement. A
+line "n:" with nothing behind it drops the sentence. All other sentences stay as they are; do not send them."""
 _LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4})\**\s?[:.)]\**(?:\s+(.*))?$")
 _COUNTER = re.compile(r"[\s*]*\[?\d{1,4}[.\]]?[\s*]*")
 _PIPE = re.compile(r"(?<!\\)\|")

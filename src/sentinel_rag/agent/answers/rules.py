@@ -4,7 +4,7 @@ together, what was found but proves no more than a source. Each is a function of
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 
 from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
@@ -317,6 +317,12 @@ def belong_together(of: Comparison) -> str:
     cited = {_home(facts) for facts in of.rows}
     if len({of.sentence.sort(literal) for literal in placed}) < 2:
         return ""
+    for whole in of.wholes:  # a result that was asked for 127 is about it
+        homes = {home for mine in placed.values() for home in mine if home.split()[0].partition(".")[0] == whole.ref}
+        about = of.evidence.whole(whole).named_numbers
+        placed |= {
+            each: placed[each] | homes for each in of.sentence.thing_numbers & placed.keys() if each.number in about
+        }
     for literal, mine in placed.items():
         start = of.sentence.clause_start(literal.start)
         others = [
@@ -529,6 +535,14 @@ STRICT_CONCEPTS = frozenset(
 """Acts and outcomes that rows tell by their word, if they tell them at all."""
 
 
+def _titles_named(of: Comparison) -> Iterator[str]:
+    """The titles of what the sentence names by number: `the stolen session in 124` may be the words of its own."""
+    for literal in of.sentence.thing_numbers:
+        for facts in map(of.evidence.facts, of.evidence.holders(literal)):
+            if facts is not None and facts.kind == "incident" and literal.number in facts.named_numbers:
+                yield key(str(facts.cells.get("title", "")))
+
+
 @not_found
 def unsaid(of: Comparison) -> str:
     """An outcome that the sentence states and no cited row says."""
@@ -536,7 +550,9 @@ def unsaid(of: Comparison) -> str:
     for word in () if of.sentence.quotes or _asks(of) or not (of.rows or of.wholes) else of.sentence.words:
         concept = concepts.get(word.text, "")
         if concept in STRICT_CONCEPTS and of.sentence.states(word) and not _row_says(of, concept_starts(concept)):
-            return f"no cited row says “{word.text}”"
+            starts = concept_starts(concept)
+            if not any(f" {start}" in f" {title}" for title in _titles_named(of) for start in starts):
+                return f"no cited row says “{word.text}”"
     return ""
 
 
