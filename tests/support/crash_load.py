@@ -37,8 +37,10 @@ tools:
     parameters: [{name: marker, type: string, required: true}]
     exposure: [{path: /arguments/marker, mode: hide}]
     taint_rules: [{rule_id: read_hidden_any, condition: "true", taint_level: MEDIUM}]
+  # What the agent remembers rises in the other sessions of this load, and approvals lapse by it; no kill would show.
   - name: note
     effect: write
+    across_sessions: false
     accepts: {sensitivity: HIGH, integrity: UNTRUSTED}
     writes: ["note/{place}"]
     parameters:
@@ -47,6 +49,7 @@ tools:
     taint_rules: [{rule_id: note_any, condition: "true", taint_level: LOW}]
   - name: isolate
     effect: write
+    across_sessions: false
     accepts: {sensitivity: HIGH, integrity: UNTRUSTED}
     parameters: [{name: marker, type: string, required: true}]
     taint_rules: [{rule_id: isolate_needs_a_person, condition: "true", taint_level: LOW, requires_approval: true}]
