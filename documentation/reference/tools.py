@@ -18,7 +18,7 @@ from sentinel_rag.interceptor.policy import Policy, ToolPolicy, load_policy
 INTRODUCTION = """
 The tools of the four tool servers that are shipped. An agent sees of them what the [policy](../policy.md) in force
 lists and its key may call (`sentinel tools`, `GET /v1/tools`); the rules named here are those of the policy as shipped.
-What says the same in another kind of JSON (`"5"` or `5.0` for a whole number, 5 for a text, null for what is left out) is taken; nothing else is converted. Results of the server `sentinel` are rows with their coverage.
+Nothing is converted: a number in quotes is no number. Results of the server `sentinel` are rows with their coverage.
 """
 
 GROUPS: tuple[tuple[str, ModuleType, tuple[ToolSchema, ...]], ...] = (

@@ -153,7 +153,7 @@ def test_a_hijacked_agent_cannot_flood_the_people_who_decide(gateway: RunningGat
 
 
 def test_a_call_that_is_denied_anyway_is_never_asked_about(gateway: RunningGateway) -> None:
-    for tool, arguments in [("no_such_tool", {}), ("disable_account", {}), ("wipe_host", {"host": ["5"]})]:
+    for tool, arguments in [("no_such_tool", {}), ("disable_account", {}), ("wipe_host", {"host": 5})]:
         answer = gateway.call(tool, arguments)
         assert answer.status in (403, 422)
         assert "approval_id" not in answer.body

@@ -155,51 +155,21 @@ def test_a_rule_allows_what_it_says_and_the_tool_gets_it_unchanged(
 @pytest.mark.parametrize(
     ("tool", "arguments"),
     [
-        ("numbered", {"number": True}),
-        ("numbered", {"number": 713.5}),
-        ("numbered", {"number": [713]}),
-        ("numbered", {"count": "0713"}),
-        ("numbered", {"count": "713.0"}),
-        ("numbered", {"count": " 713"}),
-        ("numbered", {"count": "7_13"}),
-        ("numbered", {"count": 713.5}),
+        ("unset", {"owner": None}),
+        ("numbered", {"number": 713}),
+        ("numbered", {"count": "713"}),
+        ("numbered", {"count": 713.0}),
         ("numbered", {"count": True}),
     ],
     ids=lambda value: json.dumps(value)[:50],
 )
-def test_what_could_be_another_value_in_the_declared_type_is_refused(
+def test_null_is_not_unset_and_no_type_becomes_another(
     gateway: RunningGateway, tool: str, arguments: dict[str, Any]
 ) -> None:
     before = len(gateway.executor.calls)
     answer = gateway.call(tool, arguments)
     expect_refused(gateway, before, answer, 422)
     assert answer.body["reason"] == "invalid_argument"
-
-
-@pytest.mark.parametrize(
-    ("tool", "sent", "judged", "rule"),
-    [
-        ("unset", {"owner": None}, {}, "unset_owner"),
-        ("numbered", {"number": 713}, {"number": "713"}, "numbered_713"),
-        ("numbered", {"count": "713"}, {"count": 713}, "counted_713"),
-        ("numbered", {"count": 713.0}, {"count": 713}, "counted_713"),
-    ],
-    ids=lambda value: json.dumps(value)[:50],
-)
-def test_what_says_the_same_is_judged_recorded_and_sent_in_the_declared_type(
-    gateway: RunningGateway, tool: str, sent: dict[str, Any], judged: dict[str, Any], rule: str
-) -> None:
-    """No rule sees another value than the tool gets."""
-    answer = gateway.call(tool, sent)
-    assert answer.status == 200
-    got = gateway.executor.calls[-1].arguments
-    assert json.dumps(got, sort_keys=True) == json.dumps(judged, sort_keys=True)
-    [intent] = [
-        record
-        for record in gateway.records()
-        if record["kind"] == "intent" and record["audit_id"] == answer.body["audit_id"]
-    ]
-    assert (intent["rule_id"], intent["arguments"]) == (rule, judged)
 
 
 @pytest.mark.parametrize(
