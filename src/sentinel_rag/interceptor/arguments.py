@@ -1,7 +1,6 @@
 """The arguments of a call in the one form that is judged, recorded and sent.
 
-Models write null for what they leave out, and numbers in quotes: what can be the declared type in one way only, without
-loss, is made that (`declared`) before anything is judged. Anything else that is not of its type is refused.
+Nothing is converted: a number in quotes stays a text, and a text where the policy wants a number is refused.
 """
 
 from __future__ import annotations
@@ -18,9 +17,6 @@ from sentinel_rag.interceptor.policy.conditions import Kind, ValueType, closest
 from sentinel_rag.interceptor.policy.model import ToolPolicy
 
 _NAME = re.compile(r"[A-Za-z_]{1,40}")
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
-_DECIMAL = re.compile(r"(?:0|-?[1-9][0-9]{0,11})(?:\.[0-9]{1,3})?")
-"""The one way to write a number; a text such as 007 or 1e3 may mean something else."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,18 +46,6 @@ class ArgumentFault:
     def next_step(self) -> str:
         """What helps, as the same call would fail again."""
         return f"Call again with another argument: correct or leave out {self.field or 'the one that is wrong'}."
-
-
-def declared(tool: ToolPolicy, arguments: JsonObject) -> JsonObject:
-    """The arguments as they were sent, each in the kind that its parameter declares where that loses nothing, and
-    without the nulls that strict schemas have a model write for what it leaves out. Before handles are resolved: what
-    of a hidden value could be converted would be told by the outcome."""
-    kinds = {name: parameter.type.kind for name, parameter in tool.parameters.items()}
-    return {
-        name: _lossless(value, kinds[name]) if name in kinds else value
-        for name, value in arguments.items()
-        if value is not None or name not in kinds
-    }
 
 
 def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | ArgumentFault:
@@ -97,22 +81,6 @@ def _unknown(tool: ToolPolicy, name: str) -> ArgumentFault:
     shown = name if _NAME.fullmatch(name) else ""
     told = repr(shown) if shown else "An argument"
     return ArgumentFault(shown, f"{told} is not a parameter of {tool.name}{closest(name, known)}", known)
-
-
-def _lossless(value: Any, kind: Kind) -> Any:
-    """The value in its declared kind, where another kind of JSON says exactly the same; else as it is."""
-    if isinstance(value, bool):
-        return value
-    if kind is Kind.INTEGER:
-        if isinstance(value, float) and value.is_integer() and abs(value) < 2**53:
-            return int(value)
-        if isinstance(value, str) and _WHOLE.fullmatch(value):
-            return int(value)
-    if kind is Kind.NUMBER and isinstance(value, str) and _DECIMAL.fullmatch(value):
-        return float(value) if "." in value else int(value)
-    if kind is Kind.STRING and isinstance(value, int):
-        return str(value)
-    return value
 
 
 def _has_type(value: Any, wanted: ValueType) -> bool:

@@ -240,7 +240,7 @@ async def test_a_tool_that_is_switched_off_is_denied_whatever_its_rules_say(
 
 
 async def test_arguments_that_do_not_fit_are_refused_with_what_would(here: SmallGate) -> None:
-    outcome = await here.call("check_text", {"text": "a", "count": "one"})
+    outcome = await here.call("check_text", {"text": "a", "count": "1"})
     assert isinstance(outcome, NotCompleted)
     assert outcome.reason is Reason.INVALID_ARGUMENT
     assert outcome.error is not None
@@ -252,7 +252,7 @@ async def test_arguments_that_do_not_fit_are_refused_with_what_would(here: Small
     assert outcome.error.message == outcome.detail == "count must be integer."
     assert outcome.error.next_step
     [record] = await here.records("refusal")
-    assert record["arguments"] == {"text": "a", "count": "one"}
+    assert record["arguments"] == {"text": "a", "count": "1"}
     assert (record["reason"], record["context_before"], record["tool"]) == (
         "invalid_argument",
         BOTTOM.to_dict(),

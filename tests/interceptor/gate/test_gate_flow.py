@@ -318,7 +318,7 @@ async def test_what_the_agents_own_session_tells_again_reaches_a_persons_session
 
 async def test_a_denial_that_tells_nothing_of_a_hidden_value_raises_nothing(here: SmallGate) -> None:
     assert isinstance(await here.call("check_text", {"text": "admin"}), Denied)
-    assert isinstance(await here.call("check_text", {"text": [5]}), NotCompleted)
+    assert isinstance(await here.call("check_text", {"text": 5}), NotCompleted)
     assert await here.context() == BOTTOM
     assert [record["kind"] for record in await here.records()] == ["session", "refusal", "refusal"]
 

@@ -23,7 +23,7 @@ def told(outcome: Outcome) -> tuple[str, str]:
 
 async def test_each_refusal_says_what_is_wrong_and_what_to_do(here: SmallGate) -> None:
     no_server = await here.call("elsewhere")
-    fault = await here.call("check_text", {"text": [5]})
+    fault = await here.call("check_text", {"text": 5})
     handle = await here.call("check_text", {"text": {"$ref": "r1#/a"}})
     here.server.answers["read_alert"] = ToolFailed(QueryError(code=QueryErrorCode.INTERNAL, message="SECRET"))
     withheld = await here.call("read_alert")

@@ -21,7 +21,7 @@ from sentinel_rag.interceptor.approvals import (
     TurnedAway,
     question_about,
 )
-from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, declared, fit
+from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.interceptor.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
 from sentinel_rag.interceptor.flow.judging import Violation, refused_whatever
 from sentinel_rag.interceptor.flow.record import flow_record
@@ -52,7 +52,6 @@ class Decision:
     async def attempt(self, entered: EnteredCall, sent: JsonObject) -> Outcome:
         """Decide, by what is known now, and do what was decided. Raises ContextMoved to be asked again."""
         call = entered.call
-        sent = declared(entered.tool, sent)
         try:
             call.references = find_references(sent)
             values = await self._resolve(entered)

@@ -9,7 +9,7 @@ from typing import Any
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.interceptor.arguments import ArgumentFault, declared, fit
+from sentinel_rag.interceptor.arguments import ArgumentFault, fit
 from sentinel_rag.interceptor.flow import Facts, Judgement, judge
 from sentinel_rag.interceptor.policy import Policy, ToolPolicy
 from sentinel_rag.interceptor.policy.deciding import UNKNOWN_TOOL
@@ -71,7 +71,7 @@ def decide_call(policy: Policy, tool_name: str, arguments: Mapping[str, Any], fa
     tool = policy.tool(tool_name)
     if tool is None:
         return Decided(_denied(UNKNOWN_TOOL, may_ask=False))
-    fitted = fit(tool, declared(tool, arguments))
+    fitted = fit(tool, arguments)
     if isinstance(fitted, ArgumentFault):
         return Decided(Verdict(REFUSE, reason=Reason.INVALID_ARGUMENT.value), tool, fault=fitted)
     judgement = judge(policy, tool, fitted.value, facts)
