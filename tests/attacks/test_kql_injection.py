@@ -23,6 +23,7 @@ from sentinel_rag_testing.loopback import serve
 pytestmark = pytest.mark.anyio
 
 MARK = "PWNED"
+TRIES = 30
 STRING = re.compile(r'"(?:[^"\\]|\\.)*"')
 NET = re.compile(r'(?:\(?Entities contains "" or CompromisedEntity contains ""\)?(?: and )?)+')
 PAYLOADS = [
@@ -82,6 +83,17 @@ def shape(query: str) -> list[str]:
     return list(dict.fromkeys(lines))
 
 
+async def new_shapes(wire: ScriptedWire, tool: str, plain: dict[str, Any], sent: list[str]) -> set[tuple[str, ...]]:
+    """The shapes of the queries that a plain word never brings about. Counts and what is known of a table are asked
+    beside the rows and given up when the rows suffice, so not every run sends them."""
+    unknown = {tuple(shape(query)) for query in sent}
+    for _ in range(TRIES):
+        unknown -= {tuple(shape(query)) for query in await queries(wire, tool, plain)}
+        if not unknown:
+            break
+    return unknown
+
+
 @pytest.mark.parametrize("payload", PAYLOADS, ids=ascii)
 @pytest.mark.parametrize(("tool", "fixed", "argument"), ARGUMENTS, ids=lambda value: str(value))
 async def test_no_argument_leaves_its_literal(
@@ -90,8 +102,7 @@ async def test_no_argument_leaves_its_literal(
     sent = await queries(wire, tool, {**fixed, argument: payload})
     assert not any(MARK in query for query in sent)
     if sent and argument != "incident":
-        plain = await queries(wire, tool, {**fixed, argument: "plainword"})
-        assert [shape(query) for query in sent] == [shape(query) for query in plain]
+        assert not await new_shapes(wire, tool, {**fixed, argument: "plainword"}, sent)
 
 
 PARAMETERS = [
@@ -105,12 +116,13 @@ PARAMETERS = [
 @pytest.mark.parametrize(("template", "parameter"), PARAMETERS)
 async def test_no_template_parameter_leaves_its_literal(wire: ScriptedWire, template: str, parameter: str) -> None:
     needed = {p.name: "192.0.2.1" for p in load_templates()[template].parameters if p.required}
-    plain = await queries(wire, "run_kql_query", {"template": template, "parameters": needed})
-    assert plain
+    plain = {"template": template, "parameters": needed}
+    assert await queries(wire, "run_kql_query", plain)
     for payload in PAYLOADS:
         given = {**needed, parameter: payload}
         sent = await queries(wire, "run_kql_query", {"template": template, "parameters": given})
-        assert sent in ([], plain), payload
+        assert not any(MARK in query for query in sent), payload
+        assert not await new_shapes(wire, "run_kql_query", plain, sent), payload
 
 
 @pytest.mark.parametrize("name", ["../x", "raw_signins; drop", "raw_signins\n", "{window}", "RAW_SIGNINS", "*"])
