@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.assembly.knowledge_access import knowledge_place, open_knowledge
-from sentinel_rag.assembly.knowledge_stores import needs_extra, open_store, place_of
+from sentinel_rag.assembly.knowledge_stores import needs_packages, open_store, place_of
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import load_settings
 
@@ -32,11 +32,11 @@ def test_a_name_that_no_store_has_is_refused_with_the_names(tmp_path: Path) -> N
 def test_a_store_without_its_packages_says_the_command() -> None:
     with (
         pytest.raises(UnavailableError, match="needs the package vector_engine_that_is_nowhere") as raised,
-        needs_extra("engine", "engine", "vector_engine_that_is_nowhere"),
+        needs_packages("engine", "an-engine", "vector_engine_that_is_nowhere"),
     ):
         import vector_engine_that_is_nowhere.client  # type: ignore[import-not-found]
-    assert raised.value.next_step == "Run: pip install 'sentinel-rag[engine]'"
-    with pytest.raises(ModuleNotFoundError), needs_extra("engine", "engine", "another"):
+    assert raised.value.next_step == "Run: pip install an-engine"
+    with pytest.raises(ModuleNotFoundError), needs_packages("engine", "an-engine", "another"):
         import vector_engine_that_is_nowhere.client  # noqa: F401
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "langchain.md").read_text()
-FIRST, BY_HAND, SDK = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
+FIRST, BY_HAND, SDK, _ADAPTERS_OF_MCP = re.findall(r"^```python\n(.*?)^```$", PAGE, re.MULTILINE | re.DOTALL)
 
 
 def run(box: str, old: str, new: str, **names: Any) -> dict[str, Any]:
