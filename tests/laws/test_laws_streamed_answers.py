@@ -108,7 +108,7 @@ def test_what_is_shown_does_not_depend_on_how_the_text_goes_on(text: str, end: i
 def test_sentences_tables_and_lists_come_before_the_end(size: int) -> None:
     text = "\n\n".join(
         (
-            "Incident 31 is High [c1.1]. It has 2 alerts [c1.1]. Incident 4711 is Low.",
+            "Incident 31 is High [c1.1]. It has 2 alerts [c1.1]. Incident 4711 is Low [c1.1].",
             "| Incident | Severity |\n|---|---|\n| 31 | High [c1.1] |",
             "- Incident 40 is Low [c1.2].\n- It is Closed [c1.2].",
             "That is all. The end is open",
