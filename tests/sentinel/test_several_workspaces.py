@@ -281,6 +281,10 @@ async def test_a_change_names_its_workspace_where_there_are_several(tmp_path: Pa
         await ask({"lab": served.url}, "update_incident", incident=str(MAIN), severity="High")
 
 
+CHANCE_S = 0.5
+"""How long a sixth query has to show itself while five run."""
+
+
 @pytest.mark.requirement("DATA-1")
 async def test_five_queries_at_once_over_all_workspaces_and_endpoints_together() -> None:
     running, most = 0, 0
@@ -290,9 +294,10 @@ async def test_five_queries_at_once_over_all_workspaces_and_endpoints_together()
         nonlocal running, most
         with lock:
             running += 1
-            most = max(most, running)
+            if not gate.is_set():  # behind it a query that was given up still counts here for a moment
+                most = max(most, running)
             if running == 5:
-                gate.set()
+                threading.Timer(CHANCE_S, gate.set).start()
         await anyio.to_thread.run_sync(gate.wait)
         with lock:
             running -= 1
