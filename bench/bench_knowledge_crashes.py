@@ -142,7 +142,7 @@ def trial(name: str, picked: random.Random) -> dict[str, Any]:
 
 
 def main() -> None:
-    # Once, for all children, so that they spend their time on the store.
+    # Once, for all children, so that they spend their time on the store: imported here and named nowhere (F401).
     import chromadb  # noqa: F401
     import store_contract  # noqa: F401
 

@@ -164,9 +164,9 @@ def measured(*, dynamic: bool) -> dict[str, int]:
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--write", action="store_true", help="take the figures of now as the committed ones")
-    parser.add_argument("--entered", action="store_true", help="also count what one question enters")
+    parser.add_argument("--entered", action="store_true", help="also count what one question enters (Linux)")
     options = parser.parse_args()
-    figures = measured(dynamic=options.entered)
+    figures = measured(dynamic=options.entered and sys.platform == "linux")  # /proc tells whose child a process is
     committed = json.loads(COMMITTED.read_text()) if COMMITTED.exists() else {}
     if options.write:
         COMMITTED.write_text(json.dumps(committed | figures, indent=2) + "\n")

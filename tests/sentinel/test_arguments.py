@@ -37,7 +37,7 @@ SERVED = tuple(tool.name for tool in SENTINEL_TOOLS if tool.name not in OPT_IN_T
         ("query_incidents", {"severity": "Low", "min_severity": "High"}, "severity", "exclude", ("High",)),
         ("query_incidents", {"limit": 0}, "limit", "at least 1", ()),
         ("query_incidents", {"limit": 101}, "limit", "at most 100", ()),
-        ("query_incidents", {"limit": "twenty"}, "limit", "whole number", ()),
+        ("query_incidents", {"limit": "20"}, "limit", "whole number", ()),
         ("query_incidents", {"limit": True}, "limit", "whole number", ()),
         ("query_incidents", {"limit": 2.5}, "limit", "whole number", ()),
         ("query_incidents", {"title_contains": "x" * 501}, "title_contains", "500 characters", ()),

@@ -99,7 +99,7 @@ async def test_a_list_of_exactly_one_page_is_told_from_one_that_goes_on(serving:
             assert (result.coverage.rows_returned, result.coverage.rows_total) == (20, count)
 
 
-@pytest.mark.parametrize("offset", [-1, 10_001, "five", "05", 1.5])
+@pytest.mark.parametrize("offset", [-1, 10_001, "5", 1.5])
 async def test_an_offset_that_is_none_is_refused(estate: Any, offset: Any) -> None:
     error = await estate.refusal("query_incidents", offset=offset)
     assert error.field == "offset"

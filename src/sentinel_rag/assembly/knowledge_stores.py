@@ -1,6 +1,6 @@
 """The knowledge stores by name: how each is opened with these settings, and where it lies.
 
-Stores beyond the two here are plugins: packages with an entry point in the group `PLUGINS`.
+Stores beyond the two here are plugins: packages with an entry point in the group `STORE_PLUGINS`.
 
 What a store needs is imported when it is opened, so an installation pays for the one that it uses.
 """
@@ -10,19 +10,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.settings import Settings
+from sentinel_rag.settings.knowledge import STORE_PLUGINS
 
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.stores import KnowledgeStore
 
-
-PLUGINS = "sentinel_rag.knowledge_stores"
-"""The entry point group whose objects are a `StoreKind` each; its names are those of the stores."""
 
 KNOWN_PLUGINS: Mapping[str, str] = {"chroma": "sentinel-rag-chroma", "azure-search": "sentinel-rag-azure-search"}
 """Store -> the package of ours that brings it."""
@@ -57,13 +54,15 @@ def is_shared(name: str) -> bool:
 def _kind(name: str) -> StoreKind:
     if name in STORES:
         return STORES[name]
-    installed = entry_points(group=PLUGINS)
+    from importlib.metadata import entry_points
+
+    installed = entry_points(group=STORE_PLUGINS)
     if name in installed.names:
         kind = installed[name].load()
         if not isinstance(kind, StoreKind):
             raise ConfigurationError(
                 f"The package that brings the knowledge store {name!r} is not made for this version.",
-                next_step=f"Its entry point in {PLUGINS} must name a StoreKind. Ask its maker, or take another store.",
+                next_step=f"Its entry point in {STORE_PLUGINS} must name a StoreKind; take another store.",
             )
         return kind
     if name in KNOWN_PLUGINS:

@@ -25,7 +25,6 @@ _TYPE_NAMES = {
     "object": "an object",
     "boolean": "true or false",
 }
-_WHOLE = re.compile(r"0|-?[1-9][0-9]{0,14}")
 _AS_WRITTEN = frozenset({"kql"})
 """Texts whose blanks at the ends stay: places in errors count from the first character."""
 
@@ -55,8 +54,6 @@ def _checked_value(name: str, schema: JsonObject, value: Any) -> Any:
     kind = schema.get("type")
     if kind == "integer" and isinstance(value, float) and value.is_integer():
         value = int(value)  # JSON has one kind of number
-    if kind == "integer" and isinstance(value, str) and _WHOLE.fullmatch(value):
-        value = int(value)
     if not _has_type(kind, value):
         raise invalid_argument(
             name,

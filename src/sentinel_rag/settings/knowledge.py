@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from importlib.metadata import entry_points
 from pathlib import Path
 
 from sentinel_rag.settings.databases import postgres_url, schema_name
@@ -14,6 +13,9 @@ from sentinel_rag.settings.values import Reader, between, one_of
 
 KNOWLEDGE_STORES = ("local", "chroma", "pgvector", "azure-search")
 """The stores of ours by their names; others are plugins. `assembly.knowledge_stores` opens them."""
+
+STORE_PLUGINS = "sentinel_rag.knowledge_stores"
+"""The entry point group of stores that packages bring; an entry point names a `StoreKind` by the store's name."""
 
 _INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!-)){0,98}[a-z0-9]")
 
@@ -46,7 +48,9 @@ def read_knowledge(reader: Reader) -> KnowledgeSettings:
 
 def _store_name(text: str) -> str:
     """A store of ours, or one that an installed package brings."""
-    plugins = entry_points(group="sentinel_rag.knowledge_stores").names
+    from importlib.metadata import entry_points  # 20 ms, which only a store that is set has to pay
+
+    plugins = entry_points(group=STORE_PLUGINS).names
     return one_of((*KNOWLEDGE_STORES, *sorted(plugins - {*KNOWLEDGE_STORES})))(text)
 
 

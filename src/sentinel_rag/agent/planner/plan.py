@@ -55,15 +55,6 @@ def counted(view: View) -> View:
 
 WITHOUT = "without:"
 """Begins an aspect of a ranking that names a row to leave out."""
-_TELLS_ONE_THING = frozenset({View.PROPERTY, View.ATTRIBUTE, View.KEYWORD, View.COMPUTED})
-
-
-def asked_anew(view: View, tool: str) -> View:
-    """The view of a query of `tool` that later words changed. What was told of its rows hung on the words that asked
-    for it, so the rows themselves are listed."""
-    if view not in _TELLS_ONE_THING:
-        return view
-    return View.INCIDENTS if tool == "query_incidents" else View.ALERTS
 
 
 @dataclass(frozen=True, slots=True)
