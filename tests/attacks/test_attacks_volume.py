@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.interceptor.policy import Volume, load_policy
 from sentinel_rag.interceptor.store import Scope
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
@@ -103,3 +104,21 @@ def test_a_result_over_several_tables_counts_too(gateway: RunningGateway) -> Non
     gateway.executor.on("run_kql_query", Answers(result(400, "AuditLogs", "SigninLogs")))
     session_id = gateway.open_session()
     assert [history(gateway, session_id, number, "account_activity_timeline").status for number in (1, 2)] == [200, 403]
+
+
+@pytest.mark.parametrize("alone", ["SigninLogs", "AuditLogs"])
+def test_a_result_over_the_tables_of_two_volumes_counts_in_both(tmp_path: Path, alone: str) -> None:
+    """A join is no way to read the one volume at the cost of the other."""
+    volumes = tuple(Volume(name, frozenset({name}), 500, 86_400) for name in ("SigninLogs", "AuditLogs"))
+    schemas = [
+        ToolSchema(tool.name, "", {"type": "object", "properties": {name: {} for name in tool.parameters}})
+        for tool in SHIPPED.tools.values()
+    ]
+    with (
+        FakeToolServer(schemas, token="upstream-token").running() as executor,
+        running_gateway(replace(SHIPPED, volumes=volumes), tmp_path / "state", executor) as gateway,
+    ):
+        executor.on("run_kql_query", Answers(result(100, "AuditLogs", "SigninLogs")))
+        joined = [history(gateway, gateway.open_session(), number).status for number in range(5)]
+        executor.on("run_kql_query", Answers(result(1, alone)))
+        assert (joined, history(gateway, gateway.open_session(), 6).status) == ([200] * 5, 403)

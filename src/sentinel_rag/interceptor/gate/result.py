@@ -27,7 +27,7 @@ from sentinel_rag.interceptor.gate.intent import all_of
 from sentinel_rag.interceptor.gate.stores import Stores
 from sentinel_rag.interceptor.outcomes import Completed, Outcome, outcome_of
 from sentinel_rag.interceptor.store import ContextMoved, Session, named_in_file
-from sentinel_rag.interceptor.store.volumes import VolumeExceeded, count, tables_of
+from sentinel_rag.interceptor.store.volumes import VolumeExceeded, count, counted_as, tables_of
 from sentinel_rag.interceptor.upstream import Returned, ToolFailed, Unanswered, UpstreamReply
 
 _ATTEMPTS = 10
@@ -94,12 +94,11 @@ class Result:
         counted = [volume for volume in call.policy.volumes if not volume.tables.isdisjoint(tables)]
         if not counted:
             return []
-        of_volumes = tables.intersection(*(volume.tables for volume in counted)) or tables
         whose, now = session.user_key_id or session.key_id, self._clock()
         binding = decided.at_present().binding()
         approval_id = None if decided.approval_id else await self._stores.approvals.approved(binding)
         free = decided.approval_id is not None or approval_id is not None
-        works = [count(whose, of_volumes, reply.rows, now, () if free else counted)]
+        works = [count(whose, counted_as(tables, counted), reply.rows, now, () if free else counted)]
         if approval_id is not None:
             works.append(self._stores.approvals.consume(approval_id, binding))
         return works

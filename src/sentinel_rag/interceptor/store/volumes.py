@@ -5,7 +5,7 @@ Counted in the transaction that records the outcome of the call, before anything
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -32,8 +32,21 @@ def tables_of(value: Any) -> frozenset[str]:
     return frozenset(each for each in told if isinstance(each, str)) if isinstance(told, list) else frozenset()
 
 
-def count(whose: str, tables: Collection[str], rows: int, now: datetime, volumes: Collection[Volume]) -> Work[object]:
-    """Count rows of tables for a person. Raises VolumeExceeded where that is more than one of `volumes` allows."""
+def counted_as(tables: Collection[str], volumes: Iterable[Volume]) -> tuple[str, ...]:
+    """The tables under which the rows of a result are counted, at least one of each volume that it touches.
+
+    Of a result over several tables nobody can say which row is of which, so one table stands for all of a volume; where
+    volumes share only some of their tables, rows may count twice, which asks a person earlier and never later.
+    """
+    chosen: set[str] = set()
+    for volume in volumes:
+        if touched := volume.tables.intersection(tables):
+            chosen |= set() if chosen & volume.tables else {min(touched)}
+    return tuple(sorted(chosen))
+
+
+def count(whose: str, places: Collection[str], rows: int, now: datetime, volumes: Collection[Volume]) -> Work[object]:
+    """Count rows for a person under `places`. Raises VolumeExceeded where that is more than one of `volumes` allows."""
 
     def write(connection: Connection) -> None:
         for volume in volumes:
@@ -48,7 +61,7 @@ def count(whose: str, tables: Collection[str], rows: int, now: datetime, volumes
             if read + rows > volume.rows:
                 raise VolumeExceeded(volume)
         connection.execute("DELETE FROM rows_read WHERE whose = ? AND at < ?", [whose, format_time(now - KEPT)])
-        # Of a result over several tables nobody can say which row is of which: the first of them stands for all.
-        connection.execute("INSERT INTO rows_read VALUES (?, ?, ?, ?)", [whose, min(tables), format_time(now), rows])
+        for place in places:
+            connection.execute("INSERT INTO rows_read VALUES (?, ?, ?, ?)", [whose, place, format_time(now), rows])
 
     return write
