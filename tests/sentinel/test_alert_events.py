@@ -372,7 +372,9 @@ class AnsweringWire(ScriptedWire):
         return await super().query(request)
 
 
-NOTHING = JSONResponse({"tables": [{"name": "PrimaryResult", "columns": [], "rows": []}]})
+NO_INCIDENT = JSONResponse(
+    {"tables": [{"name": "PrimaryResult", "columns": [{"name": "AlertId", "type": "string"}], "rows": []}]}
+)
 SCHEMA = {
     "name": "SecurityEvent",
     "columns": [
@@ -395,7 +397,7 @@ def scripted() -> Iterator[AnsweringWire]:
 def serving_scripted(scripted: AnsweringWire) -> Callable[..., Served]:
     def start(*answers: tuple[str, JSONResponse]) -> Served:
         scripted.by_text = (
-            ("SecurityIncident", NOTHING),
+            ("SecurityIncident", NO_INCIDENT),
             ("SecurityAlert", alert_answer(scheduled("plain", properties={"Event Count": "1"}))),
             *answers,
             ("summarize Rows", JSONResponse({"error": {"code": "x", "message": "no"}}, 400)),

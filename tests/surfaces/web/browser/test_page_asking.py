@@ -9,6 +9,7 @@ from cable import cable
 from playwright.sync_api import Page, expect
 from running_web import RunningWeb
 from visitor import Visit
+from waiting import until
 
 from sentinel_rag.contracts.labels import Sensitivity
 
@@ -30,7 +31,7 @@ def test_a_person_signs_in_and_out_and_a_wrong_password_is_told(web: RunningWeb,
     expect(page.get_by_role("alert")).to_contain_text("There is no such name with this password.")
     stranger.sign_in("dana-sign")
     expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(
-        ["Ask", "Incidents", "Trends"]
+        ["Ask", "Incidents", "Trends", "Approvals"]
     )
     page.goto(f"{web.url}/#/audit")
     expect(page.get_by_text("Audit is for people with the role auditor.")).to_be_visible()
@@ -146,7 +147,7 @@ def test_an_answer_is_stopped_at_the_agent_too_and_the_next_question_is_answered
     dana.ask("wait for ever")
     dana.page.get_by_role("button", name="Stop").click()
     expect(dana.page.locator("article.stopped")).to_contain_text("was stopped before its answer")
-    assert "wait for ever" in web.analyst.stopped
+    until(lambda: "wait for ever" in web.analyst.stopped)
     dana.ask("say go on")
     expect(dana.page.locator("article.answered .markdown")).to_have_text("go on")
 
