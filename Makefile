@@ -183,13 +183,13 @@ $(VENV)/docs/installed: $(VENV)/created requirements-docs.lock
 	@touch $@
 
 site: $(VENV)/installed-dev $(VENV)/docs/installed ## The documentation as a site, dist/site; a link that leads nowhere fails
-	$(BIN)/python -m documentation site --builder $(VENV)/docs --output dist/site
+	$(BIN)/python -m tools.documentation site --builder $(VENV)/docs --output dist/site
 
 reference: $(VENV)/installed-dev ## docs/reference/ and the policy's JSON schema, from the code
-	$(BIN)/python -m documentation reference
+	$(BIN)/python -m tools.documentation reference
 
 cookbook: $(VENV)/installed-dev ## The answers of docs/cookbook/, asked again of a running product
-	$(BIN)/python -m documentation cookbook
+	$(BIN)/python -m tools.documentation cookbook
 
 package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
 	$(BIN)/python -m bench install_size

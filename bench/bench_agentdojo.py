@@ -1,4 +1,4 @@
-"""AgentDojo against the Interceptor, without a model: what passes by itself, what a person has to decide, what an
+"""AgentDojo against the gateway, without a model: what passes by itself, what a person has to decide, what an
 attacker reaches. Needs `make agentdojo`. `--suite`, `--policy`, `--tasks` and `--injections` make a smaller run, which
 is printed and not written."""
 

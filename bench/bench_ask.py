@@ -1,4 +1,4 @@
-"""What the zones cost: a warm question end to end (agent, Interceptor, executor, workspace) against the direct call.
+"""What the zones cost: a warm question end to end (agent, gateway, tool server, workspace) against the direct call.
 
 The direct call is the same client asking the same workspace server for the same rows, in this process: no agent, no
 gateway, no tool server. Also measured: the whole `sentinel ask` command while zones run, and with private zones.
@@ -17,7 +17,7 @@ from pathlib import Path
 from uuid import uuid4
 
 from bench.harness import paired, timings, write
-from sentinel_rag.assembly.processes import running_zones
+from sentinel_rag.app.processes import running_zones
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics

@@ -1,4 +1,4 @@
-"""kill -9 of a whole Interceptor at 200 random moments under load, a quarter of them with two on one folder.
+"""kill -9 of a whole gateway at 200 random moments under load, a quarter of them with two on one folder.
 
 What is left is checked as `testing.crash_findings` says: records, labels, hidden values, approvals, open calls, chain.
 

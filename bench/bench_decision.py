@@ -15,9 +15,9 @@ import msgspec
 
 from bench.harness import write
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.flow import Facts, judge, view_of
-from sentinel_rag.interceptor.policy import decide, load_policy, parse_policy
-from sentinel_rag.interceptor.policy.fields import (
+from sentinel_rag.gateway.flow import Facts, judge, view_of
+from sentinel_rag.gateway.policy import decide, load_policy, parse_policy
+from sentinel_rag.gateway.policy.fields import (
     Exposure,
     FieldExposure,
     FieldLabel,

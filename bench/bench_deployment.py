@@ -22,10 +22,10 @@ import aiohttp
 from tests.support.containers import Deployment, running_deployment
 
 from bench.harness import write
-from sentinel_rag.assembly.web_access import people_folder
+from sentinel_rag.app.web_access import people_folder
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.store import KeyStore, Scope
-from sentinel_rag.surfaces.people import PeopleStore, Role
+from sentinel_rag.gateway.store import KeyStore, Scope
+from sentinel_rag.surfaces.users import Role, UserStore
 
 QUESTIONS = (
     "list open incidents",
@@ -79,7 +79,7 @@ def accounts(home: Path, count: int) -> list[str]:
     """A token for each of so many new people: one may ask 30 questions a minute."""
     tokens: list[str] = []
     with (
-        closing(PeopleStore(people_folder(home), clock=utc_now)) as people,
+        closing(UserStore(people_folder(home), clock=utc_now)) as people,
         closing(KeyStore(home / "gateway" / "keys.sqlite")) as keys,
     ):
         for number in range(count):
@@ -129,7 +129,7 @@ def _lines(pid: int) -> list[str]:
 
 
 def recorded(deployment: Deployment) -> int:
-    """Records of the Interceptor's journal."""
+    """Records of the gateway's journal."""
     done = deployment.containers["interceptor"].run("audit", "verify", "--json")
     return int(json.loads(done.stdout)["records"])
 

@@ -5,7 +5,7 @@ gone.
     python -m bench endurance --calls 1000000        # the same with a million calls
     python -m bench endurance --part faults ...      # some parts; writes nothing
 
-Two thirds of the calls go through one Interceptor that is never restarted, a third through ones that are killed.
+Two thirds of the calls go through one gateway that is never restarted, a third through ones that are killed.
 """
 
 from __future__ import annotations

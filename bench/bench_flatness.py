@@ -1,7 +1,7 @@
 """Does a call cost the same after many others? A session of 10 000 calls, and a journal of 1 000 000 records.
 
 The direct call is measured beside each, so that what the machine does meanwhile shows in both. The history lies in one
-file, which is the worst case: a running Interceptor begins a segment after 100 000 records.
+file, which is the worst case: a running gateway begins a segment after 100 000 records.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from bench.harness import write
 from sentinel_rag.audit import CallIntended, Head
 from sentinel_rag.audit.chain import GENESIS, seal
 from sentinel_rag.contracts.labels import TOP
-from sentinel_rag.interceptor.store import new_audit_id, open_state
+from sentinel_rag.gateway.store import new_audit_id, open_state
 
 SESSION_CALLS, BLOCK = 10_000, 1_000
 RECORDS, FILL_BATCH = 1_000_000, 20_000

@@ -30,8 +30,8 @@ from tests.support.fuzz.catalogue import TARGETS
 
 from bench.fuzz_campaign import ROOT, Campaign, campaign, reproduce
 from bench.harness import write
-from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute
+from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.request_body import MalformedBody, parse_execute
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 

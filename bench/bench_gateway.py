@@ -1,7 +1,7 @@
-"""What one gateway hop costs: a call through the Interceptor (audit on, durable against the end of the process) beside
+"""What one gateway hop costs: a call through the gateway (audit on, durable against the end of the process) beside
 the direct MCP call to the same tool server by the same client, in one run, alternating.
 
-Measured in front of a server of the official SDK, as the product's executors are, and in front of a lean one.
+Measured in front of a server of the official SDK, as the product's tool servers are, and in front of a lean one.
 """
 
 from __future__ import annotations
@@ -88,7 +88,7 @@ def main() -> None:
         "gateway",
         measured,
         claim="In front of a server of the official SDK, audit on and durable against kill -9. Held: at least 0.75 of "
-        "the direct throughput and at most 0.5 ms of the Interceptor's processor time a call at concurrency 16, p99 at "
+        "the direct throughput and at most 0.5 ms of the gateway's processor time a call at concurrency 16, p99 at "
         "most 10 ms at concurrency 1. Goals that are reported as measured: p50 at most 2.2 times the direct call and "
         "0.5 ms of processor time at concurrency 1. The lean server does next to nothing, so the hop weighs "
         "most there.",

@@ -1,4 +1,4 @@
-"""The Interceptor beside other gateways and proxies for MCP, and the direct call beside both, in one run.
+"""The gateway beside other gateways and proxies for MCP, and the direct call beside both, in one run.
 
 Each peer is installed from the package index into an environment of its own (`bench/peers/pins/`), put before the same
 echo server, and called by the same caller, in rounds that alternate between the three. What a peer does with a call is
@@ -38,15 +38,15 @@ CLAIM = (
     "Held: at most half the added p50 and at least three times the throughput of every general proxy measured beside "
     "it that also authenticates and audits: the added p50 at every concurrency, the throughput where more than one "
     "call is under way (one at a time, calls a second are the latency once more, the echo server's own time "
-    "included). The Interceptor checks a key, labels, decides by the shipped policy and writes two chained records a "
+    "included). The gateway checks a key, labels, decides by the shipped policy and writes two chained records a "
     "call; it is called over its own HTTP interface, the peers as MCP servers. Peers over standard streams do not "
-    "authenticate; they are measured for orientation, and the Interceptor beside them still takes its calls over "
+    "authenticate; they are measured for orientation, and the gateway beside them still takes its calls over "
     "HTTP. Compare within a peer's own entry only."
 )
 
 
 async def measure(peer: Peer, python: Path, rounds: int) -> dict[str, Any]:
-    """One peer, the Interceptor and the direct call, at each concurrency."""
+    """One peer, the gateway and the direct call, at each concurrency."""
     with tempfile.TemporaryDirectory() as scratch:
         folders = [Path(scratch) / name for name in ("ours", "peer")]
         for folder in folders:

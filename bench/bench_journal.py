@@ -1,7 +1,7 @@
 """What the journal costs: an append alone and under load, opening it and checking it with a short and a long history.
 
 Signed checkpoints are on, as they are in the product. The long history lies in one file, which is the worst case: a
-running Interceptor begins a segment after 100 000 records.
+running gateway begins a segment after 100 000 records.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from bench.harness import paired, write
-from sentinel_rag.assembly.serving import settle_memory
+from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.sentinel.azure_policies import LoopbackBearerPolicy
 from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.log_analytics import LogAnalytics

@@ -22,8 +22,8 @@ from mcp.client.streamable_http import streamable_http_client
 
 from bench.harness import write
 from bench.npm_tools import HOW_TO_INSTALL, is_installed, node, script, versions
-from sentinel_rag.assembly.tool_servers import ToolServers
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.app.tool_servers import ToolServers
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
@@ -103,7 +103,7 @@ tools:
 
 @contextmanager
 def servers_behind(folder: Path) -> Iterator[RunningGateway]:
-    """The three servers behind an Interceptor; its state and their working folders lie in `folder`."""
+    """The three servers behind a gateway; its state and their working folders lie in `folder`."""
     programs = {name: script(f"@modelcontextprotocol/server-{name}") for name in ("filesystem", "memory", "everything")}
     policy = parse_policy(POLICY.format(node=node(), graph=folder / "graph.jsonl", **programs))
     files = folder / "servers" / "filesystem"

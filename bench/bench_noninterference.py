@@ -16,7 +16,7 @@ from typing import Any
 import anyio
 
 from bench.harness import write
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 from sentinel_rag_testing.two_worlds import TraceVerdict, run_trace
 
 FIRST_SEED, TRACES, CONTROL_TRACES = 10_000, 10_000, 1_000

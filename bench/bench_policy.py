@@ -21,8 +21,8 @@ from bench.harness import write
 from sentinel_rag.audit import CallIntended, CallRefused, Database, Journal
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.arguments import CanonicalArguments, fit
-from sentinel_rag.interceptor.policy import Policy, load_policy, parse_policy
+from sentinel_rag.gateway.arguments import CanonicalArguments, fit
+from sentinel_rag.gateway.policy import Policy, load_policy, parse_policy
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 SIZES = (10_000, 1_000_000)
@@ -32,7 +32,7 @@ REPLAY = """
 import json, resource, sys, time
 from pathlib import Path
 from sentinel_rag.audit import JournalReader
-from sentinel_rag.interceptor.policy_tools import Replay
+from sentinel_rag.gateway.policy_tools import Replay
 reader, text = JournalReader(Path(sys.argv[1])), Path(sys.argv[2]).read_bytes()
 run, after, start = Replay(lambda _: text), 0, time.perf_counter()
 while entries := reader.read(after, 1_000):

@@ -24,7 +24,7 @@ from bench.gateway_processes import LEAN_EXECUTOR, Call, executor, http_client, 
 from bench.harness import write
 from bench.session_rises import SESSIONS, rises
 from sentinel_rag.audit import JournalReader, PostgresPlace
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 
 ROUNDS, CALLS, WARM_UP = 10, 150, 300
 NAMES = {"sqlite": "SQLite", "postgresql": "PostgreSQL", "postgresql_two_gateways": "two gateways on PostgreSQL"}

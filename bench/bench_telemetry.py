@@ -30,7 +30,7 @@ from bench.gateway_processes import (
 )
 from bench.harness import write
 from bench.telemetry_parts import parts
-from sentinel_rag.assembly.processes import RunningZones, running_zones
+from sentinel_rag.app.processes import RunningZones, running_zones
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._user_session import user_session

@@ -1,8 +1,8 @@
 """Every template and every reading tool over a month of a mid-sized company, through the real server and client.
 
 Six million rows, a million of them SecurityEvent, a hundred thousand alerts with entities, twenty thousand versions of
-incidents (`volume_estate`). Each question is asked as the executor asks it, over all thirty days; the first time, which
-includes the translation of its text, stands beside the median of the next five.
+incidents (`volume_estate`). Each question is asked as the tool server asks it, over all thirty days; the first time,
+which includes the translation of its text, stands beside the median of the next five.
 """
 
 from __future__ import annotations

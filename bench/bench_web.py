@@ -20,15 +20,15 @@ import aiohttp
 from tests.support.web_client import parse_events
 
 from bench.harness import timings, write
-from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.plan import Ports
-from sentinel_rag.assembly.processes import running_zones
-from sentinel_rag.assembly.web_access import people_folder
-from sentinel_rag.assembly.zones import key_store
+from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.plan import Ports
+from sentinel_rag.app.processes import running_zones
+from sentinel_rag.app.web_access import people_folder
+from sentinel_rag.app.zones import key_store
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.people import PeopleStore, Role
+from sentinel_rag.surfaces.users import Role, UserStore
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
@@ -66,7 +66,7 @@ def accounts(settings: Settings, count: int) -> list[str]:
     """A token for each of so many new accounts."""
     tokens: list[str] = []
     with (
-        closing(PeopleStore(people_folder(settings.home), clock=utc_now)) as people,
+        closing(UserStore(people_folder(settings.home), clock=utc_now)) as people,
         closing(key_store(settings)) as keys,
     ):
         for number in range(count):

@@ -1,6 +1,6 @@
 """The processes that the gateway's benchmarks measure, and two ways to call: straight to a tool server, and through.
 
-Executor, Interceptor and caller are three processes. The caller is one HTTP client for both ways; the direct one posts
+Tool server, gateway and caller are three processes. The caller is one HTTP client for both ways; the direct one posts
 a finished `tools/call` and decodes the answer, which is the least that a call can cost.
 """
 
@@ -21,7 +21,7 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.interceptor.upstream.http_pool import ConnectionPool
+from sentinel_rag.gateway.upstream.http_pool import ConnectionPool
 
 CONFIG = Path(__file__).parents[1] / "config" / "sentinel_config.yaml"
 TOKEN = "bench"
@@ -52,22 +52,22 @@ with serve(server.streamable_http_app(json_response=True, stateless_http=True)) 
 LEAN_EXECUTOR = """
 import sys
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
-with FakeToolServer(token="bench").running() as executor:
+with FakeToolServer(token="bench").running() as tool server:
     print(executor.url, flush=True)
     sys.stdin.read()
 """
-"""The same echo from the test server, which does next to nothing: what the Interceptor adds shows most here."""
+"""The same echo from the test server, which does next to nothing: what the gateway adds shows most here."""
 
 INTERCEPTOR = """
 import json, resource, sys
 from pathlib import Path
-from sentinel_rag.assembly.serving import settle_memory
+from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.interceptor import Limits, create_app
-from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
-from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.interceptor.store import Scope, open_state
-from sentinel_rag.interceptor.upstream import Launch, McpHttpUpstream, McpStdioUpstream
+from sentinel_rag.gateway import Limits, create_app
+from sentinel_rag.gateway.policy import FixedPolicy, load_policy
+from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.gateway.store import Scope, open_state
+from sentinel_rag.gateway.upstream import Launch, McpHttpUpstream, McpStdioUpstream
 from sentinel_rag_testing.loopback import serve
 behind, folder = json.loads(sys.argv[1]), Path(sys.argv[3])
 upstream = (McpHttpUpstream(behind, token="bench", is_ours=True) if isinstance(behind, str)
@@ -127,7 +127,7 @@ def executor(source: str) -> Iterator[str]:
 
 @dataclass(frozen=True, slots=True)
 class Gateway:
-    """A running Interceptor."""
+    """A running gateway."""
 
     url: str
     key: str
@@ -156,7 +156,7 @@ def interceptor(
     postgres: PostgresPlace | None = None,
     telemetry: Mapping[str, Any] | None = None,
 ) -> Iterator[Gateway]:
-    """An Interceptor with its state in `folder`, or in `postgres`, before the executor at a URL or the one that a
+    """A gateway with its state in `folder`, or in `postgres`, before the tool server at a URL or the one that a
     command starts; all of its journal in one file, unless `segment_records` says, and with the `telemetry` of a zone's
     configuration."""
     database = None if postgres is None else {"url": postgres.url, "schema": postgres.schema}
@@ -229,7 +229,7 @@ def straight(client: Client, url: str, token: str = TOKEN) -> Call:
 
 
 def through(client: Client, gateway: Gateway, session_id: str) -> Call:
-    """The same call through an Interceptor."""
+    """The same call through a gateway."""
     body = json.dumps({"session_id": session_id, "tool_name": TOOL, "args": ARGUMENTS}).encode()
     headers = {"X-API-Key": gateway.key, "Content-Type": "application/json"}
     send = client.post(f"{gateway.url}/v1/proxy-execute", body, headers)

@@ -14,7 +14,7 @@ import sys
 from collections import defaultdict
 from pathlib import Path
 
-FOLDERS = ("src/sentinel_rag/interceptor", "src/sentinel_rag/contracts")
+FOLDERS = ("src/sentinel_rag/gateway", "src/sentinel_rag/contracts")
 COMMAND = (
     *(sys.executable, "-m", "mypy", "--config-file=", "--strict", "--ignore-missing-imports", "--output", "json"),
     *FOLDERS,

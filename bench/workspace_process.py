@@ -22,7 +22,7 @@ _SERVER = """
 import json, resource, sys
 from pathlib import Path
 from time import perf_counter
-from sentinel_rag.assembly.serving import settle_memory
+from sentinel_rag.app.serving import settle_memory
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.workspace import Workspace

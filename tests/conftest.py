@@ -15,7 +15,7 @@ from tests.support.chromium import missing as missing_for_browser_tests
 from tests.support.chromium import reason_of_platform, running_chromium
 from tests.support.postgres_server import PostgresServer, running_postgres
 
-from sentinel_rag.interceptor.policy import Policy, load_policy
+from sentinel_rag.gateway.policy import Policy, load_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
@@ -121,6 +121,6 @@ def executor() -> Iterator[FakeToolServer]:
 
 @pytest.fixture
 def gateway(shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path) -> Iterator[RunningGateway]:
-    """An Interceptor with the shipped policy in front of a fake executor, on real sockets."""
+    """A gateway with the shipped policy in front of a fake tool server, on real sockets."""
     with running_gateway(shipped_policy, tmp_path / "state", executor) as running:
         yield running

@@ -66,7 +66,7 @@ _REPLACED = """
 import pkgutil, sys
 import sentinel_rag, uvicorn
 from sentinel_rag.workspace.kql import dialect
-from sentinel_rag.interceptor import app
+from sentinel_rag.gateway import app
 dialect.install()
 found = set()
 for name, module in list(sys.modules.items()):

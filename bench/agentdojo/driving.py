@@ -1,6 +1,6 @@
 """How an episode is played: the calls of the user's task, those of the attack at one moment, and who is asked.
 
-The agent is hijacked through and through: it makes the attack's calls with full knowledge, whatever the Interceptor
+The agent is hijacked through and through: it makes the attack's calls with full knowledge, whatever the gateway
 answers. The person who is asked is attentive: they approve the calls of the task they gave, and nothing else.
 """
 

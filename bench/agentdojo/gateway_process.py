@@ -1,4 +1,4 @@
-"""The product's Interceptor in a process of its own, for one policy and one estate, with audit and everything else on.
+"""The product's gateway in a process of its own, for one policy and one estate, with audit and everything else on.
 
 `python -m bench.agentdojo.gateway_process POLICY URL FOLDER` prints its URL and the keys of one agent, of the two
 persons it works for and of the person who approves; it answers each line on standard input with the keys of another
@@ -11,13 +11,13 @@ import json
 import sys
 from pathlib import Path
 
-from sentinel_rag.assembly.serving import settle_memory
+from sentinel_rag.app.serving import settle_memory
 from sentinel_rag.contracts.labels import Sensitivity
-from sentinel_rag.interceptor import Limits, create_app
-from sentinel_rag.interceptor.policy import FixedPolicy, load_policy
-from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.interceptor.store import Scope, State, open_state
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.gateway import Limits, create_app
+from sentinel_rag.gateway.policy import FixedPolicy, load_policy
+from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.gateway.store import Scope, State, open_state
+from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag_testing.loopback import serve
 
 

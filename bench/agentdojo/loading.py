@@ -2,7 +2,7 @@
 
 Two modules are kept from running: the package `agentdojo.agent_pipeline`, which would import every model client, is
 entered without its `__init__`, and of the module for Google's models only the one constant is there that the tool
-executor reads. No task, tool, environment or check is touched.
+tool server reads. No task, tool, environment or check is touched.
 """
 
 from __future__ import annotations

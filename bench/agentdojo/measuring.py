@@ -1,6 +1,6 @@
 """What is measured, in shares of a few user tasks each, and the sums over a suite and over all.
 
-A share has an estate and an Interceptor of its own, and two shares run at a time, one for each core.
+A share has an estate and a gateway of its own, and two shares run at a time, one for each core.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from bench.agentdojo.driving import AttackRun, Moment, TaskRun, play_attack, pla
 from bench.agentdojo.loading import load_suites
 from bench.agentdojo.residual import Residue, search
 from bench.agentdojo.stage import ROOT, Stage, stage
-from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.interceptor.policy.model import Effect
+from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.policy.model import Effect
 
 POLICIES = ROOT / "bench" / "agentdojo" / "policies"
 OURS = "ours"

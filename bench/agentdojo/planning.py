@@ -13,7 +13,7 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from sentinel_rag.interceptor.flow.days import day_of, days_in, without_year
+from sentinel_rag.gateway.flow.days import day_of, days_in, without_year
 
 SLOT = "$slot"
 _EMAIL = re.compile(r"[\w.+-]+@[\w-]+(?:\.[\w-]+)+")

@@ -14,9 +14,9 @@ from typing import Any
 
 from bench.agentdojo.driving import deny_if_asked
 from bench.agentdojo.stage import Stage
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.policy.conditions import Kind
-from sentinel_rag.interceptor.policy.model import Effect, Parameter, ToolPolicy
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.policy.conditions import Kind
+from sentinel_rag.gateway.policy.model import Effect, Parameter, ToolPolicy
 
 PER_TOOL = 24
 """Calls that are tried of one tool in one session."""

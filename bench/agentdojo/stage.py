@@ -1,4 +1,4 @@
-"""One estate and one Interceptor in front of it, as processes, and a client that speaks for all who talk to them."""
+"""One estate and one gateway in front of it, as processes, and a client that speaks for all who talk to them."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the Interceptor said to a call: the status, and the body."""
+    """What the gateway said to a call: the status, and the body."""
 
     status: int
     body: Mapping[str, Any]

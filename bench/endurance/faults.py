@@ -1,7 +1,7 @@
-"""An Interceptor whose tool server, disk, database and clock fail one after another, and come back.
+"""A gateway whose tool server, disk, database and clock fail one after another, and come back.
 
 While something is away each call ends with an answer of the gateway's own, none reaches the tool server without its
-intent on record, and the first call after it is back succeeds. At the end the Interceptor is killed, and what it left
+intent on record, and the first call after it is back succeeds. At the end the gateway is killed, and what it left
 is held against what its callers were told, as after every kill (`testing.crash_findings`).
 """
 
@@ -23,13 +23,13 @@ from urllib.parse import urlsplit
 
 from tests.support.crash_findings import Findings
 from tests.support.crash_load import TOOLS, Acknowledged, Keys, Told
-from tests.support.crash_process import Surroundings, interceptor_processes, shift_clock
+from tests.support.crash_process import Surroundings, gateway_processes, shift_clock
 
 from bench.endurance.small_disk import SmallDisk, SmallDiskNotHere, small_disk
 from bench.endurance.wire import Mode, Wire, wire_to
 from sentinel_rag.audit import JournalReader
-from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.interceptor.store.state import JOURNAL_FILE
+from sentinel_rag.gateway.store import open_state
+from sentinel_rag.gateway.store.state import JOURNAL_FILE
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 
 CALLERS = 4
@@ -57,7 +57,7 @@ tools:
 
 @dataclass(slots=True)
 class Load:
-    """Calls at one Interceptor, and what came of them. `unrecorded` are the markers of calls that were refused because
+    """Calls at one gateway, and what came of them. `unrecorded` are the markers of calls that were refused because
     they could not be recorded; one whose outcome it was that could not has its intent, and was sent."""
 
     url: str
@@ -125,7 +125,7 @@ def faults(calls: int) -> dict[str, Any]:
             surroundings = Surroundings(
                 f"http://127.0.0.1:{wire.port}/mcp", "faults", folder, CALLERS, clock_file=clock, policy_file=policy
             )
-            with interceptor_processes(surroundings, 1) as (gateway,):
+            with gateway_processes(surroundings, 1) as (gateway,):
                 load = Load(gateway.url, gateway.keys)
                 for scenario, broken in _scenarios(wire, folder, disk, clock).items():
                     started = time.monotonic()

@@ -1,6 +1,6 @@
-"""kill -9 of Interceptors under the whole of their load, one day after another on one state folder.
+"""kill -9 of gateways under the whole of their load, one day after another on one state folder.
 
-Each leg is a crash trial (see `testing.crash_trial`), every third with two Interceptors; between legs days pass, in the
+Each leg is a crash trial (see `testing.crash_trial`), every third with two gateways; between legs days pass, in the
 middle of a leg the clock goes back, and old segments are pruned as an operator's job would.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 from tests.support.crash_process import shift_clock, shifted_clock
 from tests.support.crash_trial import CrashTrial, crash_executor, crash_trial
 
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 
 NIGHT = timedelta(days=30, hours=7).total_seconds()
 BACK = timedelta(hours=2).total_seconds()

@@ -1,4 +1,4 @@
-"""One Interceptor under many calls of many sessions: does the last tenth cost what an early one did?
+"""One gateway under many calls of many sessions: does the last tenth cost what an early one did?
 
 The direct call is measured beside each tenth, so that what the machine does meanwhile shows in both. The journal begins
 new segments as it does in the product. At the end every call has its intent and its outcome, and the journal verifies.
@@ -31,7 +31,7 @@ from bench.gateway_processes import (
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.audit.archive import SEGMENT_RECORDS
 from sentinel_rag.audit.files import open_snapshot
-from sentinel_rag.interceptor.store.state import JOURNAL_FILE
+from sentinel_rag.gateway.store.state import JOURNAL_FILE
 
 CONCURRENCY = 8
 TENTHS = 10
@@ -40,7 +40,7 @@ FORGETFUL_EXECUTOR = """
 import sys
 from collections import deque
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
-executor = FakeToolServer(token="bench")
+tool server = FakeToolServer(token="bench")
 executor.calls = deque(maxlen=1)
 with executor.running():
     print(executor.url, flush=True)

@@ -18,13 +18,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.plan import Ports
-from sentinel_rag.assembly.processes import RunningZones, running_zones
-from sentinel_rag.assembly.state_place import gateway_folder
+from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.plan import Ports
+from sentinel_rag.app.processes import RunningZones, running_zones
+from sentinel_rag.app.state_place import gateway_folder
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.interceptor.store.state import JOURNAL_FILE
+from sentinel_rag.gateway.store.state import JOURNAL_FILE
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace

@@ -13,7 +13,7 @@ from typing import Any
 from bench.gateway_processes import line
 from bench.peers.environments import NotInstalled, environment, pinned_version
 from bench.peers.rounds import spread
-from sentinel_rag.interceptor.policy import decide, parse_policy
+from sentinel_rag.gateway.policy import decide, parse_policy
 
 DECISION_PEER = "agent-policy-gateway"
 PROGRAM = Path(__file__).parent / "programs" / "policy_gateway_decision.py"

@@ -1,6 +1,6 @@
 """The peers that serve MCP over HTTP, with what their documentation says about authentication and audit switched on.
 
-Limits on how often a key may call are raised and left on, as the Interceptor's is.
+Limits on how often a key may call are raised and left on, as the gateway's is.
 """
 
 from __future__ import annotations

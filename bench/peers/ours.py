@@ -1,4 +1,4 @@
-"""The Interceptor as the peers are measured beside it, and the direct call to the same tool server.
+"""The gateway as the peers are measured beside it, and the direct call to the same tool server.
 
 Shipped policy, keys, labels, rate limits and the journal are on, and a record survives the end of the process.
 """
@@ -26,7 +26,7 @@ from bench.gateway_processes import (
 from bench.peers.callers import stdio_call
 from bench.peers.peer import ECHO_STDIO, Running, Upstream, plain_environment
 from bench.peers.process_tree import ProcessTree
-from sentinel_rag.interceptor.store.state import JOURNAL_FILE
+from sentinel_rag.gateway.store.state import JOURNAL_FILE
 
 ECHO_COMMAND = (sys.executable, str(ECHO_STDIO))
 

@@ -27,7 +27,7 @@ CALL = ToolCall("c1", "session-1", "query_incidents", {"status": "Open", "limit"
 
 
 class Gateway:
-    """A stand-in for the Interceptor's HTTP face: gives one response and keeps what it was sent."""
+    """A stand-in for the gateway's HTTP face: gives one response and keeps what it was sent."""
 
     def __init__(self, respond: Callable[[], Response]) -> None:
         self._respond = respond

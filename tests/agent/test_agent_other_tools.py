@@ -15,7 +15,7 @@ from sentinel_rag.agent.gateway_client import HttpToolGateway, read_response
 from sentinel_rag.agent.tool_runs import RetryOnce
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import DocumentResult, Failed, Succeeded, ToolCall
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.gateway.policy import Policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import running_gateway

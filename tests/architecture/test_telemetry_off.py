@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 SOURCES = Path(__file__).resolve().parents[2] / "src" / "sentinel_rag"
-ZONES = "sentinel_rag.interceptor.app, sentinel_rag.surfaces.http, sentinel_rag.executors.sentinel"
+ZONES = "sentinel_rag.gateway.app, sentinel_rag.surfaces.http, sentinel_rag.tools.sentinel"
 NEVER = ("process", "exporter", "otlp", "attributes", "metrics", "requests", "began")
 
 
 @pytest.mark.requirement("OBS-1")
 def test_a_zone_that_tells_nothing_loads_nothing_of_telemetry() -> None:
     script = (
-        f"import sys, sentinel_rag.assembly.zones, sentinel_rag.assembly.serving, {ZONES}, sentinel_rag.agent.offline; "
+        f"import sys, sentinel_rag.app.zones, sentinel_rag.app.serving, {ZONES}, sentinel_rag.agent.offline; "
         "from sentinel_rag.agent.gateway_client import HttpToolGateway; print(*sys.modules)"
     )
     done = subprocess.run([sys.executable, "-I", "-c", script], capture_output=True, text=True, check=True)

@@ -11,25 +11,25 @@ import pytest
 FORBIDDEN = {
     "sentinel_rag.surfaces.cli": ("rich", "duckdb", "mcp", "azure", "aiohttp", "starlette", "sentinel_rag.agent"),
     "sentinel_rag.agent.offline": ("duckdb", "mcp", "azure", "sentinel_rag.sentinel", "sentinel_rag.workspace"),
-    "sentinel_rag.interceptor.app": ("duckdb", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.sentinel"),
-    "sentinel_rag.executors.sentinel": ("duckdb", "duckdb_kql", "sentinel_rag.interceptor", "sentinel_rag.workspace"),
-    "sentinel_rag.executors.knowledge": (
+    "sentinel_rag.gateway.app": ("duckdb", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.sentinel"),
+    "sentinel_rag.tools.sentinel": ("duckdb", "duckdb_kql", "sentinel_rag.gateway", "sentinel_rag.workspace"),
+    "sentinel_rag.tools.knowledge": (
         "numpy",
         "onnxruntime",
         "mcp",
         "sentinel_rag.knowledge.stores",
-        "sentinel_rag.interceptor",
+        "sentinel_rag.gateway",
     ),
     "sentinel_rag.surfaces.web": (
-        *("duckdb", "mcp", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.executors"),
+        *("duckdb", "mcp", "azure", "openai", "sentinel_rag.agent", "sentinel_rag.tools"),
         *("sentinel_rag.sentinel", "sentinel_rag.workspace", "sentinel_rag.knowledge"),
     ),
     # Below both adapters: it is imported into processes of others, whose agent must not reach past the gateway.
     "sentinel_rag.integrations.gateway": (
-        *("duckdb", "mcp", "azure", "openai", "aiohttp", "starlette", "sentinel_rag.agent", "sentinel_rag.interceptor"),
-        *("sentinel_rag.settings", "sentinel_rag.telemetry", "sentinel_rag.audit", "sentinel_rag.executors"),
+        *("duckdb", "mcp", "azure", "openai", "aiohttp", "starlette", "sentinel_rag.agent", "sentinel_rag.gateway"),
+        *("sentinel_rag.settings", "sentinel_rag.telemetry", "sentinel_rag.audit", "sentinel_rag.tools"),
     ),
-    "sentinel_rag.workspace.server": ("azure", "mcp", "sentinel_rag.agent", "sentinel_rag.interceptor"),
+    "sentinel_rag.workspace.server": ("azure", "mcp", "sentinel_rag.agent", "sentinel_rag.gateway"),
 }
 
 

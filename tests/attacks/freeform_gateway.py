@@ -1,4 +1,4 @@
-"""The whole way of a freeform query: a gateway with the shipped policy, the Sentinel executor with its guard, and an
+"""The whole way of a freeform query: a gateway with the shipped policy, the Sentinel tool server with its guard, and an
 embedded workspace, each on a socket of its own."""
 
 from __future__ import annotations
@@ -12,14 +12,14 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS
-from sentinel_rag.executors.sentinel import create_app
-from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.freeform_query import FreeformQueries
 from sentinel_rag.sentinel.kql_guard import KqlGuard, OfficialParser
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
+from sentinel_rag.tools.sentinel import create_app
 from sentinel_rag.workspace.server import create_app as workspace_app
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.fake_tool_server import FakeToolServer

@@ -1,4 +1,4 @@
-"""Tools of every kind that matters to labels, and an Interceptor in front of them: in this process, or in several that
+"""Tools of every kind that matters to labels, and a gateway in front of them: in this process, or in several that
 share one state folder (`python labelled_tools.py FOLDER EXECUTOR_URL TOKEN` serves until its standard input ends)."""
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))  # in a process of its own pytest added nothing
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S
@@ -99,14 +99,14 @@ def labelled_executor() -> Iterator[FakeToolServer]:
 
 @contextmanager
 def labelled_gateway(folder: Path) -> Iterator[RunningGateway]:
-    """The tools behind an Interceptor of this process."""
+    """The tools behind a gateway of this process."""
     with labelled_executor() as executor, running_gateway(policy(), folder, executor) as gateway:
         yield gateway
 
 
 @dataclass(frozen=True, slots=True)
 class GatewayProcess:
-    """An Interceptor in a process of its own. Its keys are known to every process of the folder."""
+    """A gateway in a process of its own. Its keys are known to every process of the folder."""
 
     url: str
     key: str
@@ -132,7 +132,7 @@ class GatewayProcess:
 
 @contextmanager
 def gateway_process(folder: Path, executor: FakeToolServer) -> Iterator[GatewayProcess]:
-    """One more Interceptor on the state in `folder`."""
+    """One more gateway on the state in `folder`."""
     with subprocess.Popen(
         [sys.executable, __file__, str(folder), executor.url, str(executor.token)],
         stdin=subprocess.PIPE,

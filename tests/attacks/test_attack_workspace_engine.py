@@ -1,7 +1,7 @@
 """The attacker controls the KQL text and wants what lies outside the tables: files, the catalogue, the network, writes.
 
 Each form must be refused with an error that says nothing about the file, and nothing may change in the store. There
-is no audit record here: this engine stands behind the Interceptor, which has recorded the call already.
+is no audit record here: this engine stands behind the gateway, which has recorded the call already.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 from labelled_tools import ROWS, journal_of, labelled_gateway
 
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import Answers, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S

@@ -22,7 +22,7 @@ from sentinel_rag.contracts.conversations import Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
-from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -20,11 +20,11 @@ import pytest
 from sentinel_rag.contracts.decisions import Deny
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.flow.judging import judge
-from sentinel_rag.interceptor.flow.record import facts_of
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.interceptor.store.sessions import REMEMBERED
+from sentinel_rag.gateway.flow.judging import judge
+from sentinel_rag.gateway.flow.record import facts_of
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.gateway.store.sessions import REMEMBERED
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 

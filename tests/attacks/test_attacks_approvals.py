@@ -15,9 +15,9 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.store import KeyStore, Scope
-from sentinel_rag.interceptor.store.state import KEYS_FILE
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.store import KeyStore, Scope
+from sentinel_rag.gateway.store.state import KEYS_FILE
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -1,6 +1,6 @@
 """Attacker controls: every byte of the request body.
 
-Wanted: a body that the Interceptor reads one way and a tool server another, or one that stops it. The bytes that a tool
+Wanted: a body that the gateway reads one way and a tool server another, or one that stops it. The bytes that a tool
 server gets are the canonical form of what was judged; what has no one reading is refused, recorded and not sent.
 """
 
@@ -17,9 +17,9 @@ from hypothesis import strategies as st
 
 from law_examples import examples
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.interceptor import Limits
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.request_body import MalformedBody, parse_execute, parse_object
+from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.request_body import MalformedBody, parse_execute, parse_object
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S

@@ -9,8 +9,8 @@ from __future__ import annotations
 import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.policy.conditions import ConditionError, Kind, ValueType, check, compile_rules, evaluate
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.policy.conditions import ConditionError, Kind, ValueType, check, compile_rules, evaluate
 
 PARAMETERS = {
     "path": ValueType(Kind.STRING),

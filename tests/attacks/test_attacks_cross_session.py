@@ -10,7 +10,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.running_gateway import RunningGateway
 
 

@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.interceptor.policy import Policy, parse_policy
+from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S

@@ -13,8 +13,8 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Dies, Fails, FakeToolServer, Sends
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 

@@ -1,7 +1,7 @@
 """Attacker controls: who gets a report, and which home folder it is made in.
 
 Wanted: values that the policy hides, out of a kept conversation, without the right to see them. They are not in the
-file of conversations, so a report holds placeholders; `--reveal` goes through the Interceptor with the person's own
+file of conversations, so a report holds placeholders; `--reveal` goes through the gateway with the person's own
 key, and what it shows is on record.
 """
 
@@ -36,7 +36,7 @@ def labelled(tmp_path: Path) -> Iterator[RunningGateway]:
 
 @pytest.fixture
 def session(labelled: RunningGateway, clean_environment: Path, monkeypatch: pytest.MonkeyPatch) -> str:
-    """A kept conversation whose answer shows a hidden value, in its session at the Interceptor."""
+    """A kept conversation whose answer shows a hidden value, in its session at the gateway."""
     session_id = labelled.open_session(key=labelled.user)
     row = as_text(labelled.call("read_alert", {"alert": "a1"}, session_id=session_id).body["result"])["rows"][0]
     assert row["CommandLine"].startswith("⟦r1#")

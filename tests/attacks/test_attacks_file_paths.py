@@ -19,14 +19,14 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sentinel_rag.executors.files import create_app
-from sentinel_rag.executors.files import file_root as file_root_module
-from sentinel_rag.executors.files.file_root import FileRoot
-from sentinel_rag.executors.files.file_tools import FileTools
-from sentinel_rag.executors.files.relative_path import parts_of
-from sentinel_rag.executors.tool_answer import ToolFault
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.tools.files import create_app
+from sentinel_rag.tools.files import file_root as file_root_module
+from sentinel_rag.tools.files.file_root import FileRoot
+from sentinel_rag.tools.files.file_tools import FileTools
+from sentinel_rag.tools.files.relative_path import parts_of
+from sentinel_rag.tools.tool_answer import ToolFault
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -332,7 +332,7 @@ def test_every_hostile_path_is_refused_by_the_product_and_on_record(product: Run
     for path in spelled:
         answer = product.call("file_read", {"file_path": path})
         if path in ("public/./ok.txt", "./public/ok.txt", "public//ok.txt", "public/ok.txt/."):
-            # Four spellings of one public file: the gateway forwards the one form, so the executor reads it.
+            # Four spellings of one public file: the gateway forwards the one form, so the tool server reads it.
             assert answer.body["result"]["content"] == "fine"
             continue
         assert answer.status in (403, 422), path

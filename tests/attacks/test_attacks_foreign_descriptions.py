@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

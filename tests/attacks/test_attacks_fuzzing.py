@@ -27,9 +27,9 @@ from whole_gateway import whole_gateway
 
 from law_examples import examples
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.interceptor.openapi import OPERATIONS, PATH
-from sentinel_rag.interceptor.request_body import ExecuteRequest, MalformedBody, parse_execute
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.openapi import OPERATIONS, PATH
+from sentinel_rag.gateway.request_body import ExecuteRequest, MalformedBody, parse_execute
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S

@@ -44,7 +44,7 @@ class _Models:
 
 @dataclass(frozen=True)
 class Desk:
-    """An agent with a hijacked model before a real Interceptor; `session` was opened by the person."""
+    """An agent with a hijacked model before a real gateway; `session` was opened by the person."""
 
     gateway: RunningGateway
     server: ScriptedModel

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.audit import DamagedJournal, JournalReader, SessionChanged
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 
 CALLS = 20
 

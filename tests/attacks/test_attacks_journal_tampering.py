@@ -1,7 +1,7 @@
 """Attack: the journal's files. The attacker can read and write every file of the state folder except the signing key:
 the journal, its segments, the checkpoints, even the public key; some keep copies and put them back.
 
-Refused: `verify` names the place, and an Interceptor does not go on with a journal that lacks what was sealed. What no
+Refused: `verify` names the place, and a gateway does not go on with a journal that lacks what was sealed. What no
 file in the folder can show, a copy of the public key or an anchor elsewhere does; the last tests say where that ends.
 """
 
@@ -32,7 +32,7 @@ from sentinel_rag.audit import (
 )
 from sentinel_rag.audit.chain import seal
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 
 JOURNAL = "journal.sqlite"
 CHECKPOINTS = "checkpoints.jsonl"
@@ -46,7 +46,7 @@ def opened(audit_id: str) -> SessionChanged:
 
 
 def append(folder: Path, first: int, count: int, *, anchor: Path | None = None) -> None:
-    """A whole life of an Interceptor, with a clean stop."""
+    """A whole life of a gateway, with a clean stop."""
     with open_state(folder, anchor=anchor) as state:
         for number in range(first, first + count):
             asyncio.run(state.journal.append(opened(f"a{number}")))

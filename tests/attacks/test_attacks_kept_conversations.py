@@ -20,7 +20,7 @@ from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Question, utc_now
 from sentinel_rag.contracts.tool_calls import Denied, Succeeded, ToolCall
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.running_gateway import RunningGateway
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("TAINT-2")]

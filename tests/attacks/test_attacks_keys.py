@@ -14,8 +14,8 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.store import KeyStore, Scope
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

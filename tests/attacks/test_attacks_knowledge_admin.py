@@ -1,4 +1,4 @@
-"""The two doors of the knowledge executor: the gateway's token opens the tool, the surfaces' token opens `/admin/`.
+"""The two doors of the knowledge tool server: the gateway's token opens the tool, the surfaces' token opens `/admin/`.
 
 The attacker holds one of the two tokens (a hijacked surface, a gateway that was talked into something) and any spelling
 of a path, and wants what lies behind the other door."""
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.assembly.knowledge_zone import knowledge_app, knowledge_configuration
+from sentinel_rag.app.knowledge_zone import knowledge_app, knowledge_configuration
 from sentinel_rag.settings import EmbeddingSettings, Settings
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S

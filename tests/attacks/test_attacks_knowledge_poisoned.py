@@ -18,9 +18,9 @@ from tests.support.running_knowledge import RunningKnowledge, running_knowledge
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.trusted_meta import ROW_LABELS
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
-from sentinel_rag.interceptor.upstream.tool_result import reply_of
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream
+from sentinel_rag.gateway.upstream.tool_result import reply_of
 from sentinel_rag.knowledge.documents import (
     EVERYONE,
     UNTRUSTED_KNOWLEDGE,
@@ -280,7 +280,7 @@ servers: [{name: theirs, url: "https://tickets.example.com/mcp"}]
 
 
 def test_no_label_and_no_reader_reaches_the_agent(knowledge: RunningKnowledge) -> None:
-    """What the gateway and the executor say to each other stays between them."""
+    """What the gateway and the tool server say to each other stays between them."""
     answer = knowledge.search(
         {"query": "wombat orders", "limit": 1}, key=knowledge.agent("tier9-canary"), session_id="q"
     )

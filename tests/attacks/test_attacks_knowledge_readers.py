@@ -18,9 +18,9 @@ from tests.support.running_knowledge import RunningKnowledge, running_knowledge
 
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.trusted_meta import READERS
-from sentinel_rag.interceptor.arguments import CanonicalArguments
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag.knowledge.documents import (
     Block,
     BlockKind,

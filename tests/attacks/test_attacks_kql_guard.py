@@ -1,7 +1,7 @@
 """Freeform KQL: the attacker writes the query (or talks a model into writing it) and hopes for one of the things in
 `kql_guard_corpus`. Each must be refused by either parser, before anything runs; honest queries must pass.
 
-The guard writes no audit record itself: the Interceptor records the call that carries the query, refused or not.
+The guard writes no audit record itself: the gateway records the call that carries the query, refused or not.
 """
 
 from __future__ import annotations

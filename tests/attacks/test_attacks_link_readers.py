@@ -21,10 +21,10 @@ from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.flow import judge
-from sentinel_rag.interceptor.flow.links import is_allowed, linked_hosts
-from sentinel_rag.interceptor.flow.record import facts_of
-from sentinel_rag.interceptor.policy import Policy, parse_policy
+from sentinel_rag.gateway.flow import judge
+from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts
+from sentinel_rag.gateway.flow.record import facts_of
+from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

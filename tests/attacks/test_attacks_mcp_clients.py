@@ -19,9 +19,9 @@ import pytest
 from labelled_tools import labelled_gateway
 from tests.support.mcp_over_http import SESSIONS, STATELESS, RawMcp
 
-from sentinel_rag.interceptor import Limits
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

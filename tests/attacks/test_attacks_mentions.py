@@ -14,7 +14,7 @@ import pytest
 import yaml
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.assembly.model_identity import create_app
+from sentinel_rag.app.model_identity import create_app
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 

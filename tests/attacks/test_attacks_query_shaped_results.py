@@ -14,7 +14,7 @@ import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import TOP
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.gateway.policy import parse_policy
 from waiting import WAIT_S
 
 POLICY = """

@@ -14,7 +14,7 @@ import pytest
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

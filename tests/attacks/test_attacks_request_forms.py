@@ -14,10 +14,10 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from sentinel_rag.assembly.serving import check_reach
+from sentinel_rag.app.serving import check_reach
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.interceptor import Limits
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway.policy import Policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S

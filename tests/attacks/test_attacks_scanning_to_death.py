@@ -1,4 +1,4 @@
-"""Attacker controls: the text that a regular expression or a scanner of the Interceptor looks through.
+"""Attacker controls: the text that a regular expression or a scanner of the gateway looks through.
 
 Wanted: a text on which looking takes time out of measure (ReDoS), so that one call stops the gateway for all. Every
 pattern of the packages below is found by itself, and run the way its module runs it over long texts that are made from
@@ -26,20 +26,20 @@ import pytest
 
 import sentinel_rag.audit
 import sentinel_rag.contracts
-import sentinel_rag.interceptor
+import sentinel_rag.gateway
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.handles import handles_in
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
-from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.interceptor.flow.links import linked_hosts
-from sentinel_rag.interceptor.flow.named_values import named_in
-from sentinel_rag.interceptor.flow.public_forms import is_domain, is_hash, is_public_ip
-from sentinel_rag.interceptor.flow.references import NoSuchHandle, find_references
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
-from sentinel_rag.interceptor.store.key_secrets import split_key
+from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.gateway.flow.links import linked_hosts
+from sentinel_rag.gateway.flow.named_values import named_in
+from sentinel_rag.gateway.flow.public_forms import is_domain, is_hash, is_public_ip
+from sentinel_rag.gateway.flow.references import NoSuchHandle, find_references
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.request_body import MalformedBody, parse_object
+from sentinel_rag.gateway.store.key_secrets import split_key
 
-PACKAGES = (sentinel_rag.contracts, sentinel_rag.interceptor, sentinel_rag.audit)
+PACKAGES = (sentinel_rag.contracts, sentinel_rag.gateway, sentinel_rag.audit)
 LENGTH = 100_000
 CPU_SECONDS = 30.0
 """For all texts of one pattern. A linear one needs well under one; one that is quadratic in the length many minutes."""

@@ -2,7 +2,7 @@
 names of readers, severities, techniques, tactics, keys of hits, ids of documents.
 
 Refused: every chunk that the name, taken as it is written, does not allow. A permission is part of the same filter, so
-one quote that got through would read everybody's documents. The store is asked directly, below the Interceptor: whose
+one quote that got through would read everybody's documents. The store is asked directly, below the gateway: whose
 record of the call is tested there.
 """
 

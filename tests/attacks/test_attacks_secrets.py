@@ -19,9 +19,9 @@ from urllib.parse import urlsplit
 import pytest
 from whole_gateway import WEBHOOK, whole_gateway
 
-from sentinel_rag.interceptor import Limits
-from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.interceptor.store import KeyStore, Scope
+from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S

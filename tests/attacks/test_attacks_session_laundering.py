@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 from labelled_tools import labelled_gateway
 
-from sentinel_rag.interceptor.store import Scope, open_state
+from sentinel_rag.gateway.store import Scope, open_state
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway
 
 

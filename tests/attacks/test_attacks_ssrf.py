@@ -1,7 +1,7 @@
 """The attacker controls the URL of web_fetch, the DNS of names of their own, and what their own server answers: pages,
-redirects, compressed bodies. They want the web executor to reach what is not on the public internet: this machine, the
-private network, a cloud's metadata; or to learn what is there. Nothing of it may be connected to, every refusal reads
-the same, and every call is on record.
+redirects, compressed bodies. They want the web tool server to reach what is not on the public internet: this machine,
+the private network, a cloud's metadata; or to learn what is there. Nothing of it may be connected to, every refusal
+reads the same, and every call is on record.
 """
 
 from __future__ import annotations
@@ -22,14 +22,14 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.executors.tool_answer import ToolFault
-from sentinel_rag.executors.web import WebOptions, create_app
-from sentinel_rag.executors.web.fetching import WEB_PORTS, Bounds, PageFetcher
-from sentinel_rag.executors.web.page_address import page_address
-from sentinel_rag.executors.web.pinned_connection import pinned_connector
-from sentinel_rag.executors.web.public_addresses import is_public
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream
+from sentinel_rag.tools.tool_answer import ToolFault
+from sentinel_rag.tools.web import WebOptions, create_app
+from sentinel_rag.tools.web.fetching import WEB_PORTS, Bounds, PageFetcher
+from sentinel_rag.tools.web.page_address import page_address
+from sentinel_rag.tools.web.pinned_connection import pinned_connector
+from sentinel_rag.tools.web.public_addresses import is_public
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -284,7 +284,7 @@ def test_no_setting_opens_the_inside() -> None:
     """The wiring that settings reach builds the fetcher with the product's own lookup, addresses and ports."""
     import inspect
 
-    from sentinel_rag.executors.web import server as wiring
+    from sentinel_rag.tools.web import server as wiring
 
     assert set(inspect.signature(WebOptions).parameters) == {"provider", "url", "key", "allowed_hosts"}
     built = wiring._web_tools(WebOptions(allowed_hosts=("localhost", "127.0.0.1")))._fetcher

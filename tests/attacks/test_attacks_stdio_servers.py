@@ -25,9 +25,9 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.interceptor.arguments import CanonicalArguments
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.upstream import Launch, McpStdioUpstream, Returned, Unanswered, UpstreamReply, mcp_stdio
+from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream, Returned, Unanswered, UpstreamReply, mcp_stdio
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 from waiting import WAIT_S
@@ -306,8 +306,8 @@ async def test_a_start_that_nobody_waits_for_takes_no_place(
 GATEWAY = """
 import asyncio, json, sys
 from pathlib import Path
-from sentinel_rag.interceptor.arguments import CanonicalArguments
-from sentinel_rag.interceptor.upstream import Launch, McpStdioUpstream
+from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.upstream import Launch, McpStdioUpstream
 
 async def main():
     upstream = McpStdioUpstream(Launch(tuple(sys.argv[2:]), {}, Path(sys.argv[1])))

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.interceptor.policy import load_policy, parse_policy
+from sentinel_rag.gateway.policy import load_policy, parse_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

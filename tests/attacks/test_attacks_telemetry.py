@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.telemetry.exporter import Collector, SpanExporter
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.requests import TracedRequests

@@ -17,7 +17,7 @@ from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 from sentinel_rag.agent.tracing import tool_span, trace_response
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.telemetry.attributes import ALLOWED, Form, allowed_value
 from sentinel_rag.telemetry.exporter import Collector, SpanExporter
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource

@@ -19,10 +19,10 @@ import pytest
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.pins import Pins, Quarantined
-from sentinel_rag.interceptor.policy import FixedPolicy, parse_policy
-from sentinel_rag.interceptor.store import Scope, open_state
-from sentinel_rag.interceptor.upstream import Launch, McpHttpUpstream, McpStdioUpstream
+from sentinel_rag.gateway.pins import Pins, Quarantined
+from sentinel_rag.gateway.policy import FixedPolicy, parse_policy
+from sentinel_rag.gateway.store import Scope, open_state
+from sentinel_rag.gateway.upstream import Launch, McpHttpUpstream, McpStdioUpstream
 from sentinel_rag_testing.fake_tool_server import Dies, FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S

@@ -1,4 +1,4 @@
-"""Attacker controls: the agent, and at which of two Interceptor processes on one state folder each call arrives.
+"""Attacker controls: the agent, and at which of two gateway processes on one state folder each call arrives.
 
 Wanted: the process that has not heard yet. A secret is read at one and sent at the other; a session is closed, a key
 revoked, a resource labelled at one and used at the other. Each try is refused there and on record in the one journal.
@@ -16,7 +16,7 @@ from labelled_tools import ROWS, GatewayProcess, gateway_process, journal_of, la
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.interceptor.store import KeyStore, Scope
+from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import HttpAnswer
 from waiting import WAIT_S

@@ -24,10 +24,10 @@ import pytest
 
 from sentinel_rag.audit import Database, Journal, JournalReader
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.interceptor.arguments import CanonicalArguments
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream, Unanswered, UpstreamReply, UpstreamTool
-from sentinel_rag.interceptor.upstream.mcp_messages import Era
+from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Unanswered, UpstreamReply, UpstreamTool
+from sentinel_rag.gateway.upstream.mcp_messages import Era
 from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, Dies, FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
@@ -214,13 +214,13 @@ def test_each_gateway_session_has_its_own_upstream_session(shipped_policy: Polic
 INTERCEPTOR = """
 import sys
 from pathlib import Path
-from sentinel_rag.interceptor.policy import load_policy
+from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 
-executor = FakeToolServer()
+tool server = FakeToolServer()
 executor._url = sys.argv[1]
-with running_gateway(load_policy(Path(sys.argv[2])), Path(sys.argv[3]), executor) as gateway:
+with running_gateway(load_policy(Path(sys.argv[2])), Path(sys.argv[3]), tool server) as gateway:
     print(gateway.url, flush=True)
     gateway.call("query_incidents", {"owner": "me"})
 """

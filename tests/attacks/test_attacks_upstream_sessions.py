@@ -19,10 +19,10 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.interceptor.arguments import CanonicalArguments
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.interceptor.upstream import Era, McpHttpUpstream, Returned, Unanswered, UpstreamReply
+from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.gateway.upstream import Era, McpHttpUpstream, Returned, Unanswered, UpstreamReply
 from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, AnswersText, FakeToolServer, Sends, Waits
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

@@ -15,8 +15,8 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import Volume, load_policy
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.policy import Volume, load_policy
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 

@@ -7,12 +7,12 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sentinel_rag.interceptor import Limits
-from sentinel_rag.interceptor.approval_desk import Webhook
-from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.interceptor.policy.archive import PolicyArchive
-from sentinel_rag.interceptor.policy.book import PolicyBook
-from sentinel_rag.interceptor.store import State, new_audit_id
+from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway.approval_desk import Webhook
+from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.policy.archive import PolicyArchive
+from sentinel_rag.gateway.policy.book import PolicyBook
+from sentinel_rag.gateway.store import State, new_audit_id
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 

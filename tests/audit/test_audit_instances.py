@@ -1,4 +1,4 @@
-"""Several Interceptors on one folder: one chain, and the calls of a process are closed only once it has died."""
+"""Several gateways on one folder: one chain, and the calls of a process are closed only once it has died."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.audit import Instance, JournalReader, OutcomeStatus
-from sentinel_rag.interceptor.store import open_state
-from sentinel_rag.interceptor.store.state import INSTANCES_FOLDER, JOURNAL_FILE
+from sentinel_rag.gateway.store import open_state
+from sentinel_rag.gateway.store.state import INSTANCES_FOLDER, JOURNAL_FILE
 
 OTHER = """
 import asyncio, sys
 from pathlib import Path
 from sentinel_rag.audit import SessionChanged
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 from tests.support.records import call_intent
 
 with open_state(Path(sys.argv[1])) as state:

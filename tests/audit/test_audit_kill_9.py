@@ -1,4 +1,4 @@
-"""kill -9 of a whole Interceptor under load, at twelve moments; `python -m bench crash` does it two hundred times."""
+"""kill -9 of a whole gateway under load, at twelve moments; `python -m bench crash` does it two hundred times."""
 
 from __future__ import annotations
 

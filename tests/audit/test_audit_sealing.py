@@ -26,7 +26,7 @@ from sentinel_rag.audit import (
 )
 from sentinel_rag.audit import sealing as sealing_module
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 
 JOURNAL, CHECKPOINTS = "journal.sqlite", "checkpoints.jsonl"
 
@@ -80,7 +80,7 @@ WRITER = """
 import asyncio, sys
 from pathlib import Path
 from sentinel_rag.audit import SessionChanged, sealing
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 
 sealing.SEAL_SECONDS = 3_600.0
 with open_state(Path(sys.argv[1])) as state:

@@ -1,4 +1,4 @@
-"""A start reads what it needs and not the history: damage to an old record does not keep the Interceptor from starting,
+"""A start reads what it needs and not the history: damage to an old record does not keep the gateway from starting,
 and is found by whoever verifies."""
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import pytest
 
 from sentinel_rag.audit import JournalReader, SessionChanged
 from sentinel_rag.contracts.labels import BOTTOM
-from sentinel_rag.interceptor.store import new_audit_id, open_state
+from sentinel_rag.gateway.store import new_audit_id, open_state
 
 
 @pytest.mark.requirement("AUD-3")

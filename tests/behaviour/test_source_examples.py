@@ -1,6 +1,6 @@
 """The examples of the source template, letter by letter: its requests to the real gateway over HTTP, its answers back.
 
-The gateway runs the shipped policy in front of the real executors of files and web, which serve what is shipped.
+The gateway runs the shipped policy in front of the real tool servers of files and web, which serve what is shipped.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.executors.files import create_app as files_app
-from sentinel_rag.executors.web import WebOptions
-from sentinel_rag.executors.web import create_app as web_app
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.upstream import McpHttpUpstream
+from sentinel_rag.tools.files import create_app as files_app
+from sentinel_rag.tools.web import WebOptions
+from sentinel_rag.tools.web import create_app as web_app
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway

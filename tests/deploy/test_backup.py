@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.assembly.backup import MANIFEST, make_backup, put_back, read_backup
-from sentinel_rag.assembly.run_state import AlreadyRunningError, RunFolder
+from sentinel_rag.app.backup import MANIFEST, make_backup, put_back, read_backup
+from sentinel_rag.app.run_state import AlreadyRunningError, RunFolder
 from sentinel_rag.audit import JournalCut, JournalReader
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.store import KeyStore, open_state
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.store import KeyStore, open_state
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -37,7 +37,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def running(shipped_policy: Policy, executor: FakeToolServer, home: Path) -> Iterator[RunningGateway]:
-    """An Interceptor that serves over the gateway's folder of the home."""
+    """A gateway that serves over the gateway's folder of the home."""
     with running_gateway(shipped_policy, home / "gateway", executor) as gateway:
         (home / "agent").mkdir()
         (home / "agent" / "notes.json").write_text("{}")
@@ -136,7 +136,7 @@ def test_an_old_copy_is_told_by_the_anchor(
     capsys: pytest.CaptureFixture[str],
 ) -> None:
     """What the attacker controls: the home folder, which is set back to a true but older copy. Only a place elsewhere
-    knows better; a restore says so, and an Interceptor does not start on it."""
+    knows better; a restore says so, and a gateway does not start on it."""
     anchor = tmp_path / "elsewhere.jsonl"
     monkeypatch.setenv("SENTINEL_AUDIT_ANCHOR", str(anchor))
     with running_gateway(shipped_policy, home / "gateway", executor) as gateway:
@@ -346,11 +346,11 @@ def test_a_restore_is_on_record(
 def test_a_home_that_a_role_is_served_from_is_not_replaced(
     home: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """Else the served Interceptor would go on writing, acknowledged, into files that were moved aside."""
+    """Else the served gateway would go on writing, acknowledged, into files that were moved aside."""
     (home / "agent").mkdir(parents=True)
     (home / "agent" / "notes.json").write_text("{}")
     make_backup(home, tmp_path / "copy", now=utc_now(), workspaces=False)
-    with RunFolder(home).serve(), RunFolder(home).serve():  # the web surface beside the Interceptor
+    with RunFolder(home).serve(), RunFolder(home).serve():  # the web surface beside the gateway
         assert main(["restore", str(tmp_path / "copy")]) == 1
         assert main(["backup", str(tmp_path / "other"), "--workspaces"]) == 1
         said = capsys.readouterr().err

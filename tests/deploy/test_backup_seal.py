@@ -13,10 +13,10 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.assembly.backup import MANIFEST, make_backup
+from sentinel_rag.app.backup import MANIFEST, make_backup
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 from sentinel_rag.surfaces.cli import main
 
 pytestmark = pytest.mark.requirement("OPS-5")

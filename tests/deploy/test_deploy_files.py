@@ -23,11 +23,11 @@ from bench.deploy_rendering import CHART, EXAMPLES, RENDERED, chart_digest
 from cryptography import x509
 from tests.support.network_policies import Way, ways, workloads
 
-from sentinel_rag.assembly.apart import FIRST_PORTS
+from sentinel_rag.app.apart import FIRST_PORTS
 from sentinel_rag.audit import SigningKey
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.interceptor import Limits
-from sentinel_rag.interceptor.store.key_secrets import read_pepper
+from sentinel_rag.gateway import Limits
+from sentinel_rag.gateway.store.key_secrets import read_pepper
 from sentinel_rag.settings import VARIABLES
 
 pytestmark = pytest.mark.requirement("OPS-5")
@@ -76,7 +76,7 @@ def test_who_reaches_whom_is_what_the_page_says(example: str) -> None:
 
 @pytest.mark.parametrize("example", EXAMPLES)
 def test_the_courier_is_blind(example: str) -> None:
-    """What the attacker controls: the agent's pod, whole. It opens connections to the Interceptor and the model alone,
+    """What the attacker controls: the agent's pod, whole. It opens connections to the gateway and the model alone,
     and to names; nobody but the web surface opens one to it."""
     found = ways(MANIFESTS[example])
     dns = {way for way in found if way[2] == 53}
@@ -84,7 +84,7 @@ def test_the_courier_is_blind(example: str) -> None:
     assert {way for way in found - dns if way[0] == "agent"} == {("agent", "interceptor", 8442)} | model
     assert {way for way in found if way[1] == "agent"} == {("web", "agent", 8441)}
     to_tools = {way for way in found if way[1].startswith("tools-")}
-    assert {source for source, _, _ in to_tools} == {"interceptor"}, "only the Interceptor reaches tools"
+    assert {source for source, _, _ in to_tools} == {"interceptor"}, "only the gateway reaches tools"
     to_azure = {way for way in found if way[1] == "10.40.0.0/27"}
     assert {source for source, _, _ in to_azure} <= {"tools-data"}, "only tools reach Azure"
     assert not {way for way in found if way[0] == "tools-files"}, "the file tools reach nothing"
@@ -138,7 +138,7 @@ def test_a_client_of_mcp_comes_to_the_interceptor_that_holds_its_call(example: s
 
 
 def test_whatever_may_have_several_replicas_is_not_evicted_whole() -> None:
-    """The example for Azure has its Interceptors by load alone: a rendered StatefulSet without a number of replicas."""
+    """The example for Azure has its gateways by load alone: a rendered StatefulSet without a number of replicas."""
     manifests = MANIFESTS["azure"]
     several = {
         each["metadata"]["name"]

@@ -26,7 +26,7 @@ def trusting(authority: Authority) -> ssl.SSLContext:
 
 @pytest.fixture(scope="module")
 def dana(deployment: Deployment) -> Client:
-    """A person with an account, made beside the Interceptor and signed in at the web surface."""
+    """A person with an account, made beside the gateway and signed in at the web surface."""
     added = deployment.containers["interceptor"].run(
         "users", "add", "dana", "--role", "analyst", "--role", "auditor", "--password-stdin", stdin=PASSWORD
     )

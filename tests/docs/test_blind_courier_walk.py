@@ -32,8 +32,8 @@ from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan, running_rece
 
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.integrations.gateway import GatewayCall, GatewayConnection, told_to_model
-from sentinel_rag.interceptor.policy import parse_policy
 from sentinel_rag_testing.fake_tool_server import Dies, FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import running_gateway

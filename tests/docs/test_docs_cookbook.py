@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from documentation.cookbook.dialogue import Estate, Question, Typed, pages, shown, steps, with_outputs
-from documentation.cookbook.shortening import shortened, shortened_output
 from page_boxes import matches
+from tools.documentation.cookbook.dialogue import Estate, Question, Typed, pages, shown, steps, with_outputs
+from tools.documentation.cookbook.shortening import shortened, shortened_output
 
 from cited_sentences import doubts
 from sentinel_rag.agent.conversations.store import ConversationStore

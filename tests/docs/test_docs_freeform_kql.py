@@ -10,8 +10,8 @@ import pytest
 
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.flow import Facts, judge
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.gateway.flow import Facts, judge
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.sentinel.freeform_query import LONGEST_WINDOW, MOST_ROWS, WAIT_S
 from sentinel_rag.sentinel.table_columns import LONGEST_EXAMPLE, ROWS_LOOKED_AT
 

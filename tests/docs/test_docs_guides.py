@@ -18,8 +18,8 @@ import pytest
 import yaml
 from page_boxes import BOX, Step, matches, steps
 
-from sentinel_rag.assembly.tool_servers import ToolServers
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.app.tool_servers import ToolServers
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.assembly.template_trial import try_templates
+from sentinel_rag.app.template_trial import try_templates
 from sentinel_rag.sentinel.template_checks import _PARAMETER_KEYS, _TEMPLATE_KEYS
 from sentinel_rag.sentinel.template_parameters import PARAMETER_TYPES
 from sentinel_rag.sentinel.template_registry import load_templates

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from page_boxes import BOX
 
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.gateway.policy import Policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S

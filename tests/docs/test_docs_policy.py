@@ -7,14 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.interceptor.argument_formats import FORMATS
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.policy.conditions import check
-from sentinel_rag.interceptor.policy.conditions.checking import CASE_MAPPINGS, FUNCTIONS, PATTERN_TESTS, STRING_TESTS
-from sentinel_rag.interceptor.policy.conditions.value_types import STRING
-from sentinel_rag.interceptor.policy.loading import PARAMETER_KEYS, ROOT_KEYS, RULE_KEYS, TOOL_KEYS
-from sentinel_rag.interceptor.policy_tools import load_cases, run_case
-from sentinel_rag.interceptor.policy_tools.cases import CASE_KEYS
+from sentinel_rag.gateway.argument_formats import FORMATS
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.policy.conditions import check
+from sentinel_rag.gateway.policy.conditions.checking import CASE_MAPPINGS, FUNCTIONS, PATTERN_TESTS, STRING_TESTS
+from sentinel_rag.gateway.policy.conditions.value_types import STRING
+from sentinel_rag.gateway.policy.loading import PARAMETER_KEYS, ROOT_KEYS, RULE_KEYS, TOOL_KEYS
+from sentinel_rag.gateway.policy_tools import load_cases, run_case
+from sentinel_rag.gateway.policy_tools.cases import CASE_KEYS
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "policy.md").read_text()
 BLOCKS = re.findall(r"```yaml\n(.*?)```", PAGE, re.DOTALL)

@@ -11,14 +11,14 @@ from typing import Any
 import jsonschema
 import pytest
 import yaml
-from documentation.reference import FILES
-from documentation.reference.error_classes import error_codes
-from documentation.reference.policy_file import MAPPINGS, schema
-from documentation.reference.tools import GROUPS, result_shapes
+from tools.documentation.reference import FILES
+from tools.documentation.reference.error_classes import error_codes
+from tools.documentation.reference.policy_file import MAPPINGS, schema
+from tools.documentation.reference.tools import GROUPS, result_shapes
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.gateway.policy import parse_policy
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = REPOSITORY / "src" / "sentinel_rag"
@@ -135,7 +135,7 @@ def test_the_schema_lacks_no_key_of_the_loader() -> None:
     """Every literal list of keys that the loader's sections take stands in the schema as one mapping."""
     known = [set(mapping["properties"]) for mapping in MAPPINGS.values()]
     literal: list[set[str]] = []
-    for path in (SOURCES / "interceptor" / "policy").glob("*.py"):
+    for path in (SOURCES / "gateway" / "policy").glob("*.py"):
         for node in ast.walk(ast.parse(path.read_text())):
             keys: ast.expr | None = None
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "Section":

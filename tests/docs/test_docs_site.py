@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
-from documentation.site import all_pages, navigation_of, stage
+from tools.documentation.site import all_pages, navigation_of, stage
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 

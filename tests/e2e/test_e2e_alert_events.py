@@ -1,4 +1,4 @@
-"""The events behind an alert through all processes: the question, the gateway's record, the guard in the executor."""
+"""Events of an alert through all processes: the question, the gateway's record, the guard in the tool server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ ALERT = "Domain administrator logon from an unusual device"
 
 @pytest.mark.requirement("GATE-4")
 def test_the_events_behind_an_alert_of_the_sample_estate(sample: Any) -> None:
-    """Field report G4: the stored query of a rule, asked for in words, run by the executor and recorded."""
+    """Field report G4: the stored query of a rule, asked for in words, run by the tool server and recorded."""
     found = sample.json("workspace", "query", f'SecurityAlert | where AlertName == "{ALERT}" | distinct SystemAlertId')
     ((alert_id,),) = found["rows"]
     answer = sample.json("ask", f"show the events behind alert {alert_id}")

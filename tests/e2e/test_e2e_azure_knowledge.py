@@ -39,7 +39,7 @@ def embedded(request: ModelHttpRequest) -> Reply:
 
 
 def executed(url: str, key: str, tool: str, **arguments: Any) -> tuple[int, Any]:
-    """One call through the Interceptor, as the agent makes it."""
+    """One call through the gateway, as the agent makes it."""
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=WAIT_S)
     try:
         body = json.dumps({"session_id": "e2e-knowledge", "tool_name": tool, "args": arguments})

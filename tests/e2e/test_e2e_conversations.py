@@ -102,7 +102,7 @@ def test_a_value_that_is_hidden_from_the_agent_is_shown_to_the_person_and_never_
 
 @pytest.mark.requirement("TAINT-2")
 def test_where_the_session_is_gone_nothing_that_was_read_is_carried_on(told: Told) -> None:
-    assert "The Interceptor no longer knows the session of this conversation" in told.third
+    assert "The gateway no longer knows the session of this conversation" in told.third
     assert "Days and times are those of Europe/Berlin." in told.third, "preferences stay"
     assert f"Incident {_second_incident(told.first)}:" not in told.third
 

@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import pytest
 
-from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
@@ -36,7 +36,7 @@ def running(generated: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 def test_playbooks_and_incidents_come_in_and_a_second_run_finds_nothing_to_do(running: Any) -> None:
     first = running.json("knowledge", "ingest")
-    assert first["added"] + first["unchanged"] == 10  # an executor that was asked before began with them
+    assert first["added"] + first["unchanged"] == 10  # a tool server that was asked before began with them
     (incidents,) = first["incidents"]
     assert (incidents["workspace"], incidents["fault"]) == ("default", "")
     held = incidents["added"] + incidents["unchanged"]
@@ -89,7 +89,7 @@ def test_the_agent_and_the_interceptor_have_no_power_over_what_is_read_in(runnin
 
 
 def test_ctrl_c_leaves_a_state_that_the_next_run_goes_on_from(running: Any) -> None:
-    """The executor stands still while it is stopped, so that Ctrl-C surely comes in the middle."""
+    """The tool server stands still while it is stopped, so that Ctrl-C surely comes in the middle."""
     state = RunFolder(running.home).read()
     assert state is not None
     workspace = state.zone("workspace")

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from test_e2e_zones import post
 
-from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.app.run_state import RunFolder
 
 PROC = Path("/proc")
 

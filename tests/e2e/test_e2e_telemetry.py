@@ -21,7 +21,7 @@ from prometheus_client.parser import text_string_to_metric_families
 from tests.support.otlp_receiver import OtlpReceiver, ReceivedSpan, running_receiver
 from tests.support.web_client import Client, signed_in
 
-from sentinel_rag.assembly.run_state import RunFolder, RunState
+from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag_testing.scripted_model import ModelHttpRequest, Reply, ScriptedModel, calls_reply, text_reply
 from waiting import WAIT_S
 

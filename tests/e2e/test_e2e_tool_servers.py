@@ -15,7 +15,7 @@ import pytest
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
-SCRIPT = Path(__file__).parents[1] / "interceptor" / "reference_mcp_server.py"
+SCRIPT = Path(__file__).parents[1] / "gateway" / "reference_mcp_server.py"
 KEY = "an-agent-key-of-the-tests-0123456789"
 TOKEN = "a-token-of-the-stranger-42"
 

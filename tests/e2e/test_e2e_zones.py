@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.app.run_state import RunFolder
 from waiting import WAIT_S
 
 PROC = Path("/proc")

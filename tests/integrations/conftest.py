@@ -10,8 +10,8 @@ import pytest
 from gateway_estate import ESTATE_TOOLS, POLICY, ROWS, EstateGateway
 from tests.support.langchain_installation import importable_langchain
 
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
@@ -27,7 +27,7 @@ def lang() -> Iterator[ModuleType]:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RunningGateway]:
-    """A gateway over the policy of `gateway_estate`, in front of a fake executor."""
+    """A gateway over the policy of `gateway_estate`, in front of a fake tool server."""
     with (
         FakeToolServer(ESTATE_TOOLS, token="t").running() as executor,
         running_gateway(parse_policy(POLICY), tmp_path_factory.mktemp("state"), executor) as running,

@@ -17,13 +17,13 @@ from gateway_estate import ESTATE_TOOLS, POLICY
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted, Outcome
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.responses import away_response, outcome_response
 from sentinel_rag.integrations.gateway import Blocked, GatewayCall, GatewayConnection, NotRun, Ran
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply
 from sentinel_rag.integrations.gateway.calls import Patience, Pause, Send, calling
 from sentinel_rag.integrations.gateway.conversations import Conversations
-from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, Outcome
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.responses import away_response, outcome_response
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S

@@ -14,8 +14,8 @@ import pytest
 from gateway_estate import FIND, EstateGateway
 from page_of_adapters import BY_HAND, FIRST, run
 
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag.integrations.gateway import GatewayConnection
-from sentinel_rag.interceptor.store import Scope
 from sentinel_rag_testing.fake_tool_server import Answers
 from sentinel_rag_testing.running_gateway import RunningGateway
 

@@ -1,4 +1,4 @@
-"""A sample estate on the wire of Sentinel, and an ingestion of it as the executor runs it: in a thread of its own."""
+"""A sample estate on the wire of Sentinel and its ingestion as the tool server runs it: in a thread."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from uuid import uuid4
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.executors.knowledge.incident_source import FromThread, SentinelIncidents
 from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport, ingest_incidents
 from sentinel_rag.knowledge.stores import KnowledgeStore
@@ -26,6 +25,7 @@ from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
+from sentinel_rag.tools.knowledge.incident_source import FromThread, SentinelIncidents
 from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace

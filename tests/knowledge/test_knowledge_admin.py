@@ -1,4 +1,5 @@
-"""The door of surfaces at the knowledge executor: who may open it, what it tells, and what a client that leaves leaves.
+"""The door of surfaces at the knowledge tool server: who may open it, what it tells, and what a client that leaves
+leaves.
 
 The agent and the gateway are the strangers here: they hold other tokens.
 """
@@ -20,13 +21,8 @@ import pytest
 from incident_estate import END, MAIN, Estate, estate, opened_incidents
 from word_embedder import WordEmbedder
 
-from sentinel_rag.assembly.run_state import RunState, ZoneEntry
+from sentinel_rag.app.run_state import RunState, ZoneEntry
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.executors.knowledge import KnowledgeBase, Opened, create_app
-from sentinel_rag.executors.knowledge.admin import admin_app
-from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest, IngestWish, WorkspacesToRead
-from sentinel_rag.executors.knowledge.playbook_ingest import PlaybookIngest
-from sentinel_rag.executors.knowledge.refresh import Refreshing
 from sentinel_rag.knowledge.documents import Collection, IncidentRecord, incident_document
 from sentinel_rag.knowledge.incident_versions import IncidentVersion
 from sentinel_rag.knowledge.ingest_lock import IngestLock
@@ -39,6 +35,11 @@ from sentinel_rag.knowledge.ingest_record import (
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
+from sentinel_rag.tools.knowledge import KnowledgeBase, Opened, create_app
+from sentinel_rag.tools.knowledge.admin import admin_app
+from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, IngestWish, WorkspacesToRead
+from sentinel_rag.tools.knowledge.playbook_ingest import PlaybookIngest
+from sentinel_rag.tools.knowledge.refresh import Refreshing
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 

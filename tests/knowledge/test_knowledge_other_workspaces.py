@@ -14,13 +14,13 @@ from typing import Any
 import pytest
 from incident_estate import END, Estate, estate, ingest_estates
 
-from sentinel_rag.executors.knowledge import KnowledgeBase, Opened
-from sentinel_rag.executors.knowledge.incident_ingest import IncidentIngest, WorkspacesToRead
-from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
-from sentinel_rag.executors.knowledge.refresh import Refreshing
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.ingest_record import IngestFiles, WorkspaceRecord, write_ingest_record
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
+from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, WorkspacesToRead
+from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
+from sentinel_rag.tools.knowledge.refresh import Refreshing
 
 pytestmark = [pytest.mark.requirement("KNOW-3"), pytest.mark.anyio]
 

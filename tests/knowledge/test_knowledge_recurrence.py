@@ -11,14 +11,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 from word_embedder import WordEmbedder
 
-from sentinel_rag.executors.knowledge import KnowledgeBase, Opened
-from sentinel_rag.executors.knowledge.asked import TOOL
-from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.knowledge.documents import Collection, Facets, IncidentRecord, incident_document
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.recency import HALF_LIFE_DAYS, WEIGHT, recency_factor
 from sentinel_rag.knowledge.search import KnowledgeSearch, SearchAnswer
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
+from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.asked import TOOL
+from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 
 pytestmark = pytest.mark.requirement("KNOW-3")
 NOW = datetime(2026, 6, 1, tzinfo=UTC)

@@ -14,8 +14,6 @@ from store_contract import by_words
 from tests.support.azure_search import AzureSearchDouble, running_azure_search
 from tests.support.postgres_server import PostgresServer
 
-from sentinel_rag.executors.knowledge import KnowledgeBase, Opened
-from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport
@@ -23,6 +21,8 @@ from sentinel_rag.knowledge.moving import move
 from sentinel_rag.knowledge.playbook_owners import SHIPPED, PlaybookOwner, home_owner
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
+from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag_azure_search.connection import SearchConnection
 from sentinel_rag_azure_search.store import AzureSearchStore
 from sentinel_rag_azure_search.wire import SearchEndpoint

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from sentinel_rag.audit import Database, Journal
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.approvals import (
+from sentinel_rag.gateway.approvals import (
     ApprovalQuestion,
     ApprovalSpent,
     ApprovalStore,
@@ -28,7 +28,7 @@ from sentinel_rag.interceptor.approvals import (
     Violation,
     Waiting,
 )
-from sentinel_rag.interceptor.store import new_audit_id
+from sentinel_rag.gateway.store import new_audit_id
 
 texts = st.text(st.characters(exclude_categories=["Cs"]), max_size=12)
 labels = st.builds(Label, st.sampled_from(Sensitivity), st.sampled_from(Integrity))

@@ -11,7 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from law_examples import examples
-from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
 
 STARTS = [
     *("a/../b", "./C:x", "A/ß", "x;y/..", "http://h/%2e%2E/a%3b", "https://EXAMPLE.com:443/é?%41=%2f&q=%0a", "a.b."),

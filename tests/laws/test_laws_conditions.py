@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from law_examples import examples
-from sentinel_rag.interceptor.policy.conditions import (
+from sentinel_rag.gateway.policy.conditions import (
     ConditionError,
     Kind,
     ValueType,

@@ -8,13 +8,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.flow.judging import Facts, judge
-from sentinel_rag.interceptor.flow.links import linked_hosts
-from sentinel_rag.interceptor.flow.named_values import named_in, values_inside
-from sentinel_rag.interceptor.flow.own_words import is_passage, passages, quoted
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.policy.kinds import NO_KINDS
-from sentinel_rag.interceptor.policy.model import ValueKind
+from sentinel_rag.gateway.flow.judging import Facts, judge
+from sentinel_rag.gateway.flow.links import linked_hosts
+from sentinel_rag.gateway.flow.named_values import named_in, values_inside
+from sentinel_rag.gateway.flow.own_words import is_passage, passages, quoted
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.policy.kinds import NO_KINDS
+from sentinel_rag.gateway.policy.model import ValueKind
 
 pytestmark = pytest.mark.requirement("TAINT-5")
 

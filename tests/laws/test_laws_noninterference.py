@@ -16,10 +16,10 @@ import pytest
 
 from law_examples import examples
 from sentinel_rag.contracts.labels import BOTTOM, Label
-from sentinel_rag.interceptor.flow import judging
-from sentinel_rag.interceptor.flow.named_values import Naming
-from sentinel_rag.interceptor.policy import AgentMemory, Policy, Remembers
-from sentinel_rag.interceptor.store import Session, SessionStore, open_state
+from sentinel_rag.gateway.flow import judging
+from sentinel_rag.gateway.flow.named_values import Naming
+from sentinel_rag.gateway.policy import AgentMemory, Policy, Remembers
+from sentinel_rag.gateway.store import Session, SessionStore, open_state
 from sentinel_rag_testing.named_choices import NAMED, is_plain, spelled
 from sentinel_rag_testing.two_worlds import TraceVerdict, run_trace
 

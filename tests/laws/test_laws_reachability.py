@@ -10,7 +10,7 @@ from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
 
 from law_examples import examples
-from sentinel_rag.interceptor.policy.conditions import (
+from sentinel_rag.gateway.policy.conditions import (
     Kind,
     Reachability,
     Unsatisfiable,
@@ -18,9 +18,9 @@ from sentinel_rag.interceptor.policy.conditions import (
     check,
     evaluate,
 )
-from sentinel_rag.interceptor.policy.conditions.facts import Facts
-from sentinel_rag.interceptor.policy.conditions.normal_form import Test as SmallTest
-from sentinel_rag.interceptor.policy.conditions.normal_form import alternatives_of
+from sentinel_rag.gateway.policy.conditions.facts import Facts
+from sentinel_rag.gateway.policy.conditions.normal_form import Test as SmallTest
+from sentinel_rag.gateway.policy.conditions.normal_form import alternatives_of
 
 PARAMETERS = {
     "s": ValueType(Kind.STRING),

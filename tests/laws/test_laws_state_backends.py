@@ -16,12 +16,12 @@ from hypothesis import strategies as st
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.approvals import ApprovalSpent, Decider, DecisionRefused, Verdict, Waiting
-from sentinel_rag.interceptor.approvals.binding import ApprovalQuestion, Binding
-from sentinel_rag.interceptor.flow import Hidden, NoSuchHandle, Reference
-from sentinel_rag.interceptor.flow.named_values import NamedValue
-from sentinel_rag.interceptor.policy.model import ValueKind
-from sentinel_rag.interceptor.store import ContextMoved, Session, SessionClosed, State, next_result, open_state
+from sentinel_rag.gateway.approvals import ApprovalSpent, Decider, DecisionRefused, Verdict, Waiting
+from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding
+from sentinel_rag.gateway.flow import Hidden, NoSuchHandle, Reference
+from sentinel_rag.gateway.flow.named_values import NamedValue
+from sentinel_rag.gateway.policy.model import ValueKind
+from sentinel_rag.gateway.store import ContextMoved, Session, SessionClosed, State, next_result, open_state
 
 NOW = datetime(2026, 7, 1, 12, 0, tzinfo=UTC)
 EMPTY_SHA256 = "44136fa355b3678a1146ad16f7e8649e94fb4fc21fe77e8310c060f61caaff8a"

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from mcp.shared.inbound import decode_header_value
 
-from sentinel_rag.interceptor.pins import definition_of
-from sentinel_rag.interceptor.upstream import Returned, UpstreamTool
-from sentinel_rag.interceptor.upstream.parameter_headers import header_value
-from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT, reply_of
+from sentinel_rag.gateway.pins import definition_of
+from sentinel_rag.gateway.upstream import Returned, UpstreamTool
+from sentinel_rag.gateway.upstream.parameter_headers import header_value
+from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT, reply_of
 
 WORDS = st.text(st.characters(exclude_categories=["Cs"]), max_size=8)
 LEAVES = st.none() | st.booleans() | st.integers(-(2**53), 2**53) | WORDS

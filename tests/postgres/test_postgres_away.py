@@ -19,8 +19,8 @@ from tests.support.postgres_server import PostgresServer
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import JournalReader, PostgresPlace
-from sentinel_rag.interceptor.policy import parse_policy
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.policy import parse_policy
+from sentinel_rag.gateway.store import open_state
 from sentinel_rag_testing.fake_tool_server import FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
 from waiting import WAIT_S, until

@@ -20,10 +20,10 @@ from sentinel_rag.audit import CallOutcome, JournalCut, JournalReader, OutcomeSt
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.store import KeyStore, Scope, open_state
-from sentinel_rag.interceptor.store.postgres_keys import PostgresKeys
+from sentinel_rag.gateway.store import KeyStore, Scope, open_state
+from sentinel_rag.gateway.store.postgres_keys import PostgresKeys
 from sentinel_rag.surfaces.cli import main
-from sentinel_rag.surfaces.people import PeopleStore
+from sentinel_rag.surfaces.users import UserStore
 from waiting import until
 
 pytestmark = pytest.mark.requirement("OPS-5")
@@ -216,7 +216,7 @@ def test_the_state_of_a_home_moves_with_its_chain_and_its_keys(
         code, _, err = told(capsys, "database", "move")
         assert (code, "does not move: of_a_later_version. Nothing was moved." in err) == (1, True)
         connection.execute("DROP TABLE of_a_later_version")
-    with closing(PeopleStore(clean_environment / "people", clock=utc_now)) as people:
+    with closing(UserStore(clean_environment / "people", clock=utc_now)) as people:
         people.add_owner()
 
     code, out, _ = told(capsys, "database", "move", "--json")

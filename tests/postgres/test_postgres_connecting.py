@@ -14,7 +14,7 @@ from tests.support.postgres_state import EmptyStates
 from sentinel_rag.audit import PostgresPlace, StateAway
 from sentinel_rag.audit.postgres.connecting import Connector
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli import main
 
@@ -96,7 +96,7 @@ def test_without_its_library_the_command_says_how_to_install_it(
 ) -> None:
     for name in [name for name in sys.modules if name.startswith(("sentinel_rag.audit.postgres", "psycopg"))]:
         monkeypatch.delitem(sys.modules, name)
-    monkeypatch.delitem(sys.modules, "sentinel_rag.interceptor.store.postgres_keys", raising=False)
+    monkeypatch.delitem(sys.modules, "sentinel_rag.gateway.store.postgres_keys", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)
     with pytest.raises(SentinelError, match="needs the package psycopg") as refused:
         open_state(tmp_path, postgres=postgres_states.fresh(tmp_path))

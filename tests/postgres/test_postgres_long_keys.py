@@ -9,10 +9,10 @@ import pytest
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.contracts.labels import BOTTOM, TOP
-from sentinel_rag.interceptor.flow import Hidden, Reference
-from sentinel_rag.interceptor.flow.named_values import NamedValue
-from sentinel_rag.interceptor.policy.model import ValueKind
-from sentinel_rag.interceptor.store import open_state, resources_of
+from sentinel_rag.gateway.flow import Hidden, Reference
+from sentinel_rag.gateway.flow.named_values import NamedValue
+from sentinel_rag.gateway.policy.model import ValueKind
+from sentinel_rag.gateway.store import open_state, resources_of
 
 
 def noise(seed: int) -> str:

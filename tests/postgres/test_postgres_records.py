@@ -19,7 +19,7 @@ import psycopg
 import pytest
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "agent" / "conversations"))
-sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "surfaces" / "people"))
+sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "surfaces" / "users"))
 
 from test_conversations_store import (
     FACT,
@@ -32,7 +32,7 @@ from test_conversations_store import (
     test_single_questions_go_before_conversations,
     test_the_oldest_go_when_there_are_too_many,
 )
-from test_people_store import (  # the same, with the fixtures of this file
+from test_user_store import (  # the same, with the fixtures of this file
     Hand,
     add,
     test_a_name_that_is_none_is_refused_with_the_next_step,
@@ -48,10 +48,10 @@ from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.audit.postgres import RecordSchema
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.records import Migration, RecordFile
-from sentinel_rag.records.moving import move_records
-from sentinel_rag.surfaces.people import PeopleStore
-from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
+from sentinel_rag.storage import Migration, RecordFile
+from sentinel_rag.storage.moving import move_records
+from sentinel_rag.surfaces.users import UserStore
+from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web.turns import ConversationRecord, Event, TurnState
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 from waiting import until
@@ -123,8 +123,8 @@ def store(opened: Open, calendar: Calendar) -> ConversationStore:
 
 
 @pytest.fixture
-def people(opened: Open, hand: Hand, tmp_path: Path) -> PeopleStore:
-    return PeopleStore(tmp_path, clock=hand, records=opened("people"))
+def people(opened: Open, hand: Hand, tmp_path: Path) -> UserStore:
+    return UserStore(tmp_path, clock=hand, records=opened("people"))
 
 
 def record(opened: Open) -> ConversationRecord:
@@ -157,11 +157,11 @@ def test_chats_of_several_processes_share_it(opened: Open) -> None:
 
 
 def test_an_account_that_one_surface_ends_is_ended_at_the_other(
-    people: PeopleStore, opened: Open, hand: Hand, tmp_path: Path
+    people: UserStore, opened: Open, hand: Hand, tmp_path: Path
 ) -> None:
     user_id = add(people, "dana")
     token = people.sign_ins.begin(user_id, lasts=hand.now - hand.now.replace(hour=0)).token
-    other = PeopleStore(tmp_path, clock=hand, records=opened("people"))
+    other = UserStore(tmp_path, clock=hand, records=opened("people"))
     assert other.sign_ins.check(token, program=False) is not None
     assert other.sign_ins.check(token, program=True) is None
     assert other.gateway_key(user_id) == people.gateway_key(user_id)
@@ -286,7 +286,7 @@ def test_a_database_that_is_away_is_told_without_its_password_and_used_again(
 
 def test_tables_of_a_newer_version_are_not_touched(made: str, tmp_path: Path) -> None:
     with closing(schema(made, "people", ())) as older, pytest.raises(UnavailableError, match="newer version"):
-        PeopleStore(tmp_path, clock=Hand(), records=older)
+        UserStore(tmp_path, clock=Hand(), records=older)
 
 
 def test_work_that_fails_leaves_nothing_and_the_next_goes_on(opened: Open) -> None:
@@ -304,7 +304,7 @@ def test_work_that_fails_leaves_nothing_and_the_next_goes_on(opened: Open) -> No
 
 def test_what_lay_in_files_is_moved_once_with_its_order(opened: Open, tmp_path: Path, hand: Hand) -> None:
     folder = tmp_path / "home"
-    with closing(PeopleStore(folder, clock=hand)) as before:
+    with closing(UserStore(folder, clock=hand)) as before:
         user_id = add(before, "dana")
         token = before.sign_ins.begin(user_id, lasts=timedelta(hours=1)).token
     with closing(ConversationRecord(folder / "turns.sqlite", clock=lambda: NOW)) as before_turns:
@@ -323,7 +323,7 @@ def test_what_lay_in_files_is_moved_once_with_its_order(opened: Open, tmp_path: 
             assert set(move_records(source, opened(component), tables).values()) <= {1, 3}
             with pytest.raises(UsageError, match="holds records already"):
                 move_records(source, opened(component), tables)
-    people = PeopleStore(folder, clock=hand, records=opened("people"))
+    people = UserStore(folder, clock=hand, records=opened("people"))
     assert people.sign_ins.check(token, program=False) is not None
     assert people.gateway_key(user_id) is not None
     turns = record(opened)

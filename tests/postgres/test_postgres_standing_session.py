@@ -18,8 +18,8 @@ from sentinel_rag.audit import PostgresPlace
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import Policy, parse_policy
-from sentinel_rag.interceptor.store import Scope, open_state
+from sentinel_rag.gateway.policy import Policy, parse_policy
+from sentinel_rag.gateway.store import Scope, open_state
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import until

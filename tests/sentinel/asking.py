@@ -16,7 +16,7 @@ from sentinel_rag.contracts.tool_schemas import TOOLS_BY_NAME
 
 
 class ServedGateway:
-    """A `ToolGateway` without an Interceptor: each call goes to the tools of one served workspace and is kept."""
+    """A `ToolGateway` without a gateway: each call goes to the tools of one served workspace and is kept."""
 
     def __init__(self, served: Served) -> None:
         self._served = served

@@ -1,5 +1,5 @@
-"""Servers for the tests of the Sentinel client and its executor: a scripted wire for faults, the embedded workspace for
-rows; and a client that calls a tool as the executor does."""
+"""Servers for the tests of the Sentinel client and its tool server: a scripted wire for faults, the embedded workspace
+for rows; and a client that calls a tool as the tool server does."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from tests.knowledge.made_files import Typed, made_pdf
 from tests.support.mcp_over_http import SESSIONS, RawMcp
 
 from sentinel_rag.contracts.query_results import QueryResult
-from sentinel_rag.interceptor.policy import Policy
+from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.knowledge.documents.pdf import read_pdf
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.workspace.importing.source_files import UnreadableFileError

@@ -11,8 +11,8 @@ from asking import Conversation, shown
 from estate_rows import alert, guid, incident
 from sentinel_servers import connected, managed
 
-from sentinel_rag.executors.knowledge.incident_source import SentinelIncidents
 from sentinel_rag.knowledge.documents import incident_document
+from sentinel_rag.tools.knowledge.incident_source import SentinelIncidents
 
 pytestmark = pytest.mark.anyio
 

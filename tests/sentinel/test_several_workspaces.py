@@ -18,7 +18,7 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.assembly.named_connections import connected_service
+from sentinel_rag.app.named_connections import connected_service
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_schemas import (
@@ -65,7 +65,7 @@ def _no_server() -> str:
 
 @asynccontextmanager
 async def service(urls: Mapping[str, str], **options: Any) -> AsyncIterator[SentinelService]:
-    """A service over the workspaces at `urls`, put together as the executor's process does it."""
+    """A service over the workspaces at `urls`, put together as the tool server's process does it."""
     entries = [
         {
             "name": name,

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.agent.history import Budget
-from sentinel_rag.assembly.conversations import conversation_configuration, model_budget
+from sentinel_rag.app.conversations import conversation_configuration, model_budget
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import Settings, load_settings
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.assembly.knowledge_stores import KNOWN_PLUGINS, STORES
+from sentinel_rag.app.knowledge_stores import KNOWN_PLUGINS, STORES
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import KnowledgeSettings, load_settings
 from sentinel_rag.settings.knowledge import KNOWLEDGE_STORES, NEEDED

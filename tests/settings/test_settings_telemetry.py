@@ -7,7 +7,7 @@ from unittest.mock import ANY
 
 import pytest
 
-from sentinel_rag.assembly.telemetry import telemetry_configuration
+from sentinel_rag.app.telemetry import telemetry_configuration
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import Settings, load_settings
 

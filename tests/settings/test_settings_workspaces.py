@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.assembly.plan import Ports, plan_zones
+from sentinel_rag.app.plan import Ports, plan_zones
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 

@@ -102,7 +102,7 @@ class Deployment:
 @contextmanager
 def running_deployment(folder: Path, *, events: int) -> Iterator[Deployment]:
     """Four roles in four containers over a sample estate of so many log rows, with an authority of its own in `folder`.
-    The Interceptor and the web surface share a volume, as they do without PostgreSQL; nobody else shares anything but
+    The gateway and the web surface share a volume, as they do without PostgreSQL; nobody else shares anything but
     the authority's certificate."""
     (folder / "authority").mkdir()
     authority = Authority(folder / "authority")

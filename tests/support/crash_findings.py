@@ -1,4 +1,4 @@
-"""What a killed Interceptor must have left, held against what its callers were told and what its tool server saw.
+"""What a killed gateway must have left, held against what its callers were told and what its tool server saw.
 
 No acknowledged record is lost; every call that reached the tool server has its intent on record, and every intent has
 exactly one outcome once the next start is done, "unknown" where nobody can tell. No label of a session or of a store is
@@ -21,8 +21,8 @@ from tests.support.crash_load import ANSWER_SECONDS, Approved, Told
 
 from sentinel_rag.audit import Connection, Entry, JournalReader, OutcomeStatus
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.flow import NoSuchHandle, Reference
-from sentinel_rag.interceptor.store import State
+from sentinel_rag.gateway.flow import NoSuchHandle, Reference
+from sentinel_rag.gateway.store import State
 from sentinel_rag_testing.fake_tool_server import RecordedCall
 
 
@@ -147,7 +147,7 @@ class Findings:
                 self._find(f"{name} was at {label}, and is at {kept}")
 
     def _expect_no_lower_decision(self, entries: Sequence[Entry]) -> None:
-        """Whichever Interceptor decided a call, it knew what every call before it had revealed in that session."""
+        """Whichever gateway decided a call, it knew what every call before it had revealed in that session."""
         sessions: dict[str, Label] = defaultdict(lambda: BOTTOM)
         for entry in entries:
             if entry.kind == "intent":

@@ -1,4 +1,4 @@
-"""The callers of a crash trial: they do everything that an Interceptor promises to keep, and note what they were told.
+"""The callers of a crash trial: they do everything that a gateway promises to keep, and note what they were told.
 
 Each caller is one agent with its person and whoever decides. It goes round by round, each in a session of its own:
 reads of growing secrecy, a hidden value, a note in a store, a call that waits for a person and is tried twice, a name
@@ -111,11 +111,11 @@ class Told:
 
 
 class _NothingPasses(Exception):
-    """The Interceptor cannot reach its database; the round ends, and nothing was acknowledged."""
+    """The gateway cannot reach its database; the round ends, and nothing was acknowledged."""
 
 
 class Caller:
-    """One caller. Each request goes to the next of `urls`, so that several Interceptors share every session; one that
+    """One caller. Each request goes to the next of `urls`, so that several gateways share every session; one that
     is gone is left out from then on."""
 
     def __init__(self, name: str, urls: Sequence[str], keys: Keys, told: Told) -> None:
@@ -127,7 +127,7 @@ class Caller:
         self._numbers = itertools.count()
 
     def run(self, kill_after: int, enough: threading.Event, half: threading.Event) -> None:
-        """Go round until the last Interceptor is gone; set `enough` when all callers together were told so many ends,
+        """Go round until the last gateway is gone; set `enough` when all callers together were told so many ends,
         and `half` when they were told half as many."""
         while self._connections:
             with suppress(OSError, http.client.HTTPException, ValueError, _NothingPasses):

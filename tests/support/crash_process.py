@@ -1,4 +1,4 @@
-"""Interceptors as processes of their own, which trials kill: `python -m tests.support.crash_process ...`.
+"""Gateways as processes of their own, which trials kill: `python -m tests.support.crash_process ...`.
 
 Each serves the policy of `crash_load`, or another one, on a state folder, with keys for every caller. Its clock may be
 set wrong from outside, through a file that both sides know. The first line of its standard input says which database
@@ -22,16 +22,16 @@ from tests.support.crash_load import POLICY, Keys
 from sentinel_rag.audit import JournalPlace, PostgresPlace
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.interceptor import create_app
-from sentinel_rag.interceptor.policy import FixedPolicy, load_policy, parse_policy
-from sentinel_rag.interceptor.store import Scope, State, open_state
-from sentinel_rag.interceptor.store.state import JOURNAL_FILE
-from sentinel_rag.interceptor.upstream import McpHttpUpstream
+from sentinel_rag.gateway import create_app
+from sentinel_rag.gateway.policy import FixedPolicy, load_policy, parse_policy
+from sentinel_rag.gateway.store import Scope, State, open_state
+from sentinel_rag.gateway.store.state import JOURNAL_FILE
+from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag_testing.loopback import serve
 
 
 @dataclass(frozen=True, slots=True)
-class InterceptorProcess:
+class GatewayProcess:
     """One of them: where it serves, and the keys of each caller."""
 
     process: subprocess.Popen[str]
@@ -41,7 +41,7 @@ class InterceptorProcess:
 
 @dataclass(frozen=True, slots=True)
 class Surroundings:
-    """What an Interceptor is given: its tool server's URL and token, its state folder, how many callers it makes keys
+    """What a gateway is given: its tool server's URL and token, its state folder, how many callers it makes keys
     for, a file with the seconds by which its clock is wrong, and its policy file. Both files may be absent. With
     `postgres` the state is there, and the folder holds its secrets."""
 
@@ -59,7 +59,7 @@ class Surroundings:
         return utc_now if self.clock_file is None else shifted_clock(self.clock_file)
 
     def open_state(self) -> State:
-        """The state, as one more Interceptor."""
+        """The state, as one more gateway."""
         return open_state(self.folder, clock=self.clock, postgres=self.postgres)
 
     @property
@@ -68,7 +68,7 @@ class Surroundings:
         return self.postgres or self.folder / JOURNAL_FILE
 
     def app(self, state: State) -> ASGIApp:
-        """The Interceptor on an opened state."""
+        """The gateway on an opened state."""
         policy = parse_policy(POLICY, source="crash_load.py")
         if self.policy_file is not None:
             policy = load_policy(self.policy_file)
@@ -97,11 +97,11 @@ def shift_clock(path: Path, seconds: float) -> None:
 
 
 @contextmanager
-def interceptor_processes(surroundings: Surroundings, count: int) -> Iterator[list[InterceptorProcess]]:
-    """`count` Interceptors on one state, one after the other. All are killed at the end."""
+def gateway_processes(surroundings: Surroundings, count: int) -> Iterator[list[GatewayProcess]]:
+    """`count` gateways on one state, one after the other. All are killed at the end."""
     place = surroundings.postgres
     database = None if place is None else {"url": place.url, "schema": place.schema}
-    running: list[InterceptorProcess] = []
+    running: list[GatewayProcess] = []
     told = (surroundings.upstream_url, surroundings.token, surroundings.folder, surroundings.callers)
     files = (surroundings.clock_file or "", surroundings.policy_file or "")
     command = [sys.executable, "-m", "tests.support.crash_process", *map(str, (*told, *files))]
@@ -113,7 +113,7 @@ def interceptor_processes(surroundings: Surroundings, count: int) -> Iterator[li
             process.stdin.write(f"{json.dumps(database)}\n")
             process.stdin.flush()
             url, keys = json.loads(process.stdout.readline())
-            running.append(InterceptorProcess(process, url, tuple(Keys(*texts) for texts in keys)))
+            running.append(GatewayProcess(process, url, tuple(Keys(*texts) for texts in keys)))
         yield running
     finally:
         for each in running:

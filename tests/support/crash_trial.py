@@ -1,10 +1,10 @@
-"""Kill a real Interceptor under load and look at what is left: for people who want to see it on their own disk.
+"""Kill a real gateway under load and look at what is left: for people who want to see it on their own disk.
 
-    with crash_executor() as executor:
-        trial = crash_trial(executor, folder, kill_after=200)
+    with crash_executor() as tool server:
+        trial = crash_trial(tool server, folder, kill_after=200)
         assert not trial.violations
 
-The Interceptors are processes of their own, their callers are threads here, and the kill is SIGKILL. What a caller was
+The gateways are processes of their own, their callers are threads here, and the kill is SIGKILL. What a caller was
 told before is compared with what the next start finds; see `crash_findings` for what must hold.
 """
 
@@ -21,7 +21,7 @@ from pathlib import Path
 
 from tests.support.crash_findings import Findings
 from tests.support.crash_load import TOOLS, Caller, Told
-from tests.support.crash_process import InterceptorProcess, Surroundings, interceptor_processes
+from tests.support.crash_process import GatewayProcess, Surroundings, gateway_processes
 
 from sentinel_rag.audit import JournalPlace, JournalReader, PostgresPlace
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
@@ -50,7 +50,7 @@ class CrashTrial:
 
 @contextmanager
 def crash_executor() -> Iterator[FakeToolServer]:
-    """The tool server that outlives its Interceptors."""
+    """The tool server that outlives its gateways."""
     with FakeToolServer(TOOLS, token="crash").running() as executor:  # of this trial only
         yield executor
 
@@ -66,7 +66,7 @@ def crash_trial(
     clock_file: Path | None = None,
     halfway: Callable[[], object] | None = None,
 ) -> CrashTrial:
-    """Start `processes` Interceptors on the state in `folder`, or in `postgres`, call them from `CALLERS` threads, kill
+    """Start `processes` gateways on the state in `folder`, or in `postgres`, call them from `CALLERS` threads, kill
     all of them when `kill_after` calls were answered, and check what they left. With `survivors` so many of them serve
     on, until the callers were told of as many calls again, and stop in order.
 
@@ -75,7 +75,7 @@ def crash_trial(
     told, name = Told(), uuid.uuid4().hex[:12]
     executor.calls.clear()
     surroundings = Surroundings(executor.url, executor.token or "", folder, CALLERS, clock_file, postgres=postgres)
-    with interceptor_processes(surroundings, processes) as running:
+    with gateway_processes(surroundings, processes) as running:
         urls = [each.url for each in running]
         before = _last_seq(surroundings.journal)
         enough, half = threading.Event(), threading.Event()
@@ -119,7 +119,7 @@ def crash_trial(
     )
 
 
-def _serve_on(survivors: Sequence[InterceptorProcess], told: Told, calls: int) -> None:
+def _serve_on(survivors: Sequence[GatewayProcess], told: Told, calls: int) -> None:
     """Until there were so many calls; then each stops in order."""
     deadline = time.monotonic() + START_SECONDS + calls
     while survivors and len(told.calls) < calls and time.monotonic() < deadline:

@@ -12,7 +12,7 @@ import psycopg
 from psycopg import sql
 
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.interceptor.store import open_state
+from sentinel_rag.gateway.store import open_state
 
 _KEPT = ("schema_version", "key_store")
 

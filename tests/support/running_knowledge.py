@@ -1,4 +1,4 @@
-"""A whole way to knowledge on loopback: documents in a local store, the executor that searches it, and an Interceptor
+"""A whole way to knowledge on loopback: documents in a local store, the tool server that searches it, and a gateway
 in front of it; every other tool server of the policy is a fake one.
 
     with running_knowledge(policy, folder, [document]) as knowledge:
@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.executors.knowledge import KnowledgeBase, Opened, create_app
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
+from sentinel_rag.tools.knowledge import KnowledgeBase, Opened, create_app
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway

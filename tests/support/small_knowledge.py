@@ -15,13 +15,13 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS
 from sentinel_rag.contracts.query_results import QueryError, parse_time
 from sentinel_rag.contracts.tool_calls import DocumentResult
-from sentinel_rag.executors.knowledge.knowledge_base import KnowledgeBase, Opened
-from sentinel_rag.executors.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_document
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
+from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "data" / "playbooks"
 SearchTool = Callable[[JsonObject], Awaitable[DocumentResult | QueryError]]

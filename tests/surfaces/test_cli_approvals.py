@@ -1,4 +1,4 @@
-"""`sentinel approvals` as a person has it: the installed command against a real Interceptor on loopback."""
+"""`sentinel approvals` as a person has it: the installed command against a real gateway on loopback."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.surfaces.cli._approval_page import page, summary
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -131,7 +131,7 @@ def test_what_cannot_be_done_is_one_sentence_and_a_next_step(terminal: Terminal)
         (("list",), {"SENTINEL_APPROVER_KEY": "sr_unknown_key_of_nobody"}, 2, "does not know this key"),
         (("list",), {"SENTINEL_APPROVER_KEY": "", "SENTINEL_API_KEY": "k" * 20}, 2, "SENTINEL_APPROVER_KEY is not"),
         (("list",), {"SENTINEL_URL": "http://127.0.0.1:9"}, 1, "did not answer"),
-        (("list",), {"SENTINEL_URL": "", "SENTINEL_APPROVER_KEY": ""}, 1, "No Interceptor runs"),
+        (("list",), {"SENTINEL_URL": "", "SENTINEL_APPROVER_KEY": ""}, 1, "No gateway runs"),
     ]
     for arguments, changes, code, sentence in cases:
         done = terminal.run(*arguments, **changes)

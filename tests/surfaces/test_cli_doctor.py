@@ -145,7 +145,7 @@ def test_an_interceptor_elsewhere_is_asked_whether_it_is_ready_and_takes_the_key
 def test_what_is_no_interceptor_or_nothing_at_all_is_told(doctor: Doctor) -> None:
     with ScriptedModel([text_reply("ready")]).running() as url:
         other = doctor.finds(SENTINEL_URL=url, SENTINEL_API_KEY="a-key-of-nobody-0123456789")["gateway"]
-        assert "is no Interceptor" in other["detail"]
+        assert "is no gateway" in other["detail"]
     gone = doctor.finds()["gateway"]
     assert (gone["level"], "does not answer" in gone["detail"]) == ("fail", True)
     assert "SENTINEL_URL" in gone["fix"]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.assembly.run_state import RunFolder, RunState
+from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.surfaces.cli import main
 
 

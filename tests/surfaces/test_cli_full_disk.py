@@ -14,8 +14,8 @@ from typing import NoReturn
 
 import pytest
 
-from sentinel_rag.assembly.processes import RunningZones
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.app.processes import RunningZones
+from sentinel_rag.app.run_state import RunState
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.cli import main
 from sentinel_rag.surfaces.cli._errors import report

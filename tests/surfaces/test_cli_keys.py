@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.interceptor.store import KeyStore, Scope
+from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag.surfaces.cli import main
 
 pytestmark = pytest.mark.usefixtures("clean_environment")

@@ -15,8 +15,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.interceptor.policy import Policy
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer, Waits
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

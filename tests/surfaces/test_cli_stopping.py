@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from sentinel_rag.assembly.run_state import RunState, ZoneEntry
+from sentinel_rag.app.run_state import RunState, ZoneEntry
 from sentinel_rag.contracts.conversations import CarriedFact
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, ToolTrace
 from sentinel_rag.contracts.ports import Question

@@ -85,7 +85,7 @@ audit show nosuch                            | no audit journal yet
 audit show --last many                       | 'many' is no whole number
 audit prune --older-than -1                  | outside 0 to 36500
 approvals                                    | sentinel approvals list
-approvals approve 3f2a                       | No Interceptor runs
+approvals approve 3f2a                       | No gateway runs
 keys create                                  | --name, --scope
 keys rotate nosuch                           | There is no key 'nosuch'
 users add ana                                | There is no terminal

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.interceptor.policy.model import Effect
+from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.policy.model import Effect
 
 ROOT = Path(__file__).parents[2]
 POLICIES = sorted((ROOT / "bench" / "agentdojo" / "policies").glob("*.yaml"))

@@ -13,7 +13,7 @@ from bench.guided_fuzz import Findings, dictionary, kind_of, with_long_tokens
 from tests.support.fuzz.catalogue import TARGETS
 from tests.support.fuzz.target import Violation, expect
 
-from sentinel_rag.interceptor.request_body import parse_execute
+from sentinel_rag.gateway.request_body import parse_execute
 
 
 def ended(monkeypatch: pytest.MonkeyPatch, *words: str) -> int | str | None:

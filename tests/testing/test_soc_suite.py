@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.interceptor.policy import load_policy
-from sentinel_rag.interceptor.policy_tools import load_cases, run_case
+from sentinel_rag.gateway.policy import load_policy
+from sentinel_rag.gateway.policy_tools import load_cases, run_case
 from sentinel_rag_testing.soc.__main__ import main
 from sentinel_rag_testing.soc.encodings import PIECES, WHOLE, encoded, has_arrived, pieces
 from sentinel_rag_testing.soc.judging import Observation, holds

@@ -1,4 +1,4 @@
-// The Interceptor's record of every call, newest first, filtered, and its check.
+// The gateway's record of every call, newest first, filtered, and its check.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";

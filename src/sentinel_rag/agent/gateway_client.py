@@ -1,4 +1,4 @@
-"""The agent's only wire: tool calls over HTTP to the Interceptor.
+"""The agent's only wire: tool calls over HTTP to the gateway.
 
 Implements `contracts.ports.ToolGateway` on `POST /v1/proxy-execute`. Whatever goes wrong on the way comes back as a
 `Failed` that names the next step; nothing is raised and nothing is retried here (see `RetryOnce`). It holds the

@@ -1,7 +1,7 @@
 """The journal: an intent and an outcome of each call, and each refusal, in a hash chain with signed checkpoints.
 
-`Journal` writes (any number of Interceptors on one folder), `JournalReader` reads and verifies files that others may be
-writing. `Database` is the group commit below both; the Interceptor's state shares it, so that a label is raised in the
+`Journal` writes (any number of gateways on one folder), `JournalReader` reads and verifies files that others may be
+writing. `Database` is the group commit below both; the gateway's state shares it, so that a label is raised in the
 same transaction as the record that says so.
 """
 

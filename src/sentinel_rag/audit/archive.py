@@ -39,7 +39,7 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.query_results import format_time, parse_time
 
 SEGMENT_RECORDS = 100_000
-"""Records after which a running Interceptor begins a new segment; about 120 MB."""
+"""Records after which a running gateway begins a new segment; about 120 MB."""
 
 _DELETE_PAUSE = 0.005
 """Seconds between two deletions, so that calls pass between them."""
@@ -105,7 +105,7 @@ class Archive:
         """
         with self._alone():
             if not self._finish():
-                raise UnavailableError("The Interceptor is stopping.", next_step="Prune again after it has stopped.")
+                raise UnavailableError("The gateway is stopping.", next_step="Prune again after it has stopped.")
             gone: list[Segment] = []
             for segment in self.segments():
                 if parse_time(segment.last_at) >= older_than:

@@ -12,9 +12,9 @@ from typing import Any, Protocol, TypeVar
 
 from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.records import Connection as Connection
-from sentinel_rag.records import Cursor as Cursor
-from sentinel_rag.records import Migration as Migration
+from sentinel_rag.storage import Connection as Connection
+from sentinel_rag.storage import Cursor as Cursor
+from sentinel_rag.storage import Migration as Migration
 
 T = TypeVar("T")
 

@@ -27,7 +27,7 @@ from sentinel_rag.audit.connections import Connection, Migration, Work
 from sentinel_rag.audit.migrations import bring_up
 from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.records import begin_write_ahead
+from sentinel_rag.storage import begin_write_ahead
 
 T = TypeVar("T")
 
@@ -193,7 +193,7 @@ class Database:
 
     def _refuse_if_closed(self) -> None:
         if self._closed:
-            raise UnavailableError(f"{self.path.name} is closed.", next_step="Start the Interceptor again.")
+            raise UnavailableError(f"{self.path.name} is closed.", next_step="Start the gateway again.")
 
     def _flush(self, loop: asyncio.AbstractEventLoop) -> None:
         """Commit in this thread, the loop's, what was submitted in this turn of it."""
@@ -259,7 +259,7 @@ class Database:
         if _identity(self.path) != self._identity:
             gone = UnavailableError(
                 f"{self.path.name} was removed or replaced while it was in use.",
-                next_step="Put it back, or start the Interceptor again; `sentinel audit verify` says what is missing.",
+                next_step="Put it back, or start the gateway again; `sentinel audit verify` says what is missing.",
             )
             for job in batch:
                 job.error = gone

@@ -33,7 +33,7 @@ class AuditEvent(Protocol):
 
 
 class OutcomeStatus(StrEnum):
-    """How an allowed call ended. UNKNOWN: the Interceptor ended between intent and outcome; the tool may have run."""
+    """How an allowed call ended. UNKNOWN: the gateway ended between intent and outcome; the tool may have run."""
 
     SUCCESS = "success"
     ERROR = "error"
@@ -44,7 +44,7 @@ class OutcomeStatus(StrEnum):
 class CallIntended:
     """An allowed call, written before the tool server hears of it. `context_after` is already in force.
 
-    `flow` holds what beside the context decided about labels (see `interceptor.flow.record`), None where nothing did;
+    `flow` holds what beside the context decided about labels (see `gateway.flow.record`), None where nothing did;
     `approval_id` names the approval that the call used up.
     """
 

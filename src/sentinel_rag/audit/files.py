@@ -1,7 +1,7 @@
-"""Where records lie: the live file that the Interceptor writes, and the segments that were moved out of it.
+"""Where records lie: the live file that the gateway writes, and the segments that were moved out of it.
 
 A `Snapshot` is one moment of all of them, whatever is written or moved meanwhile. It changes nothing and works beside a
-running Interceptor and on a copy of the folder.
+running gateway and on a copy of the folder.
 """
 
 from __future__ import annotations
@@ -94,7 +94,7 @@ def open_snapshot(path: JournalPlace) -> Iterator[Snapshot]:
         return
     if not path.exists():
         raise UnavailableError(
-            "There is no audit journal yet: no Interceptor has run with this home folder.",
+            "There is no audit journal yet: no gateway has run with this home folder.",
             next_step="Ask something first, or set SENTINEL_HOME to the folder that you mean.",
         )
     with ExitStack() as stack:
@@ -164,7 +164,7 @@ class Stored:
 def stream(path: JournalPlace, after: int = -END) -> Iterator[Stored]:
     """Every record above `after` in order, whatever gaps there are; memory does not grow with the journal.
 
-    One page is one short transaction, so that the log of a running Interceptor is not held up. Raises DamagedJournal
+    One page is one short transaction, so that the log of a running gateway is not held up. Raises DamagedJournal
     for a segment that cannot be read.
     """
     while True:

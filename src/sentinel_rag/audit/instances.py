@@ -1,4 +1,4 @@
-"""Which Interceptors use a state folder at this moment: one lock file for each, held as long as its process lives.
+"""Which gateways use a state folder at this moment: one lock file for each, held as long as its process lives.
 
 The lock is SQLite's own on an empty file: it works on every platform and ends with its process, kill -9 included. So
 one that starts can tell the calls of a process that died from those of one that runs beside it.

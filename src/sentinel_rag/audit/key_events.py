@@ -12,7 +12,7 @@ from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 @dataclass(frozen=True, slots=True, kw_only=True)
 class KeyChanged:
     """A key was created, rotated or revoked. `changed_at` is when; the record's own time is when the journal heard of
-    it, which is later for a change made while no Interceptor ran. `by` says who, `detail` what the key may do since."""
+    it, which is later for a change made while no gateway ran. `by` says who, `detail` what the key may do since."""
 
     kind: ClassVar[str] = "key"
     audit_id: str

@@ -44,7 +44,7 @@ _SELECT_OUTCOME = "SELECT record FROM journal WHERE audit_id = ? AND kind = 'out
 @dataclass(frozen=True, slots=True)
 class Entry:
     """One record. `outcome` is set for an intent: the status of its outcome record, `unknown` while there is none
-    (the call still runs, or the Interceptor died; a restart writes which)."""
+    (the call still runs, or the gateway died; a restart writes which)."""
 
     seq: int
     audit_id: str

@@ -1,7 +1,7 @@
 """The key that signs the journal: made on first start, 0600, in the state folder; its public half in a file beside it.
 
 Whoever reads the private key can rewrite the journal and sign it again. Therefore keep a copy of the public half, or an
-anchor, where the account that runs the Interceptor cannot write.
+anchor, where the account that runs the gateway cannot write.
 """
 
 from __future__ import annotations

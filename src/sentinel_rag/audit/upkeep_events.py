@@ -11,7 +11,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TailSealed:
-    """Records `first` to `last` had no checkpoint after them when an Interceptor started: the one that wrote them
+    """Records `first` to `last` had no checkpoint after them when a gateway started: the one that wrote them
     died, or they are older than checkpoints. They are sealed from here on; before, nothing proves them."""
 
     kind: ClassVar[str] = "tail_sealed"

@@ -86,7 +86,7 @@ def verify_journal(
         if found.intact or _begins(path) == begins:
             if not found.problem.endswith(_UNSIGNED) or waited == _SIGNING_TRIES:
                 return found
-            # Its signature follows at once where an Interceptor is pruning.
+            # Its signature follows at once where a gateway is pruning.
             waited += 1
             time.sleep(_SIGNING_PAUSE)
 

@@ -1,4 +1,4 @@
-"""A decision of the Interceptor as a value.
+"""A decision of the gateway as a value.
 
 `Decision` is a closed union: a caller matches both arms and ends in `assert_never`. Reasons name the rule and the
 label, never the data, so a decision may be shown to the agent and written to the audit as it is.

@@ -1,4 +1,4 @@
-"""The tools that read files of one folder, as plain data. Handlers live in `executors.files`.
+"""The tools that read files of one folder, as plain data. Handlers live in `tools.files`.
 
 Paths are relative to the folder's root, with `/` between their parts. Results are plain objects and not QueryResults: a
 file has no rows, no window and no table, and a caller wants its text in one piece and not cut into cells.

@@ -1,8 +1,8 @@
-"""Handles as every zone sees them: `{"$ref": "r1#/rows/0/name"}` in a result stands for a value that the Interceptor
+"""Handles as every zone sees them: `{"$ref": "r1#/rows/0/name"}` in a result stands for a value that the gateway
 keeps, `{"$quote": "text"}` for a text of others that is shown.
 
 An agent that writes texts puts a handle down as a placeholder, `⟦r1#/rows/0/name⟧`; the surface, which speaks for a
-person, asks the Interceptor for the value and draws it in its place. The agent never has it.
+person, asks the gateway for the value and draws it in its place. The agent never has it.
 """
 
 from __future__ import annotations
@@ -118,7 +118,7 @@ def as_text(value: Any) -> Any:
 
 
 def quoted_in(value: Any, pointer: str = "") -> tuple[str, ...]:
-    """JSON pointers (RFC 6901) of the quotes in a result as the Interceptor sends it; `as_text` leaves each in its
+    """JSON pointers (RFC 6901) of the quotes in a result as the gateway sends it; `as_text` leaves each in its
     place."""
     if isinstance(value, dict):
         if value.keys() == {QUOTE_KEY}:

@@ -1,4 +1,4 @@
-"""The tool that searches past incidents and playbooks, as plain data. Its handler lives in `executors.knowledge`.
+"""The tool that searches past incidents and playbooks, as plain data. Its handler lives in `tools.knowledge`.
 
 The result is a plain object and not a QueryResult: hits are parts of documents, with no table, window or columns.
 

@@ -1,7 +1,7 @@
 """Labels: how secret a value is and whether an attacker may have written it.
 
 `Label` is the product of two chains and so a lattice: `join` takes the worse of each side, `flows_to` is its order.
-Labels are held by the Interceptor; nothing that an agent sends is ever read as a label. The terms are those of
+Labels are held by the gateway; nothing that an agent sends is ever read as a label. The terms are those of
 Denning, "A lattice model of secure information flow" (CACM 1976).
 """
 

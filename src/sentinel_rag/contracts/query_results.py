@@ -1,6 +1,6 @@
 """Typed results of a tool that reads: rows with their coverage, or an error that says whether a retry can help.
 
-`to_dict` and `from_dict` are exact inverses and are the wire form between executor, gateway and agent. Times are
+`to_dict` and `from_dict` are exact inverses and are the wire form between tool server, gateway and agent. Times are
 ISO 8601 in UTC with a trailing `Z`; a window is half open, `[start, end)`.
 """
 

@@ -1,4 +1,4 @@
-"""Every tool that this product ships, over all its executors; a policy may name third-party tools beside them."""
+"""Every tool that this product ships, over all its tool servers; a policy may name third-party tools beside them."""
 
 from __future__ import annotations
 

@@ -85,7 +85,7 @@ class Failed:
 
 @dataclass(frozen=True, slots=True)
 class Denied:
-    """The Interceptor refused. `detail` is its sentence; it names the rule and never the data. `approval_id` names the
+    """The gateway refused. `detail` is its sentence; it names the rule and never the data. `approval_id` names the
     approval by which a person may let exactly this call run, in the same session; `note` says why there is none."""
 
     call: ToolCall

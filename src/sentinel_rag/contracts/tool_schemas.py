@@ -1,7 +1,7 @@
-"""The tools over Microsoft Sentinel, as plain data: what a model sees, what an executor serves, what a policy names.
+"""The tools over Microsoft Sentinel, as plain data: what a model sees, what a tool server serves, what a policy names.
 All read but those in `WRITING_TOOLS`.
 
-Handlers live in `executors.sentinel`. A schema is sent with each question of a model, so that it says only what a model
+Handlers live in `tools.sentinel`. A schema is sent with each question of a model, so that it says only what a model
 cannot guess; the rest stands here and is checked by the handlers.
 
 Shapes of the results (`rows` of a QueryResult; times are ISO 8601 UTC strings; a missing value is null):
@@ -414,7 +414,7 @@ TOOLS_BY_NAME: dict[str, ToolSchema] = {tool.name: tool for tool in SENTINEL_TOO
 
 
 def canonical_tool_name(name: str) -> str:
-    """The name that the policy and the executors use; aliases of the source documents are resolved."""
+    """The name that the policy and the tool servers use; aliases of the source documents are resolved."""
     for tool in SENTINEL_TOOLS:
         if name in tool.aliases:
             return tool.name

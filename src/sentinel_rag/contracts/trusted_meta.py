@@ -1,6 +1,6 @@
-"""What the Interceptor and an executor of this product tell each other beside arguments and results, in MCP's `_meta`.
+"""What the gateway and a tool server of this product tell each other beside arguments and results, in MCP's `_meta`.
 
-Only the Interceptor writes `READERS` and only it reads `ROW_LABELS`; neither is part of a tool's schema, so nothing
+Only the gateway writes `READERS` and only it reads `ROW_LABELS`; neither is part of a tool's schema, so nothing
 that an agent sends can become one of them. Servers of other makers are sent the one and believed the other never.
 """
 

@@ -1,4 +1,4 @@
-"""The tools that reach the web, as plain data. Handlers live in `executors.web`.
+"""The tools that reach the web, as plain data. Handlers live in `tools.web`.
 
 Results are plain objects in the shape of the source template, so that its clients read them as they are:
 

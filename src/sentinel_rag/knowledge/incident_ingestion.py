@@ -2,7 +2,7 @@
 
 The window says how far back incidents are read in for the first time. What was read in stays: it is kept current and
 goes only when Sentinel no longer has it, since how an old case was closed is what it is remembered for. Above is the
-executor, which brings an `IncidentSource` for each workspace; here nothing knows HTTP.
+tool server, which brings an `IncidentSource` for each workspace; here nothing knows HTTP.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Documents into a store: only what changed, embedded once, in steps that a crash can part at any moment.
 
 What was embedded is kept before the documents that need it, and documents are put a few at a time, each whole. So a
-second run goes on where the first one ended, and search works in between. Above are the commands and the executor.
+second run goes on where the first one ended, and search works in between. Above are the commands and the tool server.
 """
 
 from __future__ import annotations

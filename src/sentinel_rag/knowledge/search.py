@@ -1,8 +1,8 @@
 """Search: words and meaning fused, equal texts told once, and each hit says where it stands and why it was found.
 
 A document whose title or file a question names comes before those that only mention its words. Of incidents the recent
-ones come a little earlier (`recency`), and those that recur come once (`recurrence`). Above is the executor that serves
-it. Without an embedding model, or while it cannot answer, words alone are searched and the answer says so.
+ones come a little earlier (`recency`), and those that recur come once (`recurrence`). Above is the tool server that
+serves it. Without an embedding model, or while it cannot answer, words alone are searched and the answer says so.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The one exception of this library: a `QueryError` on its way up.
 
 Everything that can go wrong between an argument and a row is turned into a `QueryError` where it is understood best
-(the wire, the argument, the template) and travels as `QueryFailedError`; the executor sends its `error` and nothing
+(the wire, the argument, the template) and travels as `QueryFailedError`; the tool server sends its `error` and nothing
 else. No exception of Azure's SDK leaves this package.
 """
 

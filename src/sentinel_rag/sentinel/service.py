@@ -1,7 +1,7 @@
 """The tools that read and change Sentinel, one async function each, over named workspaces.
 
 `SentinelService` checks the arguments and hands them to the module of the tool; what goes wrong comes out as a
-`QueryError` value, never as an exception. Above lies the executor, which puts results on MCP.
+`QueryError` value, never as an exception. Above lies the tool server, which puts results on MCP.
 """
 
 from __future__ import annotations
@@ -179,5 +179,5 @@ def _internal_error(tool: str) -> QueryError:
     return QueryError(
         code=QueryErrorCode.INTERNAL,
         message=f"{tool} failed for a reason that is our fault (error {fault}).",
-        next_step=f"Report it with the line 'internal error {fault}' of the executor's log.",
+        next_step=f"Report it with the line 'internal error {fault}' of the tool server's log.",
     )

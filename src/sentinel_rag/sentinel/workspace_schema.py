@@ -53,7 +53,7 @@ def _in_any_case(name: str, schema: Schema) -> str | None:
 
 
 def _no_table(name: str, schema: Schema) -> QueryFailedError:
-    from sentinel_rag.sentinel.kql_guard.names import nearest_names  # its package costs the executor's start 20 ms
+    from sentinel_rag.sentinel.kql_guard.names import nearest_names  # its package costs the tool server's start 20 ms
 
     near = nearest_names(name, schema)
     shown = name if len(name) <= 60 else name[:60] + "…"

@@ -31,7 +31,7 @@ def model_environment() -> dict[str, str]:
 
 
 def azure_environment() -> dict[str, str]:
-    """`bare_environment` and what azure-identity's sign-in methods read; for the executor on Azure only."""
+    """`bare_environment` and what azure-identity's sign-in methods read; for the tool server on Azure only."""
     import os
 
     passed = {n: v for n, v in os.environ.items() if n.startswith(AZURE_SIGN_IN) or n in PROXY}  # noqa: TID251  # one reader

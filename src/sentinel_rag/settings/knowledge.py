@@ -12,7 +12,7 @@ from sentinel_rag.settings.shapes import AzureSearchSettings, KnowledgeSettings,
 from sentinel_rag.settings.values import Reader, between, one_of
 
 KNOWLEDGE_STORES = ("local", "chroma", "pgvector", "azure-search")
-"""The stores of ours by their names; others are plugins. `assembly.knowledge_stores` opens them."""
+"""The stores of ours by their names; others are plugins. `app.knowledge_stores` opens them."""
 
 STORE_PLUGINS = "sentinel_rag.knowledge_stores"
 """The entry point group of stores that packages bring; an entry point names a `StoreKind` by the store's name."""

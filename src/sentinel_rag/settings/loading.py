@@ -159,7 +159,7 @@ def _contradictions(settings: Settings, values: Mapping[str, str]) -> list[str]:
     # A web surface that is served by itself speaks with its people's keys.
     is_for_people = settings.approver_key or is_set("SENTINEL_AGENT_URL")
     if settings.gateway_url and not is_set("SENTINEL_API_KEY") and not is_for_people:
-        problems.append("SENTINEL_API_KEY: is missing; an Interceptor that runs elsewhere needs the agent's key")
+        problems.append("SENTINEL_API_KEY: is missing; a gateway that runs elsewhere needs the agent's key")
     if settings.approval_webhook_url and not is_set("SENTINEL_APPROVAL_WEBHOOK_SECRET"):
         problems.append("SENTINEL_APPROVAL_WEBHOOK_SECRET: is missing; without it nobody can tell who sent a notice")
     problems += card_problems(settings.approval_webhook_form, values)

@@ -16,7 +16,7 @@ class Variable:
 
 VARIABLES: tuple[Variable, ...] = (
     Variable("SENTINEL_HOME", "Folder for workspaces, audit, keys and logs.", "the platform's user data folder"),
-    Variable("SENTINEL_CONFIG", "Policy file of the Interceptor.", "config/sentinel_config.yaml of the installation"),
+    Variable("SENTINEL_CONFIG", "Policy file of the gateway.", "config/sentinel_config.yaml of the installation"),
     Variable(
         "SENTINEL_WORKSPACES",
         "File that lists several workspaces, on Azure and embedded.",
@@ -41,8 +41,8 @@ VARIABLES: tuple[Variable, ...] = (
     Variable(
         "SENTINEL_ARM_ENDPOINT", "Azure Resource Manager endpoint, for other clouds.", "https://management.azure.com"
     ),
-    Variable("SENTINEL_URL", "An Interceptor that runs elsewhere. Needs SENTINEL_API_KEY.", "none: one is started"),
-    Variable("SENTINEL_API_KEY", "The agent's key at the Interceptor.", "one is made for each start"),
+    Variable("SENTINEL_URL", "A gateway that runs elsewhere. Needs SENTINEL_API_KEY.", "none: one is started"),
+    Variable("SENTINEL_API_KEY", "The agent's key at the gateway.", "one is made for each start"),
     Variable(
         "SENTINEL_MODEL",
         "What plans tool calls: offline (no model), azure, openai-compatible or openrouter.",

@@ -86,7 +86,7 @@ def _start_tracing(zone: str, configuration: Mapping[str, Any]) -> SpanExporter:
     encoder = SpanEncoder(resource(about), __version__)
     exporter = SpanExporter(Collector(**configuration["collector"]), encoder, wait_s=configuration["wait_s"])
     set_session_key(bytes.fromhex(configuration["session_key"]))
-    # Whoever calls a tool server has the zone's token: that is the Interceptor, which goes by the setting itself.
+    # Whoever calls a tool server has the zone's token: that is the gateway, which goes by the setting itself.
     trusts = configuration["trusts_callers"] or zone.startswith(_CALLED_BY_US)
     sampler = Sampler.named(configuration["sampler"], configuration["ratio"])
     set_tracer(Tracer(sampler, exporter.take, trusts_callers=trusts))

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.anyio
 
 @dataclass
 class Home:
-    """One person's home: each `chat()` is a new process over the same file. `sessions` is what the Interceptor knows;
+    """One person's home: each `chat()` is a new process over the same file. `sessions` is what the gateway knows;
     None where it cannot be asked."""
 
     file: Path

@@ -1,4 +1,4 @@
-"""The model-driven analyst before a real Interceptor: tools of other makers, and what the gateway says of each."""
+"""The model-driven analyst before a real gateway: tools of other makers, and what the gateway says of each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from starlette.routing import Route
 from sentinel_rag.agent.gateway_client import HttpToolGateway
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.interceptor.policy import parse_policy
+from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag_testing.fake_tool_server import Answers, FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway

@@ -12,9 +12,9 @@ from urllib.parse import urlsplit
 from tests.support.fuzz.target import Check, Target, Violation, expect
 
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.interceptor.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.interceptor.arguments import ArgumentFault, CanonicalArguments, fit
-from sentinel_rag.interceptor.policy import decide, parse_policy
+from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.gateway.arguments import ArgumentFault, CanonicalArguments, fit
+from sentinel_rag.gateway.policy import decide, parse_policy
 
 _POLICY = "tools:\n" + "".join(
     f"""  - name: use_{form.replace("-", "_")}

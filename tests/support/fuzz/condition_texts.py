@@ -10,7 +10,7 @@ from typing import Any
 
 from tests.support.fuzz.target import Check, Target, expect
 
-from sentinel_rag.interceptor.policy.conditions import (
+from sentinel_rag.gateway.policy.conditions import (
     ConditionError,
     Expression,
     Kind,
@@ -21,8 +21,8 @@ from sentinel_rag.interceptor.policy.conditions import (
     evaluate,
     text_of,
 )
-from sentinel_rag.interceptor.policy.conditions.reading import MAX_LENGTH
-from sentinel_rag.interceptor.policy.conditions.tree import Present
+from sentinel_rag.gateway.policy.conditions.reading import MAX_LENGTH
+from sentinel_rag.gateway.policy.conditions.tree import Present
 
 _PARAMETERS = {
     "path": ValueType(Kind.STRING),

@@ -12,8 +12,8 @@ from starlette.datastructures import Headers
 from tests.support.body_mutations import TOKENS
 from tests.support.fuzz.target import Check, Target, expect
 
-from sentinel_rag.interceptor.downstream.eras import STATELESS, VERSION_KEY, Era, era_of
-from sentinel_rag.interceptor.downstream.messages import (
+from sentinel_rag.gateway.downstream.eras import STATELESS, VERSION_KEY, Era, era_of
+from sentinel_rag.gateway.downstream.messages import (
     Answer,
     ClientMessage,
     Notification,
@@ -23,7 +23,7 @@ from sentinel_rag.interceptor.downstream.messages import (
     read_message,
     result_bytes,
 )
-from sentinel_rag.interceptor.request_body import MalformedBody, parse_object
+from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 
 META = {VERSION_KEY: STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
 VALID: tuple[bytes, ...] = tuple(

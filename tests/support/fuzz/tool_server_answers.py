@@ -1,6 +1,6 @@
-"""What a tool server answers the Interceptor, over a real socket: a stream of events however it is cut, or any bytes.
+"""What a tool server answers the gateway, over a real socket: a stream of events however it is cut, or any bytes.
 
-The Interceptor's own client asks a server on the loopback, whose answers the fuzzer makes. One event loop does both, so
+The gateway's own client asks a server on the loopback, whose answers the fuzzer makes. One event loop does both, so
 that an input always meets the same client in the same state.
 """
 
@@ -13,14 +13,14 @@ from pathlib import Path
 
 from tests.support.fuzz.target import Check, Target, Violation, expect
 
-from sentinel_rag.interceptor.upstream.http_exchange import (
+from sentinel_rag.gateway.upstream.http_exchange import (
     ConnectionFailed,
     HttpExchange,
     SessionLost,
     TooLarge,
     UnusableAnswer,
 )
-from sentinel_rag.interceptor.upstream.mcp_messages import Era, Message, call_message
+from sentinel_rag.gateway.upstream.mcp_messages import Era, Message, call_message
 
 _MAX_BYTES = 20_000
 _REQUEST_ID = 7

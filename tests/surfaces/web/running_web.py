@@ -23,11 +23,11 @@ from tests.support.web_client import Client, signed_in
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.rates import RateLimiter
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.records import Records
+from sentinel_rag.gateway.rates import RateLimiter
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.storage import Records
 from sentinel_rag.surfaces.http import create_app as create_agent_app
-from sentinel_rag.surfaces.people import Account, OwnerLinks, Passwords, PeopleStore, Role, scopes_of
+from sentinel_rag.surfaces.users import Account, OwnerLinks, Passwords, Role, UserStore, scopes_of
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
@@ -152,7 +152,7 @@ def running_web(
         record = ConversationRecord(folder / "conversations.sqlite", clock=clock, records=turns)
         to_agent, to_gateway = Agent(agent_url, AGENT_TOKEN, connections), Gateway(gateway.url, connections)
         web = Web(
-            people=PeopleStore(folder / "people", clock=clock, records=people),
+            people=UserStore(folder / "people", clock=clock, records=people),
             passwords=Passwords(CHEAP),
             record=record,
             desk=TurnDesk(record, to_agent, to_gateway, limits=turn_limits),

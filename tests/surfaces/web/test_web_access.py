@@ -14,7 +14,7 @@ import pytest
 from running_web import RunningWeb
 from tests.support.web_client import Client
 
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.surfaces.users import Role
 from sentinel_rag.surfaces.web import create_api
 from sentinel_rag_testing.running_gateway import HttpAnswer
 

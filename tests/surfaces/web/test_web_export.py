@@ -7,8 +7,8 @@ from running_web import RunningWeb
 from selectolax.lexbor import LexborHTMLParser
 
 from sentinel_rag.audit import JournalReader
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.surfaces.users import Role
 
 HIDDEN = "powershell -enc SECRET admin"
 

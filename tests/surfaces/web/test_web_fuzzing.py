@@ -12,8 +12,8 @@ import pytest
 from hypothesis import HealthCheck, Phase
 from running_web import RunningWeb, running_web
 
-from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.surfaces.users import Role
 from sentinel_rag.surfaces.web import Limits
 from sentinel_rag.surfaces.web._openapi import REFUSALS
 from sentinel_rag.surfaces.web.turns.events import TYPES

@@ -11,8 +11,8 @@ from argon2 import PasswordHasher
 from running_web import CHEAP, OWNER_SECRET, RunningWeb, password_of, running_web
 from tests.support.web_client import Client, signed_in
 
-from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.surfaces.people import Passwords, Role, owner_link
+from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.surfaces.users import Passwords, Role, owner_link
 from sentinel_rag.surfaces.web import Limits, SignInTerms
 from sentinel_rag_testing.running_gateway import RunningGateway
 

@@ -12,7 +12,7 @@ import pytest
 from running_web import running_web
 from tests.support.web_client import parse_events
 
-from sentinel_rag.assembly import bounded_http
+from sentinel_rag.app import bounded_http
 from sentinel_rag.surfaces.web import Limits
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S

@@ -14,8 +14,8 @@ from running_web import RunningWeb
 from sentinel_rag.contracts.handles import placeholder
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import Account, Role
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.surfaces.users import Account, Role
 from sentinel_rag.surfaces.web import Connections, Gateway
 from sentinel_rag.surfaces.web._looks import AT_ONCE, LASTS_S, Looks
 from sentinel_rag_testing.fake_tool_server import Answers, Fails, FakeToolServer, Waits

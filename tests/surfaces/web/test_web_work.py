@@ -9,8 +9,8 @@ from running_web import RunningWeb
 from tests.support.obedient_analyst import FACT
 from tests.support.web_client import Client
 
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import OWNER, Role
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.surfaces.users import OWNER, Role
 
 
 def waiting_id(client: Client, host: str, **more: str) -> str:

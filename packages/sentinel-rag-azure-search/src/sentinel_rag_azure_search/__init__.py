@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_stores import StoreKind
+from sentinel_rag.app.knowledge_stores import StoreKind
 from sentinel_rag.contracts.errors import ConfigurationError
 
 if TYPE_CHECKING:
@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _open(settings: Settings) -> KnowledgeStore:
-    from sentinel_rag.assembly.service_admission import EntraToken, KeyHeaders
+    from sentinel_rag.app.service_admission import EntraToken, KeyHeaders
     from sentinel_rag_azure_search.connection import SearchConnection
     from sentinel_rag_azure_search.store import AzureSearchStore
     from sentinel_rag_azure_search.wire import AUDIENCE, SearchEndpoint

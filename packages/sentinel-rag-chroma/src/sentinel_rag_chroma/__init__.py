@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_stores import StoreKind, needs_packages
+from sentinel_rag.app.knowledge_stores import StoreKind, needs_packages
 
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.stores import KnowledgeStore

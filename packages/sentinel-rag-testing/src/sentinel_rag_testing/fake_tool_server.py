@@ -65,7 +65,7 @@ class AnswersWith:
 
 @dataclass(frozen=True, slots=True)
 class Fails:
-    """Return a typed error, as the executors of this product do."""
+    """Return a typed error, as the tool servers of this product do."""
 
     error: QueryError
 

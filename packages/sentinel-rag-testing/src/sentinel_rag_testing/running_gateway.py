@@ -1,8 +1,8 @@
-"""A whole Interceptor on loopback in front of a fake executor: policy in, answers and journal out.
+"""A whole gateway on loopback in front of a fake tool server: policy in, answers and journal out.
 
 For people who write a policy and want to see what it does, over the wire and on record:
 
-    with FakeToolServer().running() as executor, running_gateway(policy, folder, executor) as gateway:
+    with FakeToolServer().running() as tool server, running_gateway(policy, folder, tool server) as gateway:
         answer = gateway.call("query_incidents", {"limit": 3})
 """
 
@@ -23,12 +23,12 @@ from sentinel_rag.audit.approval_events import ApprovalNotified
 from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.interceptor import Limits, create_app
-from sentinel_rag.interceptor.approval_desk import Webhook
-from sentinel_rag.interceptor.policy import FixedPolicy, Policies, Policy
-from sentinel_rag.interceptor.store import Scope, State, open_state
-from sentinel_rag.interceptor.store.sessions import REMEMBERED
-from sentinel_rag.interceptor.upstream import McpHttpUpstream, Upstream
+from sentinel_rag.gateway import Limits, create_app
+from sentinel_rag.gateway.approval_desk import Webhook
+from sentinel_rag.gateway.policy import FixedPolicy, Policies, Policy
+from sentinel_rag.gateway.store import Scope, State, open_state
+from sentinel_rag.gateway.store.sessions import REMEMBERED
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.telemetry.metrics import Registry
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
@@ -53,7 +53,7 @@ class HttpAnswer:
 
 @dataclass(frozen=True, slots=True)
 class RunningGateway:
-    """An Interceptor that serves at `url`. `key` may execute, `auditor` may read the journal, `approver` may decide
+    """A gateway that serves at `url`. `key` may execute, `auditor` may read the journal, `approver` may decide
     what waits."""
 
     url: str

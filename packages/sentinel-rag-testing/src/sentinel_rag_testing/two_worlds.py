@@ -7,7 +7,7 @@ run through the real gate, store and journal; the calls that reach places of tha
 for what `named_choices` takes away (the exceptions that the guarantee names). Everything follows from the seed.
 
 The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
-one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious executor, a tool
+one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious tool server, a tool
 that fails or succeeds by a secret, two sessions that persons opened where each sink says `across_sessions: false`;
 and the allow or deny bit of a call that carries a hidden value above the ceiling: whether it ran may hang on that
 value's type, but not what its other arguments say.
@@ -31,23 +31,23 @@ import msgspec
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.interceptor.approvals import Decider, DecisionRefused, Verdict
-from sentinel_rag.interceptor.arguments import CanonicalArguments
-from sentinel_rag.interceptor.flow.named_values import named_in
-from sentinel_rag.interceptor.flow.plans import PLAN, SLOT, read_plan
-from sentinel_rag.interceptor.gate import Gate, Stores
-from sentinel_rag.interceptor.limits import Limits
-from sentinel_rag.interceptor.outcomes import Completed, Denied, NotCompleted, Outcome
-from sentinel_rag.interceptor.pins import Pins
-from sentinel_rag.interceptor.policy import Policies, Policy, ToolPolicy, parse_policy
-from sentinel_rag.interceptor.policy.conditions import Kind, named_argument
-from sentinel_rag.interceptor.policy.deciding import decide
-from sentinel_rag.interceptor.policy.fields import parse_pointer
-from sentinel_rag.interceptor.rates import RateLimiter
-from sentinel_rag.interceptor.request_body import ExecuteRequest
-from sentinel_rag.interceptor.store import Principal, Scope, Session, State, new_audit_id
-from sentinel_rag.interceptor.upstream import Returned, ToolFailed, UpstreamReply, UpstreamTool
-from sentinel_rag.interceptor.upstream.tool_result import OTHER_CONTENT
+from sentinel_rag.gateway.approvals import Decider, DecisionRefused, Verdict
+from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.flow.named_values import named_in
+from sentinel_rag.gateway.flow.plans import PLAN, SLOT, read_plan
+from sentinel_rag.gateway.gate import Gate, Stores
+from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted, Outcome
+from sentinel_rag.gateway.pins import Pins
+from sentinel_rag.gateway.policy import Policies, Policy, ToolPolicy, parse_policy
+from sentinel_rag.gateway.policy.conditions import Kind, named_argument
+from sentinel_rag.gateway.policy.deciding import decide
+from sentinel_rag.gateway.policy.fields import parse_pointer
+from sentinel_rag.gateway.rates import RateLimiter
+from sentinel_rag.gateway.request_body import ExecuteRequest
+from sentinel_rag.gateway.store import Principal, Scope, Session, State, new_audit_id
+from sentinel_rag.gateway.upstream import Returned, ToolFailed, UpstreamReply, UpstreamTool
+from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT
 from sentinel_rag_testing.named_choices import (
     NAMED,
     RECORDS,

@@ -40,10 +40,10 @@ MAX_UNSAVED = 30
 MAX_FACTS = 200
 DELETED = "memory: this conversation was deleted in another window; it starts over"
 SESSION_GONE = (
-    "memory: the Interceptor no longer knows this conversation's session, so what was read in it is not carried on; "
+    "memory: the gateway no longer knows this conversation's session, so what was read in it is not carried on; "
     "your preferences are"
 )
-NOT_ASKED = "memory: the Interceptor cannot be reached, so what was said before is not recalled yet"
+NOT_ASKED = "memory: the gateway cannot be reached, so what was said before is not recalled yet"
 
 
 @dataclass(slots=True)

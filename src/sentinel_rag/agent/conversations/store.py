@@ -22,7 +22,7 @@ from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Pr
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.records import Connection, Migration, RecordFile, Records
+from sentinel_rag.storage import Connection, Migration, RecordFile, Records
 
 WAIT_FOR_LOCK_S = 1.0
 MAX_TITLE = 80

@@ -1,6 +1,6 @@
 """Questions that are KQL themselves: `SigninLogs | where ... | take 5`, alone, in a fence, or behind "run:".
 
-Only told apart from words here; whether such a query may run is decided at the gateway and by the executor's guard.
+Only told apart from words here; whether such a query may run is decided at the gateway and by the tool server's guard.
 """
 
 from __future__ import annotations

@@ -154,7 +154,7 @@ class PostgresDatabase:
 
     def _submit(self, job: Job[Any]) -> None:
         if self._closed:
-            raise UnavailableError(f"{self.name} is closed.", next_step="Start the Interceptor again.")
+            raise UnavailableError(f"{self.name} is closed.", next_step="Start the gateway again.")
         self._queue.put(job)
 
     def _serve(self) -> None:

@@ -1,4 +1,4 @@
-"""Records of a store in a schema of its own, which any number of processes use as equals. See `records.port`.
+"""Records of a store in a schema of its own, which any number of processes use as equals. See `storage.port`.
 
 A transaction that writes holds the advisory lock of the schema from its first statement to its commit, as a gateway's
 batch does, so that each sees what every one before it wrote. One connection serves a process: what people keep is
@@ -22,7 +22,7 @@ from sentinel_rag.audit.postgres.batches import lock_of
 from sentinel_rag.audit.postgres.connecting import Connector, StateConnection, is_lost
 from sentinel_rag.audit.postgres.members import hold, is_held
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.records import Connection, Migration
+from sentinel_rag.storage import Connection, Migration
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 

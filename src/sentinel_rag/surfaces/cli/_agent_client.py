@@ -10,7 +10,7 @@ import json
 from collections.abc import Generator
 from typing import Any
 
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.app.run_state import RunState
 from sentinel_rag.contracts.conversations import CarriedFact, Verbosity
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Progress, Sentence, ToolTrace, Written
@@ -25,7 +25,7 @@ class AgentClient:
     """One conversation with the agent of `state`; `session_id` is the conversation's, None for a new one. `workspace`
     is where its questions go that name none; `timezone` and `verbosity` are the person's; None leaves each as it is.
 
-    With `user`, sessions are opened by the person and not by the agent, the Interceptor hears the person's words, and
+    With `user`, sessions are opened by the person and not by the agent, the gateway hears the person's words, and
     values that the agent may not see are drawn into the answer here.
     """
 

@@ -1,4 +1,4 @@
-"""The Interceptor's approvals as a person with an `approve` key sees them from the terminal.
+"""The gateway's approvals as a person with an `approve` key sees them from the terminal.
 
 With `SENTINEL_URL` the key is the person's own (`SENTINEL_APPROVER_KEY`); else it is the one that the running zones of
 this home made for their surfaces. The agent's key is never used here: it could not decide anything.
@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 from urllib.parse import quote, urlencode
 
-from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._gateway_client import call_gateway
@@ -21,11 +21,11 @@ Json = dict[str, Any]
 
 
 class NotDecided(SentinelError):
-    """The Interceptor did not take the decision; `code` is its reason."""
+    """The gateway did not take the decision; `code` is its reason."""
 
 
 class ApprovalsClient:
-    """Approvals at the Interceptor at `url`, seen and decided with `key`."""
+    """Approvals at the gateway at `url`, seen and decided with `key`."""
 
     def __init__(self, url: str, key: str) -> None:
         self._url = url
@@ -75,9 +75,9 @@ class ApprovalsClient:
 
 
 def connect(settings: Settings) -> ApprovalsClient:
-    """The approvals of the Interceptor that the settings name, or that runs in this home.
+    """The approvals of the gateway that the settings name, or that runs in this home.
 
-    Raises UsageError without a key, UnavailableError if no Interceptor runs.
+    Raises UsageError without a key, UnavailableError if no gateway runs.
     """
     key = settings.approver_key
     if settings.gateway_url is not None:
@@ -91,7 +91,7 @@ def connect(settings: Settings) -> ApprovalsClient:
     zone = None if state is None else state.zone("interceptor")
     if state is None or zone is None:
         raise UnavailableError(
-            "No Interceptor runs with this home folder, so nothing can wait for a decision.",
+            "No gateway runs with this home folder, so nothing can wait for a decision.",
             next_step="Run sentinel up, or sentinel chat, in another terminal; what waits there can be decided here.",
         )
     return ApprovalsClient(zone.url, state.keys["approver"] if key is None else key.reveal())
@@ -101,11 +101,9 @@ def _error(status: int, reason: str, detail: str) -> SentinelError:
     if status == 404:
         return UsageError(detail, next_step="Run: sentinel approvals list --state all", code=reason)
     if status == 401:
-        return UsageError(
-            "The Interceptor does not know this key.", next_step="Check SENTINEL_APPROVER_KEY.", code=reason
-        )
+        return UsageError("The gateway does not know this key.", next_step="Check SENTINEL_APPROVER_KEY.", code=reason)
     if reason == "missing_scope":
         return UsageError(detail, next_step="Decide with a key that has the scope approve.", code=reason)
     if status >= 500:
-        return UnavailableError(f"The Interceptor could not do it: {detail}", next_step="Run: sentinel status")
+        return UnavailableError(f"The gateway could not do it: {detail}", next_step="Run: sentinel status")
     return NotDecided(detail, next_step="Run: sentinel approvals list --state all", code=reason)

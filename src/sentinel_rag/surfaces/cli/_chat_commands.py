@@ -7,7 +7,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.app.run_state import RunState
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.evidence import Answer
@@ -135,7 +135,7 @@ class ChatCommands:
         print(f"Answers {hides}{' from here on' if wanted else ''}.")
 
     def _refresh(self, words: Sequence[str]) -> None:
-        """This process asks the executor itself: the agent has no part in it."""
+        """This process asks the tool server itself: the agent has no part in it."""
         from sentinel_rag.surfaces.cli.knowledge_ingest import INTERRUPTED, print_outcomes, told_ingest
 
         wish = {"who": "refresh in a chat", "reread": [word.lower() for word in words[:1]] == ["all"]}
@@ -172,7 +172,7 @@ class ChatCommands:
         if session_id is None:
             print("Nothing was asked in this conversation yet.")
             return
-        from sentinel_rag.assembly.conversations import kept_conversations
+        from sentinel_rag.app.conversations import kept_conversations
 
         with closing(kept_conversations(self._settings)) as store:
             stored = store.load(session_id)

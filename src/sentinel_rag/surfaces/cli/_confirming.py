@@ -1,6 +1,6 @@
 """Calls that the person in front of a conversation confirms themselves, where a rule of the policy lets the asker.
 
-What is shown is the Interceptor's own record of the call, and never the agent's text; what was typed before it was on
+What is shown is the gateway's own record of the call, and never the agent's text; what was typed before it was on
 the screen is no answer to it.
 """
 
@@ -35,7 +35,7 @@ def confirmed(user: UserSession | None, session_id: str | None) -> bool:
                 continue
             user.confirm(waiting["approval_id"], yes=answer)
             may_run = may_run or answer
-    except SentinelError as error:  # it was decided elsewhere, or the Interceptor is away
+    except SentinelError as error:  # it was decided elsewhere, or the gateway is away
         report(error, as_json=False)
     return may_run
 

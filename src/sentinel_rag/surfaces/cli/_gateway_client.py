@@ -1,4 +1,4 @@
-"""Reading the Interceptor's audit and catalogue from the terminal, over the standard library's HTTP client."""
+"""Reading the gateway's audit and catalogue from the terminal, over the standard library's HTTP client."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 
 
 def call_gateway(url: str, key: str, method: str, path: str, body: Any = None) -> tuple[int, Any]:
-    """Status and decoded JSON body of one request. Raises UnavailableError if the Interceptor is away."""
+    """Status and decoded JSON body of one request. Raises UnavailableError if the gateway is away."""
     parts = urlsplit(url)
     kind = http.client.HTTPSConnection if parts.scheme == "https" else http.client.HTTPConnection
     connection = kind(parts.netloc, timeout=60)
@@ -22,7 +22,7 @@ def call_gateway(url: str, key: str, method: str, path: str, body: Any = None) -
         return response.status, json.loads(response.read())
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise UnavailableError(
-            f"The Interceptor at {parts.netloc} did not answer: {error}.", next_step="Run: sentinel status"
+            f"The gateway at {parts.netloc} did not answer: {error}.", next_step="Run: sentinel status"
         ) from None
     finally:
         connection.close()

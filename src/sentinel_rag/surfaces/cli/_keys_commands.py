@@ -8,7 +8,7 @@ from sentinel_rag.surfaces.cli._options import command
 
 TYPE_CHECKING = False  # as the type checker knows it: `typing` alone would cost a command two milliseconds
 if TYPE_CHECKING:
-    from sentinel_rag.interceptor.policy.model import Rate
+    from sentinel_rag.gateway.policy.model import Rate
 
 
 def add_actions(parser: argparse.ArgumentParser) -> None:
@@ -63,7 +63,7 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
 
 
 def _rate(text: str) -> Rate:
-    from sentinel_rag.interceptor.policy.model import Rate
+    from sentinel_rag.gateway.policy.model import Rate
 
     calls, _, seconds = text.partition("/")
     if not (calls.isascii() and calls.isdecimal() and seconds.isascii() and seconds.isdecimal()):

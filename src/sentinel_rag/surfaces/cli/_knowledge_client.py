@@ -1,7 +1,7 @@
-"""Asking the knowledge executor to read incidents and playbooks in, as the person at this terminal.
+"""Asking the knowledge tool server to read incidents and playbooks in, as the person at this terminal.
 
-The surface speaks to the executor directly, with a token that only the owner of this home can read; neither the agent
-nor the Interceptor's keys open that door.
+The surface speaks to the tool server directly, with a token that only the owner of this home can read; neither the
+agent nor the gateway's keys open that door.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.assembly.run_state import RunState
-from sentinel_rag.assembly.tls import connection_here
+from sentinel_rag.app.run_state import RunState
+from sentinel_rag.app.tls import connection_here
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 
 _SILENCE_S = 900.0
@@ -76,8 +76,8 @@ def ingest_incidents(
 ) -> tuple[WorkspaceOutcome, ...]:
     """Have the incidents of every workspace that these zones serve read in; `wish` is the body of `/admin/ingest`.
 
-    Leaving early (Ctrl-C) ends the run there too, with what it has. Raises SentinelError: as the executor tells it, or
-    UnavailableError where it runs elsewhere or its connection breaks.
+    Leaving early (Ctrl-C) ends the run there too, with what it has. Raises SentinelError: as the tool server tells it,
+    or UnavailableError where it runs elsewhere or its connection breaks.
     """
     last = _last_line(state, "/admin/ingest", wish, lambda progress: listener(Progress(**progress)))
     return tuple(map(_outcome, last["workspaces"]))
@@ -86,7 +86,7 @@ def ingest_incidents(
 def ingest_playbooks(
     state: RunState, wish: Mapping[str, Any], listener: Callable[[Mapping[str, Any]], None]
 ) -> PlaybooksOutcome:
-    """Have a folder of playbooks read in by the executor; `wish` is the body of `/admin/playbooks`. `listener` gets
+    """Have a folder of playbooks read in by the tool server; `wish` is the body of `/admin/playbooks`. `listener` gets
     `read`, `chunks` and `seconds`. Raises as `ingest_incidents`."""
     return PlaybooksOutcome(**_last_line(state, "/admin/playbooks", wish, listener)["playbooks"])
 
@@ -97,7 +97,7 @@ def _last_line(
     zone = state.zone("executor-knowledge")
     if zone is None or not state.knowledge_token:
         raise UnavailableError(
-            "SENTINEL_URL names an Interceptor that runs elsewhere, and knowledge is read in on that machine.",
+            "SENTINEL_URL names a gateway that runs elsewhere, and knowledge is read in on that machine.",
             next_step="Run there: sentinel knowledge ingest",
         )
     connection = connection_here(zone.url, state.certificate, timeout=_SILENCE_S)
@@ -107,7 +107,7 @@ def _last_line(
         response = connection.getresponse()
         if response.status != 200:
             raise UnavailableError(
-                f"The knowledge executor answered HTTP {response.status}.", next_step="Run: sentinel status"
+                f"The knowledge tool server answered HTTP {response.status}.", next_step="Run: sentinel status"
             )
         for line in response:
             told: Mapping[str, Any] = json.loads(line)
@@ -127,7 +127,7 @@ def _last_line(
 
 def _broken(why: str) -> UnavailableError:
     return UnavailableError(
-        f"The knowledge executor ended before its work was done{why}.",
+        f"The knowledge tool server ended before its work was done{why}.",
         next_step="Run it again: it goes on from where it was. Its log lies where sentinel status says.",
     )
 

@@ -53,12 +53,12 @@ class _OnAzure:
         self._workspace = workspace
 
     def schema(self) -> Mapping[str, Mapping[str, str]]:
-        from sentinel_rag.assembly.log_queries import azure_schema
+        from sentinel_rag.app.log_queries import azure_schema
 
         return azure_schema(self._workspace)
 
     def answer(self, kql: str, span: TimeWindow) -> LogsTable:
-        from sentinel_rag.assembly.log_queries import query_azure
+        from sentinel_rag.app.log_queries import query_azure
 
         return query_azure(self._workspace, kql, span)
 

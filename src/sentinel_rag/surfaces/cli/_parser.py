@@ -15,7 +15,7 @@ each command has an example: sentinel ask --help
 
 exit codes:
   0  answered (also: asked back, out of scope)    3  no data matched, values not found
-  1  something is unavailable                     4  denied by the Interceptor
+  1  something is unavailable                     4  denied by the gateway
   2  wrong usage or settings                      5  a tool failed, or a case; contradicted
 
 settings come from the environment and .env; sentinel doctor checks them.
@@ -85,7 +85,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     export.add_argument("--reveal", action="store_true", help=reveal_help)
 
     up = command(commands, "up", "start the zones and keep them running until Ctrl-C", _up)
-    up.add_argument("--port", type=port, default=0, help="port of the Interceptor (default: a free one)")
+    up.add_argument("--port", type=port, default=0, help="port of the gateway (default: a free one)")
     up.add_argument("--agent-port", type=port, default=0, help="port of the agent's POST /chat (default: a free one)")
     web_help = "serve the people's HTTP API too, on this port (default: a free one)"
     up.add_argument("--web", type=port, nargs="?", const=0, default=None, metavar="PORT", help=web_help)
@@ -166,13 +166,13 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
         _answer_commands.add_actions(answer)
 
-    audit = group(commands, "audit", "the Interceptor's record of every call")
+    audit = group(commands, "audit", "the gateway's record of every call")
     if only in (None, "audit"):
         from sentinel_rag.surfaces.cli import _audit_commands
 
         _audit_commands.add_actions(audit)
 
-    database = group(commands, "database", "the Interceptor's state in PostgreSQL: make its tables, move files into it")
+    database = group(commands, "database", "the gateway's state in PostgreSQL: make its tables, move files into it")
     if only in (None, "database"):
         from sentinel_rag.surfaces.cli import _database_commands
 
@@ -184,7 +184,7 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
 
         _approvals_commands.add_actions(approvals)
 
-    keys = group(commands, "keys", "the Interceptor's API keys, whether or not it runs")
+    keys = group(commands, "keys", "the gateway's API keys, whether or not it runs")
     if only in (None, "keys"):
         from sentinel_rag.surfaces.cli import _keys_commands
 

@@ -1,4 +1,4 @@
-"""What a surface says to the Interceptor for the person in front of it, with the person's key and never through the
+"""What a surface says to the gateway for the person in front of it, with the person's key and never through the
 agent: it opens the session clean, sends the person's own words, and asks for values that the agent may not see."""
 
 from __future__ import annotations
@@ -6,7 +6,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.app.run_state import RunState
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._gateway_client import call_gateway
@@ -15,7 +15,7 @@ MAX_ASKED = 500
 
 
 class UserSession:
-    """The person's side of a conversation at the Interceptor at `url`; `key` has the scope `user`."""
+    """The person's side of a conversation at the gateway at `url`; `key` has the scope `user`."""
 
     def __init__(self, url: str, key: str) -> None:
         self._url = url
@@ -26,7 +26,7 @@ class UserSession:
         return str(self._post("/v1/sessions", None, 201)["session_id"])
 
     def is_open(self, session_id: str) -> bool:
-        """Whether the Interceptor still knows the session as this person's, and open. Raises UnavailableError."""
+        """Whether the gateway still knows the session as this person's, and open. Raises UnavailableError."""
         status, answer = call_gateway(self._url, self._key, "GET", f"/v1/sessions/{session_id}", None)
         if status not in (200, 404):
             raise _not_taken(status, answer)
@@ -65,13 +65,13 @@ class UserSession:
 def _not_taken(status: int, answer: Any) -> UnavailableError:
     detail = answer.get("detail") if isinstance(answer, dict) else None
     return UnavailableError(
-        f"The Interceptor did not take the person's request ({status}): {detail or 'without a reason'}",
+        f"The gateway did not take the person's request ({status}): {detail or 'without a reason'}",
         next_step="Run sentinel status; with SENTINEL_URL, check SENTINEL_USER_KEY.",
     )
 
 
 def user_session(state: RunState | None, settings: Settings) -> UserSession | None:
-    """The session maker of these zones; None without zones, and where an Interceptor elsewhere is used without a
+    """The session maker of these zones; None without zones, and where a gateway elsewhere is used without a
     person's key, so that the agent opens its sessions by itself."""
     if settings.gateway_url is not None:
         return None if settings.user_key is None else UserSession(settings.gateway_url, settings.user_key.reveal())

@@ -12,7 +12,7 @@ ROLES = ("analyst", "approver", "auditor", "admin")
 def add_actions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
 
-    add = command(actions, "add", "make an account, with a key of its own at the Interceptor", _add)
+    add = command(actions, "add", "make an account, with a key of its own at the gateway", _add)
     add.add_argument("name", help="what the person signs in as, and what the audit names the key")
     _terms(add)
     add.add_argument("--oidc", default=None, metavar="CLAIM", help="who it is at the identity provider: no password")

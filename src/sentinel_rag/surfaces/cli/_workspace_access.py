@@ -12,9 +12,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from sentinel_rag.assembly.gateway_plan import workspace_zone
-from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.run_state import RunFolder, RunState
+from sentinel_rag.app.gateway_plan import workspace_zone
+from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace, home_to_itself

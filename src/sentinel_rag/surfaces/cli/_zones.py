@@ -6,9 +6,9 @@ import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
-from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.processes import RunningZones, running_zones
-from sentinel_rag.assembly.run_state import AlreadyRunningError, RunFolder, RunState
+from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.processes import RunningZones, running_zones
+from sentinel_rag.app.run_state import AlreadyRunningError, RunFolder, RunState
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings
 
@@ -22,7 +22,7 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
     embedded `default`, or `sample` while only that one exists. Raises UsageError for a name that is not listed."""
     if requested is not None and settings.gateway_url is not None:
         raise UsageError(
-            "SENTINEL_URL is set, and an Interceptor that runs elsewhere has its own workspaces.",
+            "SENTINEL_URL is set, and a gateway that runs elsewhere has its own workspaces.",
             next_step="Leave --workspace out, or unset SENTINEL_URL.",
         )
     if settings.workspaces:
@@ -78,7 +78,7 @@ def attached_zones(
                     _same_workspace(state, requested)
                 yield state, None
                 return
-            # An Interceptor that runs elsewhere knows its own names: the call carries the one that was asked for.
+            # A gateway that runs elsewhere knows its own names: the call carries the one that was asked for.
             workspace = choose_workspace(settings, requested if settings.gateway_url is None else None)
             try:
                 zones = stack.enter_context(running_zones(settings, workspace=workspace, private=not shared))

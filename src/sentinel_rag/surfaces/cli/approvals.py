@@ -64,7 +64,7 @@ def decide(approval_id: str, verb: str, *, comment: str, as_json: bool) -> int:
 def watch(*, as_json: bool) -> int:
     """Print each approval that comes to wait, and on a terminal ask what to do with it; until Ctrl-C or Ctrl-D."""
     settings = load_settings()
-    connect(settings)  # wrong settings end it here; an Interceptor that goes away later does not
+    connect(settings)  # wrong settings end it here; a gateway that goes away later does not
     interactive = sys.stdin.isatty() and sys.stdout.isatty() and not as_json
     if interactive:
         print("Waiting for calls that need a person. Ctrl-C ends this; what waits goes on waiting.", flush=True)

@@ -8,7 +8,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from sentinel_rag.assembly.home_folders import workspace_folder
+from sentinel_rag.app.home_folders import workspace_folder
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener

@@ -1,4 +1,4 @@
-"""`sentinel audit show | verify | key`: read and check the Interceptor's journal; nothing needs to run."""
+"""`sentinel audit show | verify | key`: read and check the gateway's journal; nothing needs to run."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.assembly.zones import journal_reader
+from sentinel_rag.app.zones import journal_reader
 from sentinel_rag.audit import PUBLIC_FILE, PublicKey, RecordFilter, Verification, verify_export
 from sentinel_rag.audit.places import folder_of
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
@@ -146,7 +146,7 @@ def _own_key(folder: Path) -> PublicKey:
     path = folder / PUBLIC_FILE
     if not path.exists():
         raise UnavailableError(
-            "There is no signing key yet: no Interceptor of this version has run with this home folder.",
+            "There is no signing key yet: no gateway of this version has run with this home folder.",
             next_step="Start one with `sentinel up`, or give --public-key FILE.",
         )
     return PublicKey.load(path)

@@ -8,7 +8,7 @@ import sys
 from datetime import timedelta
 from pathlib import Path
 
-from sentinel_rag.assembly.zones import journal_reader, open_journal
+from sentinel_rag.app.zones import journal_reader, open_journal
 from sentinel_rag.audit import Exported, export_records
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import utc_now

@@ -6,10 +6,10 @@ import json
 import uuid
 from pathlib import Path
 
-from sentinel_rag.assembly.backup import Backup, make_backup, put_back, read_backup
-from sentinel_rag.assembly.backup_seal import SealHolds
-from sentinel_rag.assembly.run_state import RunFolder
-from sentinel_rag.assembly.zones import journal_reader, open_journal
+from sentinel_rag.app.backup import Backup, make_backup, put_back, read_backup
+from sentinel_rag.app.backup_seal import SealHolds
+from sentinel_rag.app.run_state import RunFolder
+from sentinel_rag.app.zones import journal_reader, open_journal
 from sentinel_rag.audit import BackupRestored
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import utc_now

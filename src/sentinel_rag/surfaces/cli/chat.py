@@ -8,7 +8,7 @@ from contextlib import ExitStack
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.run_state import RunFolder, RunState
+from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer
@@ -123,13 +123,13 @@ def _tell_what_was_asked(stored: StoredConversation) -> None:
 
 
 def _go_on(client: AgentClient, user: UserSession | None, session_id: str) -> None:
-    """Take up a kept conversation's session, if the Interceptor still has it. Without a person's key the agent finds
+    """Take up a kept conversation's session, if the gateway still has it. Without a person's key the agent finds
     out with the first question."""
     if user is None or user.is_open(session_id):
         client.session_id = session_id
         return
     print(
-        "The Interceptor no longer knows the session of this conversation, so what was read in it is not carried on: "
+        "The gateway no longer knows the session of this conversation, so what was read in it is not carried on: "
         "a new session starts. Your preferences stay, and sentinel chat --list still shows the old one."
     )
 

@@ -5,18 +5,18 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sentinel_rag.assembly import state_database
-from sentinel_rag.assembly.record_moves import KeptStore, move_kept
-from sentinel_rag.assembly.record_places import prepare_people
-from sentinel_rag.assembly.run_state import RunFolder
-from sentinel_rag.assembly.web_access import people_folder, record_file
+from sentinel_rag.app import state_database
+from sentinel_rag.app.record_moves import KeptStore, move_kept
+from sentinel_rag.app.record_places import prepare_people
+from sentinel_rag.app.run_state import RunFolder
+from sentinel_rag.app.web_access import people_folder, record_file
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
 
 
 def prepare(role: str | None, *, as_json: bool) -> int:
     """Make the schemas with their tables, as their owner; `role` may then run gateways and web surfaces there."""
-    from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
+    from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
     from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 
     settings = load_settings()
@@ -34,8 +34,8 @@ def prepare(role: str | None, *, as_json: bool) -> int:
 def move(*, as_json: bool) -> int:
     """Move the state of this home's files into the schema, and what people left behind. Where that was cut short, doing
     it again moves the rest."""
-    from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
-    from sentinel_rag.surfaces.people.store import FILE
+    from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
+    from sentinel_rag.surfaces.users.store import FILE
     from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 
     settings = load_settings()

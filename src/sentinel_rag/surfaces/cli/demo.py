@@ -2,7 +2,7 @@
 
 Three questions are answered, the last of them about an incident whose log text tries to hijack whoever reads it. Then
 the demo plays an agent that has obeyed that text: in the same session and with the agent's own key it sends the calls
-that the text asks for, and shows what the Interceptor answers and records.
+that the text asks for, and shows what the gateway answers and records.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.knowledge_stores import is_shared
-from sentinel_rag.assembly.knowledge_zone import ingest_files
-from sentinel_rag.assembly.run_state import AlreadyRunningError, RunState
+from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.knowledge_stores import is_shared
+from sentinel_rag.app.knowledge_zone import ingest_files
+from sentinel_rag.app.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.query_results import parse_time
@@ -70,7 +70,7 @@ def run(*, as_json: bool) -> int:
     settings = load_settings()
     if settings.gateway_url is not None:
         raise UnavailableError(
-            "SENTINEL_URL names an Interceptor that runs elsewhere; the demo shows its own.",
+            "SENTINEL_URL names a gateway that runs elsewhere; the demo shows its own.",
             next_step="Unset it for the demo: env -u SENTINEL_URL make demo",
         )
     with waiting("Preparing the sample estate...", quiet=as_json):
@@ -150,7 +150,7 @@ def _send(state: RunState, session_id: str, call: StolenCall) -> dict[str, Any]:
     gateway = state.zone("interceptor")
     if gateway is None:
         raise UnavailableError(
-            "The zones that run now have no Interceptor of their own.",
+            "The zones that run now have no gateway of their own.",
             next_step="Stop them, then repeat: make demo",
         )
     body = {"session_id": session_id, "tool_name": call.tool, "args": call.arguments}
@@ -256,7 +256,7 @@ NEXT_STEPS = (
     "sentinel chat                                        a conversation",
     "sentinel workspace import alerts.csv incidents.csv   your own exports; questions then go to them",
     "sentinel up                                          keep the zones running, so that answers come at once",
-    "sentinel audit show, sentinel audit verify           what the Interceptor recorded, and that nothing was changed",
+    "sentinel audit show, sentinel audit verify           what the gateway recorded, and that nothing was changed",
 )
 
 

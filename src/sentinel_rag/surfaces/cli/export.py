@@ -1,7 +1,7 @@
 """`sentinel export` and `/export`: a kept conversation as a shift hand-over, in a file of its own.
 
-It reads this home's conversations and the Interceptor's journal, and asks nothing of a network. Values that the policy
-hides stay hidden; with `--reveal` the running Interceptor is asked for those that this person may see, and the file
+It reads this home's conversations and the gateway's journal, and asks nothing of a network. Values that the policy
+hides stay hidden; with `--reveal` the running gateway is asked for those that this person may see, and the file
 says so.
 """
 
@@ -21,9 +21,9 @@ from typing import Any
 
 from sentinel_rag.agent.answers.results_file import results_document
 from sentinel_rag.agent.conversations.store import StoredConversation
-from sentinel_rag.assembly.conversations import kept_conversations
-from sentinel_rag.assembly.run_state import RunFolder
-from sentinel_rag.assembly.zones import journal_reader
+from sentinel_rag.app.conversations import kept_conversations
+from sentinel_rag.app.run_state import RunFolder
+from sentinel_rag.app.zones import journal_reader
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.contracts.ports import utc_now
@@ -86,7 +86,7 @@ def wish_of_words(words: Sequence[str]) -> Wish:
 
 def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
     """Write the report, and say where. Raises UsageError for a file that is there, UnavailableError for a disk or an
-    Interceptor that is not."""
+    gateway that is not."""
     form = _form(wish)
     now = utc_now()
     path = None if wish.output == STANDARD_OUTPUT else _target(wish, conversation_id, form, now)
@@ -174,14 +174,14 @@ def _stored(
 
 
 def _revealed(settings: Settings, conversation_id: str, turns: list[Json]) -> list[Json]:
-    """The turns with the hidden values that this person may see. Raises UnavailableError without an Interceptor."""
+    """The turns with the hidden values that this person may see. Raises UnavailableError without a gateway."""
     handles = handles_in(turns)
     if not handles:
         return turns
     user = user_session(RunFolder(settings.home).read(), settings)
     if user is None:
         raise UnavailableError(
-            "Hidden values are the Interceptor's to show, and none runs that knows you.",
+            "Hidden values are the gateway's to show, and none runs that knows you.",
             next_step="Run sentinel up, or with SENTINEL_URL set SENTINEL_USER_KEY; or leave out --reveal.",
         )
     values = user.values(conversation_id, handles)
@@ -193,7 +193,7 @@ def _revealed(settings: Settings, conversation_id: str, turns: list[Json]) -> li
 def _records(settings: Settings, session_id: str, notes: list[str]) -> tuple[list[Mapping[str, Any]], str]:
     """The journal's records of the session and of its approvals, oldest first, and the newest record of all."""
     if settings.gateway_url is not None:
-        notes.append("The Interceptor runs elsewhere, so its record of approvals is not in this report.")
+        notes.append("The gateway runs elsewhere, so its record of approvals is not in this report.")
         return [], ""
     from sentinel_rag.audit import RecordFilter
 
@@ -204,7 +204,7 @@ def _records(settings: Settings, session_id: str, notes: list[str]) -> tuple[lis
         every = {entry.seq: entry for entry in (*found, *(e for each in approvals for e in reader.find(each)))}
         newest = reader.last(1)
     except SentinelError as error:
-        notes.append(f"The Interceptor's record could not be read, so actions and approvals are missing: {error}")
+        notes.append(f"The gateway's record could not be read, so actions and approvals are missing: {error}")
         return [], ""
     if len(found) == MOST_RECORDS:
         notes.append(f"Only the newest {MOST_RECORDS} records of the session were read.")

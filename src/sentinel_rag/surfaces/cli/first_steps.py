@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._zones import DEFAULT_WORKSPACE, SAMPLE_WORKSPACE

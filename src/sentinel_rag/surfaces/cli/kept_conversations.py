@@ -1,7 +1,7 @@
 """`sentinel chat --list`, `--resume` and `--delete`: the conversations that this home keeps.
 
 They are read from the home's file, so that listing and deleting need no zone. A conversation goes on only in its own
-session at the Interceptor, whose labels hold what was read in it; where that session is gone, a new one starts clean.
+session at the gateway, whose labels hold what was read in it; where that session is gone, a new one starts clean.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from contextlib import closing
 from typing import TYPE_CHECKING
 
 from sentinel_rag.agent.conversations.store import StoredConversation
-from sentinel_rag.assembly.conversations import kept_conversations, not_kept
+from sentinel_rag.app.conversations import kept_conversations, not_kept
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
 

@@ -1,6 +1,6 @@
-"""`sentinel keys`: make, list, rotate and revoke the API keys of this home's Interceptor, whether or not it runs.
+"""`sentinel keys`: make, list, rotate and revoke the API keys of this home's gateway, whether or not it runs.
 
-It works on the key file itself; a running Interceptor sees a change at its next request and puts it on record. The text
+It works on the key file itself; a running gateway sees a change at its next request and puts it on record. The text
 of a key is printed once, when it is made.
 """
 
@@ -13,13 +13,13 @@ from contextlib import closing, contextmanager
 from datetime import datetime, timedelta
 from typing import Any
 
-from sentinel_rag.assembly.zones import key_store
+from sentinel_rag.app.zones import key_store
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.interceptor.store import KeyInfo, KeyStore, Scope
-from sentinel_rag.interceptor.store.run_keys import RUN_KEY_IDS
+from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.gateway.store import KeyInfo, KeyStore, Scope
+from sentinel_rag.gateway.store.run_keys import RUN_KEY_IDS
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 
@@ -119,7 +119,7 @@ def revoke(key: str, *, as_json: bool) -> int:
     if as_json:
         print(json.dumps(_as_json(now_revoked, utc_now())))
     else:
-        print(f"The key {_label(found)} is revoked. A running Interceptor refuses it from its next request on.")
+        print(f"The key {_label(found)} is revoked. A running gateway refuses it from its next request on.")
     return 0
 
 
@@ -128,8 +128,8 @@ def _keys() -> Iterator[KeyStore]:
     settings = load_settings()
     if settings.gateway_url is not None:
         raise UsageError(
-            "SENTINEL_URL is set: the keys of an Interceptor that runs elsewhere lie on its machine.",
-            next_step="Run sentinel keys there, or unset SENTINEL_URL for the Interceptor of this home.",
+            "SENTINEL_URL is set: the keys of a gateway that runs elsewhere lie on its machine.",
+            next_step="Run sentinel keys there, or unset SENTINEL_URL for the gateway of this home.",
         )
     with closing(key_store(settings)) as keys:
         yield keys

@@ -2,7 +2,7 @@
 
 What is kept and found, the library `knowledge` knows; here it is printed. No policy applies to you on your own store,
 and what is closed is found under the names of SENTINEL_READERS, as it is for the agent, which searches it through the
-Interceptor.
+gateway.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_access import open_embedder, open_knowledge
+from sentinel_rag.app.knowledge_access import open_embedder, open_knowledge
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.settings import load_settings

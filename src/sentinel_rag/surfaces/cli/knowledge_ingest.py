@@ -1,7 +1,7 @@
 """`sentinel knowledge ingest`: playbooks and past incidents into the store of this home.
 
-Incidents need the workspace's credential, so the executor that holds it reads them, in the running zones or in own ones
-that end with the command. Playbooks are files of yours: this command reads them itself, unless zones run.
+Incidents need the workspace's credential, so the tool server that holds it reads them, in the running zones or in own
+ones that end with the command. Playbooks are files of yours: this command reads them itself, unless zones run.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.assembly.knowledge_access import open_embedder, open_knowledge, playbook_owner, shipped_playbooks
-from sentinel_rag.assembly.knowledge_zone import ingest_files
-from sentinel_rag.assembly.run_state import RunFolder, RunState
+from sentinel_rag.app.knowledge_access import open_embedder, open_knowledge, playbook_owner, shipped_playbooks
+from sentinel_rag.app.knowledge_zone import ingest_files
+from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._ingest_progress import progress_line, shown
@@ -144,7 +144,7 @@ def playbooks_place(folder: str | None, settings: Settings) -> Path:
 
 
 def _playbooks(place: Path, settings: Settings, *, by_words: bool, quiet: bool) -> PlaybooksOutcome:
-    """By the executor where one runs, since it may be the only one that can open the store; else here."""
+    """By the tool server where one runs, since it may be the only one that can open the store; else here."""
     from sentinel_rag.knowledge.ingest_record import remember_playbooks_folder
 
     with shown(quiet=quiet) as show:

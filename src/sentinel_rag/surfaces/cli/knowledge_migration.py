@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_stores import open_store, place_of
-from sentinel_rag.assembly.knowledge_zone import ingest_files
+from sentinel_rag.app.knowledge_stores import open_store, place_of
+from sentinel_rag.app.knowledge_zone import ingest_files
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell

@@ -9,7 +9,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel_rag.assembly.knowledge_access import (
+from sentinel_rag.app.knowledge_access import (
     knowledge_place,
     open_embedder,
     open_knowledge,
@@ -17,7 +17,7 @@ from sentinel_rag.assembly.knowledge_access import (
     shipped_playbooks,
     workspace_id_in_store,
 )
-from sentinel_rag.assembly.knowledge_zone import ingest_files
+from sentinel_rag.app.knowledge_zone import ingest_files
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell

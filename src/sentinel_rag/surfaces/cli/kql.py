@@ -1,7 +1,7 @@
 """`sentinel kql`: the KQL templates, one of them run by hand, and whether people's own ones are sound.
 
 A run by hand is the person's own act on their own workspace, so no policy applies and no record is written; the agent
-runs the same templates through the Interceptor. What a template is, `sentinel.template_registry` says.
+runs the same templates through the gateway. What a template is, `sentinel.template_registry` says.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ def run(
 
 def lint(path: str | None, *, as_json: bool) -> int:
     """Check templates and try each on an empty workspace; 2 if one is not right."""
-    from sentinel_rag.assembly.template_trial import try_templates
+    from sentinel_rag.app.template_trial import try_templates
 
     folders = _lint_folders(path)
     templates: list[str] = []

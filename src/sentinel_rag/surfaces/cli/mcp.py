@@ -22,7 +22,7 @@ def run(*, workspace: str | None) -> int:
     """Serve until standard input ends. Raises SentinelError if there is no gateway to speak to."""
     import anyio
 
-    from sentinel_rag.assembly.tls import trusting
+    from sentinel_rag.app.tls import trusting
     from sentinel_rag.surfaces.cli._mcp_bridge import Bridge, standard_streams
 
     settings = load_settings()
@@ -53,12 +53,12 @@ def _gateway(settings: Settings, workspace: str | None) -> Iterator[tuple[str, s
     if settings.gateway_url is not None:
         if workspace is not None:
             raise UsageError(
-                "SENTINEL_URL is set, and an Interceptor that runs elsewhere has its own workspaces.",
+                "SENTINEL_URL is set, and a gateway that runs elsewhere has its own workspaces.",
                 next_step="Leave --workspace out, or unset SENTINEL_URL.",
             )
         if settings.gateway_key is None:
             raise UsageError(
-                "SENTINEL_URL is set without SENTINEL_API_KEY, so there is no key for that Interceptor.",
+                "SENTINEL_URL is set without SENTINEL_API_KEY, so there is no key for that gateway.",
                 next_step="Make one there: sentinel keys create --name my-editor --scope execute",
             )
         yield settings.gateway_url, settings.gateway_key.reveal()

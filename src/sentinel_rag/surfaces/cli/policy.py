@@ -1,7 +1,7 @@
 """`sentinel policy`: check a policy, run its cases, explain a call, decide past calls again, compare two policies.
 
 Works on files: the policy, the cases beside it and the journal; nothing needs to run. What is said is made by
-`interceptor.policy_tools`; this module chooses the files and prints.
+`gateway.policy_tools`; this module chooses the files and prints.
 """
 
 from __future__ import annotations
@@ -11,18 +11,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.assembly.zones import journal_reader, policy_texts
+from sentinel_rag.app.zones import journal_reader, policy_texts
 from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.interceptor.flow import Facts
-from sentinel_rag.interceptor.flow.named_values import named_in
-from sentinel_rag.interceptor.policy import Effect, Policy, load_policy
-from sentinel_rag.interceptor.policy.conditions import Kind
-from sentinel_rag.interceptor.policy.loading import parse_policy_bytes
-from sentinel_rag.interceptor.policy_tools import (
+from sentinel_rag.gateway.flow import Facts
+from sentinel_rag.gateway.flow.named_values import named_in
+from sentinel_rag.gateway.policy import Effect, Policy, load_policy
+from sentinel_rag.gateway.policy.conditions import Kind
+from sentinel_rag.gateway.policy.loading import parse_policy_bytes
+from sentinel_rag.gateway.policy_tools import (
     CaseResult,
     Replay,
     ReplayReport,
@@ -170,7 +170,7 @@ def diff(old_file: str, new_file: str, *, since: str | None, as_json: bool) -> i
 
 def _replay_both(old: Policy, new: Policy, since: str | None) -> tuple[ReplayReport | None, str]:
     """What of the audited calls the two decide differently, whatever the record says."""
-    from sentinel_rag.interceptor.policy_tools.replay import Compared
+    from sentinel_rag.gateway.policy_tools.replay import Compared
 
     compared = Compared(old, new)
     try:

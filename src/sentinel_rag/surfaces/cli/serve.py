@@ -8,8 +8,8 @@ import sys
 from dataclasses import dataclass, replace
 from types import FrameType
 
-from sentinel_rag.assembly.apart import FIRST_PORTS, Place
-from sentinel_rag.assembly.foreground import is_served, served_role
+from sentinel_rag.app.apart import FIRST_PORTS, Place
+from sentinel_rag.app.foreground import is_served, served_role
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.settings import load_settings
@@ -56,7 +56,7 @@ def run(wish: Wish, *, as_json: bool) -> int:
     role, settings = wish.named_role, load_settings()
     signal.signal(signal.SIGTERM, _interrupt)
     place, tools = Place.read(wish.listen), wish.tool_zones
-    # Where the Interceptor is elsewhere, the names of workspaces are told to people all the same.
+    # Where the gateway is elsewhere, the names of workspaces are told to people all the same.
     workspace = choose_workspace(replace(settings, gateway_url=None), wish.workspace)
     try:
         with served_role(settings, role, tools, workspace, place) as served:

@@ -6,11 +6,11 @@ import http.client
 import json
 from typing import Any
 
-from sentinel_rag.assembly.conversations import conversation_configuration
-from sentinel_rag.assembly.gateway_plan import workspace_zone
-from sentinel_rag.assembly.home_folders import logs_folder
-from sentinel_rag.assembly.run_state import RunFolder, RunState, ZoneEntry
-from sentinel_rag.assembly.tls import connection_here
+from sentinel_rag.app.conversations import conversation_configuration
+from sentinel_rag.app.gateway_plan import workspace_zone
+from sentinel_rag.app.home_folders import logs_folder
+from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
+from sentinel_rag.app.tls import connection_here
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._zones import choose_workspace
@@ -60,7 +60,7 @@ def addresses(settings: Settings, state: RunState | None) -> dict[str, Any]:
     interceptor = by_name.get("interceptor", stopped)
     if settings.gateway_url is not None:
         interceptor = {"url": settings.gateway_url, "state": "remote", "pid": None}
-        workspace, serves = {**stopped, "state": "remote"}, "what the remote Interceptor serves"
+        workspace, serves = {**stopped, "state": "remote"}, "what the remote gateway serves"
         workspaces = {}
     executors = {name.removeprefix(EXECUTOR): part for name, part in by_name.items() if name.startswith(EXECUTOR)}
     return {
@@ -112,18 +112,18 @@ def _part(zone: ZoneEntry, certificate: str) -> dict[str, Any]:
 
 
 def _policy(interceptor: dict[str, Any], settings: Settings) -> str:
-    """Which policy judges calls: as the running Interceptor says, else the file that the next start will load."""
+    """Which policy judges calls: as the running gateway says, else the file that the next start will load."""
     if interceptor["state"] == "remote":
-        return "what the remote Interceptor has loaded"
+        return "what the remote gateway has loaded"
     url = interceptor["url"]
     if interceptor["state"] != "running":
-        return f"{settings.policy_file} (not loaded: no Interceptor runs)"
+        return f"{settings.policy_file} (not loaded: no gateway runs)"
     connection = http.client.HTTPConnection(url.removeprefix("http://"), timeout=10)
     try:
         connection.request("GET", "/readyz")
         state = json.loads(connection.getresponse().read())["checks"]["policy"]
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
-        return "unknown: the Interceptor did not say"
+        return "unknown: the gateway did not say"
     finally:
         connection.close()
     return f"{settings.policy_file} ({'in force' if state == 'ok' else safe_cell(str(state))})"

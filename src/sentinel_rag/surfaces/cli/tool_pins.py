@@ -112,11 +112,11 @@ def _confirmed() -> bool:
 
 @contextmanager
 def _gateway() -> Iterator[Any]:
-    """A function that asks the Interceptor as its administrator, after it has looked at its servers again."""
+    """A function that asks the gateway as its administrator, after it has looked at its servers again."""
     settings = load_settings()
     if settings.gateway_url is not None:
         raise UsageError(
-            "SENTINEL_URL is set, and the pins of an Interceptor that runs elsewhere are its operator's.",
+            "SENTINEL_URL is set, and the pins of a gateway that runs elsewhere are its operator's.",
             next_step="Use GET and POST /v1/pins there with a key of the scope admin, or unset SENTINEL_URL.",
         )
     with attached_zones(settings, None) as (state, _):
@@ -129,7 +129,7 @@ def _gateway() -> Iterator[Any]:
                 raise UsageError(answer["detail"], next_step="Run: sentinel tools pins")
             if status != 200:
                 raise UnavailableError(
-                    f"The Interceptor could not do it: {answer.get('detail', status)}", next_step="Run: sentinel status"
+                    f"The gateway could not do it: {answer.get('detail', status)}", next_step="Run: sentinel status"
                 )
             return answer
 

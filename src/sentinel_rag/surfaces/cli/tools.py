@@ -9,7 +9,7 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, canonical_tool_name
-from sentinel_rag.interceptor.policy import Policy, Rule, ToolPolicy, load_policy
+from sentinel_rag.gateway.policy import Policy, Rule, ToolPolicy, load_policy
 from sentinel_rag.settings import load_settings
 
 

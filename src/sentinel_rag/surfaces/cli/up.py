@@ -8,9 +8,9 @@ import sys
 from collections.abc import Iterator
 from types import FrameType
 
-from sentinel_rag.assembly.plan import Ports
-from sentinel_rag.assembly.processes import running_zones
-from sentinel_rag.assembly.run_state import RunState
+from sentinel_rag.app.plan import Ports
+from sentinel_rag.app.processes import running_zones
+from sentinel_rag.app.run_state import RunState
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 from sentinel_rag.surfaces.cli._built_page import HOW_TO_BUILD, page_is_built
@@ -47,7 +47,7 @@ def _web(state: RunState, settings: Settings) -> Iterator[str]:
     """How people come in, if the web surface is served."""
     zone = state.zone("web")
     if zone is not None:
-        from sentinel_rag.surfaces.people.owner_links import owner_link
+        from sentinel_rag.surfaces.users.owner_links import owner_link
 
         if not page_is_built():
             yield f"The web page is not built, so this is the HTTP API alone. To build it: {HOW_TO_BUILD}"

@@ -1,7 +1,7 @@
 """`sentinel users`: the accounts of people who sign in to the web surface, whether or not it runs.
 
-Each account has a key at the Interceptor with the scopes of its roles, made and revoked here; its text is sealed into
-the file of accounts and never printed. A running surface and Interceptor see every change at their next request.
+Each account has a key at the gateway with the scopes of its roles, made and revoked here; its text is sealed into
+the file of accounts and never printed. A running surface and gateway see every change at their next request.
 """
 
 from __future__ import annotations
@@ -12,24 +12,24 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import closing, contextmanager
 
-from sentinel_rag.assembly.record_places import people_database, record_schema
-from sentinel_rag.assembly.run_state import RunFolder
-from sentinel_rag.assembly.state_place import database_configuration
-from sentinel_rag.assembly.web_access import people_folder
-from sentinel_rag.assembly.zones import key_store
+from sentinel_rag.app.record_places import people_database, record_schema
+from sentinel_rag.app.run_state import RunFolder
+from sentinel_rag.app.state_place import database_configuration
+from sentinel_rag.app.web_access import people_folder
+from sentinel_rag.app.zones import key_store
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.store import KeyStore, Scope
-from sentinel_rag.interceptor.store.run_keys import RUN_KEY_IDS
-from sentinel_rag.records import Records
+from sentinel_rag.gateway.store import KeyStore, Scope
+from sentinel_rag.gateway.store.run_keys import RUN_KEY_IDS
 from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.storage import Records
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.people import (
+from sentinel_rag.surfaces.users import (
     Account,
     Passwords,
-    PeopleStore,
     Role,
+    UserStore,
     check_new_password,
     checked_groups,
     owner_link,
@@ -157,22 +157,22 @@ def link(*, as_json: bool) -> int:
 
 
 @contextmanager
-def _stores() -> Iterator[tuple[PeopleStore, KeyStore]]:
+def _stores() -> Iterator[tuple[UserStore, KeyStore]]:
     settings: Settings = load_settings()
     if settings.gateway_url is not None:
         raise UsageError(
-            "SENTINEL_URL is set: accounts lie on the machine where that Interceptor runs.",
-            next_step="Run sentinel users there, or unset SENTINEL_URL for the Interceptor of this home.",
+            "SENTINEL_URL is set: accounts lie on the machine where that gateway runs.",
+            next_step="Run sentinel users there, or unset SENTINEL_URL for the gateway of this home.",
         )
     with (
-        closing(PeopleStore(people_folder(settings.home), clock=utc_now, records=_accounts(settings))) as people,
+        closing(UserStore(people_folder(settings.home), clock=utc_now, records=_accounts(settings))) as people,
         closing(key_store(settings)) as keys,
     ):
         yield people, keys
 
 
 def _accounts(settings: Settings) -> Records | None:
-    from sentinel_rag.surfaces.people.schema import MIGRATIONS
+    from sentinel_rag.surfaces.users.schema import MIGRATIONS
 
     database = people_database(database_configuration(settings))
     return record_schema(database, "people", MIGRATIONS, what="The accounts")

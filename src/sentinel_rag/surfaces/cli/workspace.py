@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
-from sentinel_rag.assembly.home_folders import workspace_folder
+from sentinel_rag.app.home_folders import workspace_folder
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.query_results import TimeWindow, parse_time
 from sentinel_rag.settings import load_settings

@@ -4,8 +4,8 @@ import sys
 from collections.abc import Mapping
 from typing import Any
 
-from sentinel_rag.assembly.serving import begin_zone, fail_to_start, serve
-from sentinel_rag.assembly.zones import build_agent
+from sentinel_rag.app.serving import begin_zone, fail_to_start, serve
+from sentinel_rag.app.zones import build_agent
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.surfaces.http import create_app
 

@@ -1,4 +1,4 @@
-"""Shift hand-over reports: a conversation with its evidence and the Interceptor's record of it, as a file for others.
+"""Shift hand-over reports: a conversation with its evidence and the gateway's record of it, as a file for others.
 
 Pure: a surface hands in the turns and records that its person may see, and gets a `HandOver`, and texts of it. Reading,
 revealing and writing are the surface's.

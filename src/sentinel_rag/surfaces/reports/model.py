@@ -89,7 +89,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class Moment:
-    """Something that happened: in the data, in the conversation, or at the Interceptor."""
+    """Something that happened: in the data, in the conversation, or at the gateway."""
 
     at: str
     where: str

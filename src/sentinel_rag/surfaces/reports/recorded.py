@@ -1,4 +1,4 @@
-"""What the Interceptor's journal says of a session: actions, refusals, and people's decisions about them.
+"""What the gateway's journal says of a session: actions, refusals, and people's decisions about them.
 
 Arguments are taken from the answers, which hold what the agent had, and never from the journal: a record may hold what
 the policy hides from the agent.

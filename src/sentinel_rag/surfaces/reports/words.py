@@ -62,10 +62,10 @@ def counted(fact: Facts) -> str:
 
 
 def how_to_verify(report: HandOver) -> tuple[str, ...]:
-    """What a reader of the report does to check it against the Interceptor's record."""
+    """What a reader of the report does to check it against the gateway's record."""
     head = report.head.journal_head
     return (
-        "Each audit id names one call in the Interceptor's record. One call: sentinel audit show AUDIT_ID. "
+        "Each audit id names one call in the gateway's record. One call: sentinel audit show AUDIT_ID. "
         "The whole record, its hash chain and signatures: sentinel audit verify.",
         f"The newest record at the time of the export: {head}." if head else "The record was not read for this export.",
     )

@@ -1,7 +1,7 @@
 """The people's HTTP API: sign-in, `POST /chat` with its events, conversations, approvals, audit and policy.
 
-A surface of its own process. It holds the keys of the people who are signed in and speaks to the Interceptor with each
-person's own, and to the agent with none of them; what a person may do is decided at the Interceptor.
+A surface of its own process. It holds the keys of the people who are signed in and speaks to the gateway with each
+person's own, and to the agent with none of them; what a person may do is decided at the gateway.
 """
 
 from sentinel_rag.surfaces.web._agent import Agent

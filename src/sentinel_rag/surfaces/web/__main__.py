@@ -6,16 +6,16 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from sentinel_rag.assembly.record_places import people_database, record_schema
-from sentinel_rag.assembly.serving import begin_zone, fail_to_start, serve
-from sentinel_rag.assembly.tls import trusting
-from sentinel_rag.assembly.web_access import journal_check
+from sentinel_rag.app.record_places import people_database, record_schema
+from sentinel_rag.app.serving import begin_zone, fail_to_start, serve
+from sentinel_rag.app.tls import trusting
+from sentinel_rag.app.web_access import journal_check
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.rates import RateLimiter
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import OwnerLinks, Passwords, PeopleStore
-from sentinel_rag.surfaces.people.schema import MIGRATIONS as PEOPLE_TABLES
+from sentinel_rag.gateway.rates import RateLimiter
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.surfaces.users import OwnerLinks, Passwords, UserStore
+from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
@@ -54,7 +54,7 @@ def _web(configuration: Mapping[str, Any]) -> Web:
     agent = Agent(configuration["agent_url"], configuration["agent_token"], connections)
     gateway = Gateway(configuration["gateway_url"], connections)
     return Web(
-        people=PeopleStore(Path(configuration["people"]), clock=utc_now, records=accounts),
+        people=UserStore(Path(configuration["people"]), clock=utc_now, records=accounts),
         passwords=Passwords(),
         record=record,
         desk=TurnDesk(record, agent, gateway),

@@ -2,7 +2,7 @@
 
 A browser shows its cookie and, with each change, the token that its page was given, which no other site's page knows; a
 program shows a token of its own as `Authorization: Bearer`. Roles are asked here only to answer early and plainly: the
-person's key at the Interceptor has no more scopes than they name.
+person's key at the gateway has no more scopes than they name.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Annotated
 import anyio.to_thread
 from fastapi import Depends, Request
 
-from sentinel_rag.surfaces.people import Role, SignIn
+from sentinel_rag.surfaces.users import Role, SignIn
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, too_often
 

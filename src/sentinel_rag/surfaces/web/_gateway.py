@@ -1,6 +1,6 @@
-"""The Interceptor as this surface uses it: each request with the key of the person whom it is for, and no other.
+"""The gateway as this surface uses it: each request with the key of the person whom it is for, and no other.
 
-What the Interceptor refuses is passed on in its own words; this surface adds no right and takes none away.
+What the gateway refuses is passed on in its own words; this surface adds no right and takes none away.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from sentinel_rag.surfaces.web._problems import Problem
 
 MAX_ASKED = 500
 LOOK_TIMEOUT_S = 660.0
-"""Above the longest time that a policy can give a tool: the Interceptor ends a call, not this client."""
+"""Above the longest time that a policy can give a tool: the gateway ends a call, not this client."""
 PASSED_ON = frozenset({403, 404, 409, 413, 422, 429})
 
 
 class Gateway:
-    """The Interceptor at `url`. Methods raise UnavailableError if it is away."""
+    """The gateway at `url`. Methods raise UnavailableError if it is away."""
 
     def __init__(self, url: str, connections: Connections) -> None:
         self._url = url.rstrip("/")
@@ -38,7 +38,7 @@ class Gateway:
         return str(body["session_id"])
 
     async def is_open(self, key: str, session_id: str) -> bool:
-        """Whether the Interceptor knows the session as this person's, and open."""
+        """Whether the gateway knows the session as this person's, and open."""
         status, body = await self._call(key, "GET", f"/v1/sessions/{_part(session_id)}")
         if status not in (200, 404):
             raise refused(status, body)
@@ -88,12 +88,12 @@ class Gateway:
         return found
 
     async def look(self, key: str, session_id: str, tool: str, arguments: dict[str, Any]) -> tuple[int, Any]:
-        """Status and body of a person's own call of a tool, as the Interceptor gives them."""
+        """Status and body of a person's own call of a tool, as the gateway gives them."""
         body = {"session_id": session_id, "tool_name": tool, "args": arguments}
         return await self._call(key, "POST", "/v1/look", body, timeout_s=LOOK_TIMEOUT_S)
 
     async def ask(self, key: str, method: str, path: str, body: Any = None) -> Any:
-        """The answer to a request of the person's. Raises Problem with the Interceptor's own refusal."""
+        """The answer to a request of the person's. Raises Problem with the gateway's own refusal."""
         status, answer = await self._call(key, method, path, body)
         if status != 200:
             raise refused(status, answer)
@@ -113,7 +113,7 @@ class Gateway:
                 return response.status, json.loads(raw) if raw else None
         except (aiohttp.ClientError, OSError, ValueError) as error:
             raise UnavailableError(
-                f"The Interceptor did not answer: {type(error).__name__}.", next_step="Run: sentinel status"
+                f"The gateway did not answer: {type(error).__name__}.", next_step="Run: sentinel status"
             ) from None
 
 
@@ -122,16 +122,16 @@ def _part(text: str) -> str:
 
 
 def refused(status: int, body: Any) -> Problem:
-    """The Interceptor's refusal of a person's request, as this surface passes it on."""
+    """The gateway's refusal of a person's request, as this surface passes it on."""
     told = body if isinstance(body, dict) else {}
-    detail, reason = str(told.get("detail", "The Interceptor refused it.")), str(told.get("reason", "refused"))
+    detail, reason = str(told.get("detail", "The gateway refused it.")), str(told.get("reason", "refused"))
     if status == 401:
         return Problem(
             403,
             "key_ended",
-            "Your key at the Interceptor works no more.",
+            "Your key at the gateway works no more.",
             "Ask whoever looks after accounts here: sentinel users change NAME --role ... makes a new one.",
         )
     if status in PASSED_ON:
         return Problem(status, reason, detail, "See the reason; asking again in the same way changes nothing.")
-    return Problem(503, "unavailable", "The Interceptor could not do it just now.", "Try again in a moment.")
+    return Problem(503, "unavailable", "The gateway could not do it just now.", "Try again in a moment.")

@@ -1,7 +1,7 @@
 """What a person reads without the agent: in which session, and how the answer is told.
 
-Each person looks in one session of their own key, which the Interceptor lets no agent's key enter: no conversation
-learns of it or rises by it, and nothing of a conversation reaches it. Above lie the routes; the Interceptor below
+Each person looks in one session of their own key, which the gateway lets no agent's key enter: no conversation
+learns of it or rises by it, and nothing of a conversation reaches it. Above lie the routes; the gateway below
 decides, records and runs each call, and refuses whatever does not only read.
 """
 
@@ -17,7 +17,7 @@ from typing import Any
 import anyio
 
 from sentinel_rag.contracts.handles import QUOTE_KEY, REF_KEY, placeholder
-from sentinel_rag.surfaces.people import Account
+from sentinel_rag.surfaces.users import Account
 from sentinel_rag.surfaces.web._gateway import Gateway, refused
 from sentinel_rag.surfaces.web._problems import Problem
 
@@ -65,7 +65,7 @@ class Looks:
     async def _look(self, account: Account, key: str, tool: str, arguments: dict[str, Any]) -> dict[str, Any]:
         session_id = await self._session(account, key)
         status, body = await self._gateway.look(key, session_id, tool, arguments)
-        if status in ENDED:  # the Interceptor has lost or closed it meanwhile
+        if status in ENDED:  # the gateway has lost or closed it meanwhile
             if self._at(account.user_id) == session_id:
                 del self._people[account.user_id]
             session_id = await self._session(account, key)
@@ -85,7 +85,7 @@ class Looks:
         if known is not None and known.key_id == account.key_id and self._seconds() < known.ends:
             self._people.move_to_end(account.user_id)
             return known.session_id
-        # Nobody can guess it; the Interceptor opens a session under an id when it is first used.
+        # Nobody can guess it; the gateway opens a session under an id when it is first used.
         begun = _Looking(secrets.token_hex(24), account.key_id, self._seconds() + LASTS_S)
         self._people[account.user_id] = begun
         if len(self._people) > MOST_PEOPLE:
@@ -100,7 +100,7 @@ class Looks:
 
 
 def _handles(value: Any) -> dict[str, None]:
-    """The handles in a result as the Interceptor sends it, each once."""
+    """The handles in a result as the gateway sends it, each once."""
     if isinstance(value, dict):
         if value.keys() == {REF_KEY}:
             return {str(value[REF_KEY]): None}

@@ -12,7 +12,7 @@ from sentinel_rag.surfaces.web.models import Refusal
 REFUSALS = {
     400: "The connection ended amid the request",
     401: "Not signed in",
-    403: "Not allowed, by role or by the Interceptor",
+    403: "Not allowed, by role or by the gateway",
     404: "Not there, or somebody else's",
     408: "The body came too slowly",
     409: "Not possible in this state",

@@ -13,10 +13,10 @@ import anyio.to_thread
 
 from sentinel_rag.audit import Verification
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
-from sentinel_rag.interceptor.policy.model import Rate
-from sentinel_rag.interceptor.rates import RateLimiter
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import Account, OwnerLinks, Passwords, PeopleStore
+from sentinel_rag.gateway.policy.model import Rate
+from sentinel_rag.gateway.rates import RateLimiter
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.surfaces.users import Account, OwnerLinks, Passwords, UserStore
 from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._connections import Connections
 from sentinel_rag.surfaces.web._gateway import Gateway
@@ -73,7 +73,7 @@ class Web:
     `owner_links` the links that sign that person in. `verify` checks the journal. `workspaces` are the names that
     questions may go to, the default one first."""
 
-    people: PeopleStore
+    people: UserStore
     passwords: Passwords
     record: ConversationRecord
     desk: TurnDesk
@@ -97,11 +97,11 @@ class Web:
         self.looks = Looks(self.gateway, monotonic)
 
     async def key_of(self, account: Account, scope: Scope) -> str:
-        """The person's key at the Interceptor. Raises Problem for an account that has none."""
+        """The person's key at the gateway. Raises Problem for an account that has none."""
         if account.key_id:
             key = await anyio.to_thread.run_sync(self.people.gateway_key, account.user_id)
         else:
             key = self.owner_keys.get(scope)
         if key is None:
-            raise Problem(403, "missing_role", "This account has no key at the Interceptor.", "Ask who made it.")
+            raise Problem(403, "missing_role", "This account has no key at the gateway.", "Ask who made it.")
         return key

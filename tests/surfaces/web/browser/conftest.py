@@ -16,7 +16,7 @@ from tests.support.chromium import LONGEST_WAIT_MS
 from visitor import Visit, Visitor
 
 from sentinel_rag.contracts.labels import Sensitivity
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.surfaces.users import Role
 
 
 @pytest.fixture

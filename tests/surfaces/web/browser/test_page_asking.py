@@ -9,9 +9,9 @@ from cable import cable
 from playwright.sync_api import Page, expect
 from running_web import RunningWeb
 from visitor import Visit
-from waiting import until
 
 from sentinel_rag.contracts.labels import Sensitivity
+from waiting import until
 
 HIDDEN = "powershell -enc SECRET admin"
 

@@ -13,7 +13,7 @@ from playwright.sync_api import expect
 from running_web import RunningWeb
 from visitor import Visit
 
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.surfaces.users import Role
 
 MARKUP = [
     "<script>alert(1)</script>",

@@ -23,8 +23,8 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route as StarletteRoute
 from visitor import Visit
 
-from sentinel_rag.surfaces.people import Role
 from sentinel_rag.surfaces.rendering import safe
+from sentinel_rag.surfaces.users import Role
 from sentinel_rag_testing.fake_tool_server import Answers
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway

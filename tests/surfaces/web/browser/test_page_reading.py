@@ -11,7 +11,7 @@ from playwright.sync_api import Page, expect
 from running_web import RunningWeb, password_of
 from visitor import Visit
 
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.surfaces.users import Role
 from sentinel_rag.surfaces.web.routes.page import BUILT
 
 FRONTEND = Path(__file__).resolve().parents[4] / "frontend"

@@ -9,7 +9,7 @@ from playwright.sync_api import expect
 from running_web import RunningWeb
 from visitor import Visit
 
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.surfaces.users import Role
 
 ISOLATE = 'call isolate {"host": "ws-02"}'
 

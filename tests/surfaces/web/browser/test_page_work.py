@@ -13,7 +13,7 @@ from running_web import RunningWeb
 from visitor import Visit, Visitor
 
 from sentinel_rag.audit import JournalReader
-from sentinel_rag.surfaces.people import Role
+from sentinel_rag.surfaces.users import Role
 
 NUMBERS = "items => items.map(item => item.value)"
 ISOLATE = 'call isolate {"host": "ws-01"}'

@@ -1,7 +1,8 @@
 """The product as it is shipped, running over the suite's estate: every zone a process of its own, the policy a file.
 
-Only the web executor's network is another one (`web_executor`). What happened is asked at the places where it happens:
-the workspace by its operator's token, the outside world by its own notes, the gateway's approvals by a person's key.
+Only the web tool server's network is another one (`web_executor`). What happened is asked at the places where it
+happens: the workspace by its operator's token, the outside world by its own notes, the gateway's approvals by a
+person's key.
 """
 
 from __future__ import annotations
@@ -17,13 +18,13 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.home_folders import workspace_folder
-from sentinel_rag.assembly.processes import running_zones
-from sentinel_rag.assembly.run_state import RunState
-from sentinel_rag.assembly.state_place import gateway_folder
-from sentinel_rag.assembly.zones import key_store
+from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.processes import running_zones
+from sentinel_rag.app.run_state import RunState
+from sentinel_rag.app.state_place import gateway_folder
+from sentinel_rag.app.zones import key_store
 from sentinel_rag.contracts.labels import Sensitivity
-from sentinel_rag.interceptor.store import KeyStore, Scope
+from sentinel_rag.gateway.store import KeyStore, Scope
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag_testing.soc import web_executor
 from sentinel_rag_testing.soc.estate import PlantedEstate

@@ -10,14 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.serving import begin_zone, serve
+from sentinel_rag.app.serving import begin_zone, serve
 from sentinel_rag.contracts.web_tools import WEB_TOOLS
-from sentinel_rag.executors.mcp_frame import Hints, executor_app
-from sentinel_rag.executors.tool_answer import ToolAnswer
-from sentinel_rag.executors.web import WebOptions
-from sentinel_rag.executors.web.fetching import Bounds, PageFetcher
-from sentinel_rag.executors.web.server import search_provider
-from sentinel_rag.executors.web.web_tools import WebTools
+from sentinel_rag.tools.mcp_frame import Hints, executor_app
+from sentinel_rag.tools.tool_answer import ToolAnswer
+from sentinel_rag.tools.web import WebOptions
+from sentinel_rag.tools.web.fetching import Bounds, PageFetcher
+from sentinel_rag.tools.web.server import search_provider
+from sentinel_rag.tools.web.web_tools import WebTools
 
 LOOPBACK = "127.0.0.1"
 ARGUMENTS = ("sentinel_rag_testing.soc.web_executor", "executor-web")

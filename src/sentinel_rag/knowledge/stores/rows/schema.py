@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.records import begin_write_ahead
+from sentinel_rag.storage import begin_write_ahead
 
 VERSION = 1
 BUSY_MILLISECONDS = 30_000

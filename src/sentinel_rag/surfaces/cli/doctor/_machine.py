@@ -10,7 +10,7 @@ from datetime import UTC, datetime, timedelta
 from importlib import metadata
 from pathlib import Path
 
-from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli.doctor._finding import Finding, fault, fine, warning
 

@@ -1,4 +1,4 @@
-"""What runs, here or elsewhere: the Interceptor, the zones, the web page, the model, and the identity on Azure."""
+"""What runs, here or elsewhere: the gateway, the zones, the web page, the model, and the identity on Azure."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from http import HTTPStatus
 from importlib import metadata
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.run_state import RunFolder
-from sentinel_rag.assembly.state_database import look
+from sentinel_rag.app.run_state import RunFolder
+from sentinel_rag.app.state_database import look
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._built_page import HOW_TO_BUILD, page_is_built
 from sentinel_rag.surfaces.cli.doctor._finding import Finding, fault, fine, warning
@@ -24,7 +24,7 @@ RESTART = "stop sentinel up and start it again (sentinel status names its proces
 
 
 def gateway(settings: Settings) -> Finding:
-    """The Interceptor: whether it answers, is ready, takes the agent's key, and has the same time as this machine."""
+    """The gateway: whether it answers, is ready, takes the agent's key, and has the same time as this machine."""
     if settings.gateway_url is not None:
         return _remote(settings, settings.gateway_url)
     state = RunFolder(settings.home).read()
@@ -73,7 +73,7 @@ def _readiness(url: str, status: int, body: bytes, fix: str) -> Finding:
         checks = json.loads(body)["checks"]
         told = ", ".join(f"{name} {value}" for name, value in checks.items())
     except (ValueError, KeyError, TypeError, AttributeError):
-        return fault("gateway", f"what answers at {at} is no Interceptor (HTTP {status})", "correct SENTINEL_URL")
+        return fault("gateway", f"what answers at {at} is no gateway (HTTP {status})", "correct SENTINEL_URL")
     if status != HTTPStatus.OK:
         return fault("gateway", f"{at} is not ready: {told}", fix)
     if checks.get("policy") != "ok":
@@ -131,7 +131,7 @@ def model(settings: Settings) -> Finding:
 
 def sign_in(settings: Settings) -> Finding:
     """Whether an identity can be had for the Azure workspaces; what it may do there is for `--azure`."""
-    from sentinel_rag.assembly.azure_access import azure_sign_in
+    from sentinel_rag.app.azure_access import azure_sign_in
 
     failed = azure_sign_in(settings)
     names = ", ".join(settings.azure_workspaces)
@@ -147,7 +147,7 @@ def model_calls() -> list[Finding]:
     settings = load_settings().model_settings
     if settings is None:
         return [fault("model call", "SENTINEL_MODEL is offline: no model to ask", "see docs/models.md")]
-    from sentinel_rag.assembly.model_check import check_models
+    from sentinel_rag.app.model_check import check_models
 
     found = []
     for each in check_models(settings):
@@ -166,7 +166,7 @@ def azure_rights() -> list[Finding]:
     settings = load_settings()
     if not settings.uses_azure:
         return [fault("azure", "SENTINEL_WORKSPACE_ID is not set", "see docs/azure.md")]
-    from sentinel_rag.assembly.azure_access import azure_access
+    from sentinel_rag.app.azure_access import azure_access
 
     found = []
     for name, checks in azure_access(settings).items():

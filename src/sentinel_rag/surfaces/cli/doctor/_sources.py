@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from sentinel_rag.assembly.run_state import RunFolder
+from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace
@@ -18,16 +18,16 @@ FILL = "sentinel workspace import FILE, or sentinel workspace generate"
 
 
 def policy(settings: Settings) -> Finding:
-    """Whether the next Interceptor will load the policy."""
-    from sentinel_rag.interceptor.policy import load_policy
+    """Whether the next gateway will load the policy."""
+    from sentinel_rag.gateway.policy import load_policy
 
     return fine("policy", f"{settings.policy_file}: {len(load_policy(settings.policy_file).tools)} tools")
 
 
 def tool_servers(settings: Settings) -> Finding:
     """Whether what the policy's own tool servers are started with is there."""
-    from sentinel_rag.assembly.tool_servers import ToolServers, tool_server_configuration
-    from sentinel_rag.interceptor.policy import load_policy
+    from sentinel_rag.app.tool_servers import ToolServers, tool_server_configuration
+    from sentinel_rag.gateway.policy import load_policy
 
     loaded = load_policy(settings.policy_file)
     faults = ToolServers(**tool_server_configuration(settings)).faults(loaded)
@@ -46,7 +46,7 @@ def conversations(settings: Settings) -> Finding:
         return _no_home("conversations", settings)
     from contextlib import closing
 
-    from sentinel_rag.assembly.conversations import kept_conversations
+    from sentinel_rag.app.conversations import kept_conversations
 
     setting = "" if settings.chat_keep_days else "none is kept any more: SENTINEL_CHAT_KEEP_DAYS is 0; "
     try:
@@ -70,7 +70,7 @@ def workspaces(settings: Settings) -> Iterator[tuple[str, Check]]:
 
 
 def _foreign(settings: Settings) -> Finding:
-    return fine("workspace", f"behind the Interceptor at {settings.gateway_url}")
+    return fine("workspace", f"behind the gateway at {settings.gateway_url}")
 
 
 def _azure(settings: Settings) -> Finding:
@@ -159,7 +159,7 @@ def web(settings: Settings) -> Finding:
 
 def knowledge(settings: Settings) -> Finding:
     """Nothing is made, and no service is asked: `sentinel knowledge status` does that."""
-    from sentinel_rag.assembly.knowledge_access import knowledge_place, open_embedder, open_knowledge
+    from sentinel_rag.app.knowledge_access import knowledge_place, open_embedder, open_knowledge
 
     store, place = settings.knowledge.store, knowledge_place(settings)
     if store == "local" and not home_writable(settings):

@@ -7,7 +7,7 @@ from contextlib import closing
 from dataclasses import replace
 from urllib.parse import urlsplit
 
-from sentinel_rag.assembly.telemetry import telemetry_configuration
+from sentinel_rag.app.telemetry import telemetry_configuration
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli.doctor._finding import Finding, fault, fine, warning
 

@@ -1,6 +1,6 @@
-"""Calls that wait for a person, seen and decided with that person's own key at the Interceptor.
+"""Calls that wait for a person, seen and decided with that person's own key at the gateway.
 
-Whose conversation asked does not decide, but where the rule lets the asker confirm: the Interceptor sees to it, shows
+Whose conversation asked does not decide, but where the rule lets the asker confirm: the gateway sees to it, shows
 whoever may not approve their own confirmations alone, and this surface says so beforehand.
 """
 
@@ -13,9 +13,9 @@ from urllib.parse import quote, urlencode
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query, Request
 
-from sentinel_rag.interceptor.patience import unless_gone
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import OWNER, SignIn
+from sentinel_rag.gateway.patience import unless_gone
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.surfaces.users import OWNER, SignIn
 from sentinel_rag.surfaces.web._access import Decider, Parts
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem
@@ -56,7 +56,7 @@ async def show(approval_id: ApprovalId, sign_in: Decider, web: Parts) -> dict[st
 async def decide(approval_id: ApprovalId, body: Decision, sign_in: Decider, web: Parts) -> dict[str, Any]:
     key = await web.key_of(sign_in.account, Scope.APPROVE)
     [waiting] = await _told(web, sign_in, [await web.gateway.ask(key, "GET", _path(approval_id))])
-    # The Interceptor refuses a decider's own key; a person whose key was made anew is still the one who asked.
+    # The gateway refuses a decider's own key; a person whose key was made anew is still the one who asked.
     if waiting["own"]:
         raise Problem(
             403,
@@ -77,7 +77,7 @@ def _path(approval_id: str) -> str:
 async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """The approvals, each with `reader`, the person who asked with their own key and without the agent, or null, and
     `own`: whether this person asked so, or their own conversation did, so that another decides. Where the rule lets the
-    asker confirm, that is as the Interceptor says."""
+    asker confirm, that is as the gateway says."""
     sessions = [str(each["session_id"]) for each in approvals]
     owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
     names = {each.key_id: each.name for each in await anyio.to_thread.run_sync(web.people.list) if each.key_id}

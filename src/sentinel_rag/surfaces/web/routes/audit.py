@@ -1,4 +1,4 @@
-"""The Interceptor's record of every call, read with the auditor's own key, and its check."""
+"""The gateway's record of every call, read with the auditor's own key, and its check."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from urllib.parse import quote, urlencode
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query
 
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.web._access import Auditor, Parts
 from sentinel_rag.surfaces.web._parts import Web
 

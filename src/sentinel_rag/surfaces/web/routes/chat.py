@@ -16,8 +16,8 @@ from fastapi import APIRouter, Header, Path, Request
 from starlette.responses import JSONResponse, Response, StreamingResponse
 
 from sentinel_rag.contracts.handles import fill_in_answer, handles_in
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import SignIn
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.surfaces.users import SignIn
 from sentinel_rag.surfaces.web._access import Analyst, Parts
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, not_found, too_often

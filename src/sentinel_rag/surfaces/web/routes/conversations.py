@@ -12,9 +12,9 @@ from starlette.responses import Response
 
 from sentinel_rag.contracts.handles import fill_in_answer
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.interceptor.store import Scope
-from sentinel_rag.surfaces.people import SignIn
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.reports import Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
+from sentinel_rag.surfaces.users import SignIn
 from sentinel_rag.surfaces.web._access import Analyst, Parts
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import not_found
@@ -33,7 +33,7 @@ FORMS = {
     "html": (as_html, "text/html"),
     "csv": (as_csv, "text/csv"),
 }
-GONE = "The Interceptor knows a session of this conversation no more, so what it recorded there is not in this report."
+GONE = "The gateway knows a session of this conversation no more, so what it recorded there is not in this report."
 NOT_WHOLE = "Only the newest records of the conversation were read."
 
 

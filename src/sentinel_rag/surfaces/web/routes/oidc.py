@@ -10,7 +10,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Query, Request
 from starlette.responses import HTMLResponse, RedirectResponse, Response
 
-from sentinel_rag.surfaces.people import AccountDisabled, Opened
+from sentinel_rag.surfaces.users import AccountDisabled, Opened
 from sentinel_rag.surfaces.web._access import Parts
 from sentinel_rag.surfaces.web._oidc import FLOW_S, OidcClient
 from sentinel_rag.surfaces.web._parts import Web

@@ -1,6 +1,6 @@
 """The policy in force, read with the admin's own key, and why a call would be decided as it would.
 
-Explaining makes no call: the text that the Interceptor gives is judged here, by the same functions.
+Explaining makes no call: the text that the gateway gives is judged here, by the same functions.
 """
 
 from __future__ import annotations
@@ -12,11 +12,11 @@ import anyio.to_thread
 from fastapi import APIRouter
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.interceptor.flow import Facts
-from sentinel_rag.interceptor.flow.named_values import named_in
-from sentinel_rag.interceptor.policy.loading import parse_policy_bytes
-from sentinel_rag.interceptor.policy_tools import story_of_call
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.flow import Facts
+from sentinel_rag.gateway.flow.named_values import named_in
+from sentinel_rag.gateway.policy.loading import parse_policy_bytes
+from sentinel_rag.gateway.policy_tools import story_of_call
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.web._access import Admin, Parts
 from sentinel_rag.surfaces.web._problems import Problem
 from sentinel_rag.surfaces.web.models import Explain
@@ -33,9 +33,7 @@ async def show(sign_in: Admin, web: Parts) -> Any:
 async def explain(body: Explain, sign_in: Admin, web: Parts) -> dict[str, Any]:
     policy = await web.gateway.ask(await web.key_of(sign_in.account, Scope.ADMIN), "GET", "/v1/policy")
     if policy["text"] is None:
-        raise Problem(
-            409, "no_text", "The Interceptor does not give its policy's text.", "Use sentinel policy explain."
-        )
+        raise Problem(409, "no_text", "The gateway does not give its policy's text.", "Use sentinel policy explain.")
     return await anyio.to_thread.run_sync(partial(_story, str(policy["text"]), body))
 
 

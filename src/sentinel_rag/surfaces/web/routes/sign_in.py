@@ -13,7 +13,7 @@ import anyio.to_thread
 from fastapi import APIRouter, Path
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
-from sentinel_rag.surfaces.people import Account, Opened, check_new_password
+from sentinel_rag.surfaces.users import Account, Opened, check_new_password
 from sentinel_rag.surfaces.web._access import Browser, Parts, SignedIn
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, too_often

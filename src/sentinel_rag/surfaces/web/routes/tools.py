@@ -1,4 +1,4 @@
-"""Tools that a person uses without the agent: those that only read, each call decided and recorded by the Interceptor
+"""Tools that a person uses without the agent: those that only read, each call decided and recorded by the gateway
 like the agent's, with the person's own key."""
 
 from __future__ import annotations
@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 from fastapi import APIRouter, Path
 
-from sentinel_rag.interceptor.store import Scope
+from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.web._access import Analyst, Parts
 from sentinel_rag.surfaces.web.models import TOOL_NAME, Look, Looked
 

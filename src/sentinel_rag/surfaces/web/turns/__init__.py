@@ -1,6 +1,6 @@
 """Questions on their way: each runs to its end whoever listens, and tells what happens as numbered events.
 
-Above lie the routes, below the agent and the Interceptor, each spoken to for one person with that person's key, and the
+Above lie the routes, below the agent and the gateway, each spoken to for one person with that person's key, and the
 record, which keeps conversations. It plans nothing and adds no fact.
 """
 

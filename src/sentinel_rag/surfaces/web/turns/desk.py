@@ -1,6 +1,6 @@
 """Where questions are taken in and answered: one at a time in each conversation, each once, whoever listens.
 
-For each question the person's words go to the Interceptor with the person's key, then to the agent without it. What
+For each question the person's words go to the gateway with the person's key, then to the agent without it. What
 comes back is recorded as it came and told with the hidden values that the person may see.
 """
 
@@ -49,7 +49,7 @@ KEEP_AGAIN_S = 1.0
 """How often it is tried to record the end of a turn while the record cannot be used."""
 
 SESSION_GONE = (
-    "The Interceptor no longer knows this conversation's session, so a new one begins: what was read before is not "
+    "The gateway no longer knows this conversation's session, so a new one begins: what was read before is not "
     "carried on."
 )
 
@@ -64,7 +64,7 @@ class TurnLimits:
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """A question of a person. `key` is the person's at the Interceptor; `options` go to the agent as they are."""
+    """A question of a person. `key` is the person's at the gateway; `options` go to the agent as they are."""
 
     user_id: str
     key: str

@@ -24,7 +24,7 @@ class TurnState(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Conversation:
-    """`session_id` is the Interceptor's session that questions go to now."""
+    """`session_id` is the gateway's session that questions go to now."""
 
     conversation_id: str
     user_id: str

@@ -17,7 +17,7 @@ from typing import Any
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.records import Connection, RecordFile, Records
+from sentinel_rag.storage import Connection, RecordFile, Records
 from sentinel_rag.surfaces.web.turns.events import Event
 from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState, title_of, turn_of
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.records import Connection, Migration
+from sentinel_rag.storage import Connection, Migration
 
 
 def _first(connection: Connection) -> None:

@@ -1,0 +1,348 @@
+"""A home copied whole while its zones run, and put back: state, accounts, conversations, knowledge, audit journal.
+
+Each SQLite file is copied as of one moment, by SQLite itself, so nobody who writes has to stop. The moments of two
+files differ, and the order makes that harmless: accounts come before the keys that they name, the journal before its
+checkpoints, of which the copy keeps those that its journal bears out. What PostgreSQL holds its own tools copy. A copy
+has its name only once all of it is on the disk; its list of files is sealed (`backup_seal`).
+"""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import json
+import os
+import re
+import shutil
+import sqlite3
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import closing, suppress
+from dataclasses import dataclass, replace
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+from sentinel_rag.app.backup_seal import SealHolds, check_seal, fingerprint_of, pepper_of, seal_of
+from sentinel_rag.app.state_place import gateway_folder
+from sentinel_rag.audit import Checkpoint
+from sentinel_rag.audit.places import checkpoints_of
+from sentinel_rag.audit.private_files import create_private
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.gateway.store.state import INSTANCES_FOLDER, JOURNAL_FILE
+
+MANIFEST = "backup.json"
+VERSION, UNSEALED = 2, 1
+"""The form of the manifest, and the older one that has no seal."""
+
+_OF_THE_DISK = "lost+found"
+"""At the top of a volume that is the home; it is not ours to move."""
+_NOT_COPIED = ("run", "logs", "tool-servers", _OF_THE_DISK)
+"""Of a run, or made anew by it."""
+WORKSPACES = "workspaces"
+_BESIDE_SQLITE = ("-wal", "-shm", "-journal")
+_SQLITE_HEAD = b"SQLite format 3\x00"
+_BLOCK = 1 << 20
+_SEAL = re.compile(r"[0-9a-f]{64}")
+_DISK = "Check the disk's space and the folder's permissions."
+
+
+@dataclass(frozen=True, slots=True)
+class Backup:
+    """What a backup holds: when it was made, its files with their SHA-256, and the head of its journal (0: none).
+    `pepper` is the fingerprint of the pepper that `seal` was made with; both are empty for one of an older version."""
+
+    made_at: str
+    files: Mapping[str, str]
+    journal_head: int
+    with_workspaces: bool
+    pepper: str = ""
+    seal: str = ""
+
+    @property
+    def size(self) -> int:
+        """How many files it is."""
+        return len(self.files)
+
+    def check(self, source: Path, home: Path, *, given: str | None = None) -> SealHolds:
+        """By what its seal holds for `home`; see `backup_seal.check_seal`. Raises UnavailableError if it does not."""
+        return check_seal(_sealed(self), self.seal, source, home, given=given)
+
+
+def make_backup(home: Path, target: Path, *, now: datetime, workspaces: bool) -> Backup:
+    """Copy `home` into the new folder `target`, readable by its owner only. `workspaces` copies the embedded ones too,
+    whose files nobody may have open.
+
+    Raises UsageError for a target that holds something, UnavailableError if something cannot be read or written, or
+    lies behind a symbolic link; then nothing named `target` is left.
+    """
+    if target.exists() and (not target.is_dir() or any(target.iterdir())):
+        raise UsageError(f"{target} is there already.", next_step="Name a new folder for each backup.")
+    if target.resolve().is_relative_to(home.resolve()):
+        raise UsageError(f"{target} lies in the home folder itself.", next_step="Name a folder on another disk.")
+    if not gateway_folder(home).is_dir() and not any(home.glob("*")):
+        raise UnavailableError(f"{home} holds nothing yet.", next_step="Set SENTINEL_HOME to the folder that you mean.")
+    for path in home.rglob("*"):
+        if path.is_symlink() and _is_copied(path, home, workspaces=workspaces):
+            raise UnavailableError(
+                f"{path} is a symbolic link, so a copy would lack what it leads to.",
+                next_step="Put there what it leads to, or mount it at that place.",
+            )
+    fresh = target.with_name(f".{target.name}.unfinished")
+    try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        fresh.mkdir(mode=0o700, parents=True)
+        for path in _in_order(home, workspaces=workspaces):
+            _copy(path, fresh / path.relative_to(home))
+        head = _agree(fresh)
+        files = {path.relative_to(fresh).as_posix(): _digest(path) for path in _files(fresh)}
+        pepper = pepper_of(fresh)
+        backup = Backup(format_time(now), files, head, workspaces, fingerprint_of(pepper))
+        backup = replace(backup, seal=seal_of(_sealed(backup), pepper))
+        create_private(fresh / MANIFEST)
+        (fresh / MANIFEST).write_text(json.dumps({**_sealed(backup), "seal": backup.seal}, indent=1))
+        _settle(fresh)
+        if target.exists():
+            target.rmdir()
+        fresh = fresh.replace(target)
+        _sync(target.parent)
+    except (OSError, sqlite3.Error) as error:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise UnavailableError(
+            f"The backup was not made: {_reason(error)}.",
+            next_step="Check the disk's space and the folder's permissions.",
+        ) from None
+    return backup
+
+
+def read_backup(source: Path) -> Backup:
+    """The backup in a folder, each file of it checked. Raises UsageError for a folder that is none, UnavailableError
+    for one that is not as it was made."""
+    try:
+        told: dict[str, Any] = json.loads((source / MANIFEST).read_text())
+        version = told.pop("version")
+        backup = _parsed(told, sealed=version == VERSION) if version in (VERSION, UNSEALED) else None
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
+        raise UsageError(
+            f"{source} is no backup: it has no {MANIFEST} that can be read.",
+            next_step="Name a folder that sentinel backup made.",
+        ) from None
+    if backup is None:
+        raise UsageError(
+            f"{source} was made by another version of Sentinel RAG (form {str(version)[:20]!r}).",
+            next_step="Install that version.",
+        )
+    _check(source, backup)
+    return backup
+
+
+def put_back(source: Path, home: Path, *, now: datetime, backup: Backup | None = None) -> Path | None:
+    """Put a backup in the place of what `home` holds, checked once more as it was copied: to be `backup`, where the
+    caller has looked at that. What was there is moved to the folder which is returned. Nobody may use the home
+    meanwhile. Raises as `read_backup`, and UnavailableError if something cannot be written; then the home is as it
+    was."""
+    backup = read_backup(source) if backup is None else backup
+    aside = home / f"replaced-{now:%Y%m%dT%H%M%SZ}"
+    fresh = home / ".restoring"
+    moved: list[Path] = []
+    placed: list[Path] = []
+    try:
+        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.copytree(source, fresh, symlinks=True)
+        _check(fresh, backup)  # the very bytes that will be used: who can write to the source had time
+        _make_private(fresh)  # before anything is changed there: a read-only medium passes on its modes
+        (fresh / MANIFEST).unlink()
+        _settle(fresh)
+        stays = (fresh.name, "run", _OF_THE_DISK)
+        old = [path for path in home.iterdir() if path.name not in stays and not _is_aside(path)]
+        if not (fresh / WORKSPACES).exists():
+            old = [path for path in old if path.name != WORKSPACES]  # the backup does not speak of them
+        if old:
+            aside.mkdir(mode=0o700)
+        for path in old:
+            path.replace(aside / path.name)
+            moved.append(path)
+        for path in list(fresh.iterdir()):
+            path.replace(home / path.name)
+            placed.append(home / path.name)
+        fresh.rmdir()
+    except BaseException as error:  # Ctrl-C amid it, too
+        _undo(placed, moved, aside)
+        shutil.rmtree(fresh, ignore_errors=True)
+        if not isinstance(error, OSError):
+            raise
+        raise UnavailableError(
+            f"The backup was not put back: {_reason(error)}.",
+            next_step="Check the disk's space and the folder's permissions.",
+        ) from None
+    return aside if old else None
+
+
+def _parsed(told: dict[str, Any], *, sealed: bool) -> Backup:
+    """The manifest's values. Raises TypeError for ones of another form."""
+    backup, files = Backup(**told), told["files"]
+    if told.keys() >= {"pepper", "seal"} and sealed:
+        if not (isinstance(told["pepper"], str) and isinstance(told["seal"], str) and _SEAL.fullmatch(told["seal"])):
+            raise TypeError
+    elif sealed or "pepper" in told or "seal" in told:
+        raise TypeError
+    if not (
+        isinstance(told["made_at"], str)
+        and told["made_at"].isprintable()
+        and isinstance(files, dict)
+        and all(isinstance(digest, str) for digest in files.values())
+        and type(told["journal_head"]) is int
+        and isinstance(told["with_workspaces"], bool)
+    ):
+        raise TypeError
+    return backup
+
+
+def _check(folder: Path, backup: Backup) -> None:
+    """Raise UnavailableError unless `folder` holds the files of `backup` and nothing else, links included."""
+    entries = [path for path in folder.rglob("*") if path.is_symlink() or not path.is_dir()]
+    links = {path.relative_to(folder).as_posix() for path in entries if path.is_symlink() or not path.is_file()}
+    found = {path.relative_to(folder).as_posix() for path in entries} - links - {MANIFEST}
+    wrong = sorted(links | (found ^ set(backup.files))) + [
+        name for name in sorted(found & set(backup.files)) if _digest(folder / name) != backup.files[name]
+    ]
+    if wrong:
+        others = f" and {len(wrong) - 1} more files" if len(wrong) > 1 else ""
+        raise UnavailableError(
+            f"The backup is not as it was made: {wrong[0]!r}{others}.",
+            next_step="Take another backup; this one was damaged or changed.",
+        )
+
+
+def _make_private(folder: Path) -> None:
+    """For its owner alone, whatever became of the modes on the way: keys lie there."""
+    folder.chmod(0o700)
+    for path in folder.rglob("*"):
+        path.chmod(0o700 if path.is_dir() else 0o600)
+
+
+def _undo(placed: Sequence[Path], moved: Sequence[Path], aside: Path) -> None:
+    for path in placed:
+        if path.is_dir():
+            shutil.rmtree(path, ignore_errors=True)
+        else:
+            path.unlink(missing_ok=True)
+    for path in moved:
+        (aside / path.name).replace(path)
+    with suppress(OSError):
+        aside.rmdir()
+
+
+def _is_copied(path: Path, home: Path, *, workspaces: bool) -> bool:
+    parts = path.relative_to(home).parts
+    return (
+        parts[0] not in _NOT_COPIED
+        and (workspaces or parts[0] != WORKSPACES)
+        and not parts[0].startswith(("replaced-", ".restoring"))
+        and parts[:2] != (gateway_folder(home).name, INSTANCES_FOLDER)
+        and not path.name.endswith(_BESIDE_SQLITE)
+    )
+
+
+def _in_order(home: Path, *, workspaces: bool) -> Iterator[Path]:
+    """What is copied, in the order in which it may be: see above."""
+    files = [path for path in _files(home) if _is_copied(path, home, workspaces=workspaces)]
+    gateway = gateway_folder(home)
+    last: Sequence[Path] = (
+        gateway / JOURNAL_FILE,
+        *sorted((gateway / "segments").glob("*")),
+        checkpoints_of(gateway / JOURNAL_FILE),
+    )
+    first = [path for path in files if path.is_relative_to(home / "people")]
+    yield from first
+    yield from (path for path in files if path not in first and path not in last)
+    yield from (path for path in last if path.is_file() and not path.name.endswith(_BESIDE_SQLITE))
+
+
+def _copy(source: Path, target: Path) -> None:
+    target.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    create_private(target)
+    with source.open("rb") as stream:
+        is_database = stream.read(len(_SQLITE_HEAD)) == _SQLITE_HEAD
+    if not is_database:
+        shutil.copyfile(source, target)
+        return
+    with (
+        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as live,
+        closing(sqlite3.connect(target)) as copy,
+    ):
+        live.backup(copy)
+        copy.execute("PRAGMA journal_mode = DELETE")  # one file, until it is used again
+
+
+def _agree(fresh: Path) -> int:
+    """Keep those checkpoints that the copied journal bears out: it was copied before them. The head of the journal."""
+    journal = gateway_folder(fresh) / JOURNAL_FILE
+    checkpoints = checkpoints_of(journal)
+    if not journal.exists():
+        return 0
+    with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as connection:
+        head: int = connection.execute("SELECT coalesce(max(seq), 0) FROM journal").fetchone()[0]
+        sealed: int = connection.execute("SELECT coalesce(max(seq), 0) FROM checkpoint").fetchone()[0]
+    if checkpoints.exists():
+        kept = [line for line in checkpoints.read_bytes().splitlines(keepends=True) if _seq(line) <= max(head, sealed)]
+        checkpoints.write_bytes(b"".join(kept))
+    return max(head, sealed)
+
+
+def _seq(line: bytes) -> int:
+    try:
+        return Checkpoint.parse(line.rstrip(b"\n")).head.seq
+    except ValueError:
+        return 0  # whatever it is, it is kept: `sentinel audit verify` judges it
+
+
+def _files(folder: Path) -> Iterator[Path]:
+    return (path for path in sorted(folder.rglob("*")) if path.is_file() and not path.is_symlink())
+
+
+def _digest(path: Path) -> str:
+    digest = hashlib.sha256()
+    with path.open("rb") as stream:
+        while block := stream.read(_BLOCK):
+            digest.update(block)
+    return digest.hexdigest()
+
+
+def _sealed(backup: Backup) -> dict[str, Any]:
+    """What the seal is of, as the manifest has it."""
+    return {
+        "version": VERSION,
+        "made_at": backup.made_at,
+        "journal_head": backup.journal_head,
+        "with_workspaces": backup.with_workspaces,
+        "pepper": backup.pepper,
+        "files": dict(backup.files),
+    }
+
+
+def _settle(folder: Path) -> None:
+    """Leave nothing of a folder to a power cut: its files, and their names in it."""
+    for path in folder.rglob("*"):
+        _sync(path)
+    _sync(folder)
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    except OSError as error:
+        # Some network file systems have no such thing for a folder; its names are the server's business there.
+        if not (path.is_dir() and error.errno in (errno.EINVAL, errno.ENOTSUP)):
+            raise
+    finally:
+        os.close(descriptor)
+
+
+def _is_aside(path: Path) -> bool:
+    return path.name.startswith("replaced-")
+
+
+def _reason(error: Exception) -> str:
+    return (isinstance(error, OSError) and error.strerror) or str(error)

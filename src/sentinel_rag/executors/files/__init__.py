@@ -1,5 +1,0 @@
-"""Zone C: the tools that read files of one folder, as an MCP server. `create_app` is all that others need."""
-
-from sentinel_rag.executors.files.server import create_app
-
-__all__ = ["create_app"]

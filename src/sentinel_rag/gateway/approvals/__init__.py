@@ -1,0 +1,47 @@
+"""Approvals: a call that a person has to allow waits here, bound to its exact content, and is allowed once.
+
+The gate asks and uses (`ApprovalStore`, `Binding`, `ApprovalQuestion`); people decide at the `approval_desk`.
+"""
+
+from sentinel_rag.gateway.approvals.approval import (
+    Approval,
+    ApprovalSpent,
+    ApprovalState,
+    Decider,
+    DecisionRefused,
+    Verdict,
+)
+from sentinel_rag.gateway.approvals.binding import (
+    ApprovalQuestion,
+    Asker,
+    Binding,
+    DecidedBy,
+    Raise,
+    Remembered,
+    Violation,
+)
+from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway
+from sentinel_rag.gateway.approvals.questions import question_about
+from sentinel_rag.gateway.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
+
+__all__ = [
+    "DEFAULT_TTL_S",
+    "Approval",
+    "ApprovalQuestion",
+    "ApprovalSpent",
+    "ApprovalState",
+    "ApprovalStore",
+    "Asker",
+    "Binding",
+    "Bounds",
+    "DecidedBy",
+    "Decider",
+    "DecisionRefused",
+    "Raise",
+    "Remembered",
+    "TurnedAway",
+    "Verdict",
+    "Violation",
+    "Waiting",
+    "question_about",
+]

@@ -1,0 +1,118 @@
+"""An approval as a value: its states, its wire form, and why one cannot be decided or used.
+
+The states and the moves between them: pending becomes approved or denied by a person, approved becomes used by the one
+call that it is bound to, and both pending and approved become expired by the clock. Nothing leads back.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding
+
+WEBHOOK = "webhook"
+"""The id under which the webhook's receiver decides; a policy names it so among its `approvers`."""
+
+
+class ApprovalState(StrEnum):
+    """Where an approval stands."""
+
+    PENDING = "pending"
+    APPROVED = "approved"
+    DENIED = "denied"
+    USED = "used"
+    EXPIRED = "expired"
+
+
+class Verdict(StrEnum):
+    """What a person can say; each value is the state that it leads to."""
+
+    APPROVE = "approved"
+    DENY = "denied"
+
+
+@dataclass(frozen=True, slots=True)
+class Decider:
+    """Who decides: a key by its id and name, or the webhook's receiver (`via` is then `webhook`), who says that
+    `actor` decided; that name is the receiver's word."""
+
+    key_id: str
+    name: str = ""
+    via: str = "api"
+    actor: str = ""
+
+    def is_one_of(self, approvers: tuple[str, ...]) -> bool:
+        """True if the policy's list of approvers allows this one; an empty list allows every key with the scope."""
+        return not approvers or self.key_id in approvers or (bool(self.name) and self.name in approvers)
+
+
+@dataclass(frozen=True, slots=True)
+class Ruling:
+    """A verdict that was given, and by whom; see `Decider`."""
+
+    by: str
+    via: str
+    actor: str
+    comment: str
+    at: datetime
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """One approval. `ends_at` is when a pending one lapses, or an approved one that nobody used. `person` is the key of
+    the person in whose session the agent asked, if it is a person's."""
+
+    approval_id: str
+    state: ApprovalState
+    binding: Binding
+    question: ApprovalQuestion
+    asked_at: datetime
+    ends_at: datetime
+    ruling: Ruling | None = None
+    used_at: datetime | None = None
+    person: str | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """The wire form of `GET /v1/approvals/{id}`."""
+        binding = self.binding.to_dict()
+        ruling = self.ruling
+        return {
+            "approval_id": self.approval_id,
+            "state": self.state.value,
+            "asked_at": format_time(self.asked_at),
+            "ends_at": format_time(self.ends_at),
+            **binding,
+            **self.question.to_dict(),
+            "binding_sha256": self.binding.sha256(),
+            "shown_sha256": self.question.sha256(),
+            "decision": None
+            if ruling is None
+            else {
+                "by": ruling.by,
+                "via": ruling.via,
+                "actor": ruling.actor,
+                "comment": ruling.comment,
+                "at": format_time(ruling.at),
+            },
+            "used_at": None if self.used_at is None else format_time(self.used_at),
+        }
+
+
+class ApprovalSpent(SentinelError):
+    """The call may not run on this approval: it is not approved (any more), used, expired, or for another call."""
+
+    code = "approval_spent"
+
+
+class DecisionRefused(SentinelError):
+    """The verdict was not taken; `reason` is the stable code for the caller, and nothing has changed."""
+
+    def __init__(self, reason: Reason, message: str, *, next_step: str = "") -> None:
+        super().__init__(message, next_step=next_step, code=reason.value)
+        self.reason = reason

@@ -1,0 +1,318 @@
+"""The approvals of one journal file: asking, deciding and using, each with its record.
+
+Above it lie the gate, which asks and uses, and the routes, through which people decide; below it the table, whose rows
+decide every race. Nothing here knows HTTP, and nothing here can approve: that takes a `Decider` who is not the asker.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from datetime import timedelta
+from typing import TypeVar
+
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.audit import Connection, Journal, StateDatabase, Work
+from sentinel_rag.audit.approval_events import (
+    ApprovalAsked,
+    ApprovalDecided,
+    ApprovalDecisionRefused,
+    ApprovalLapsed,
+    ApprovalNotified,
+)
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.json_values import canonical_json
+from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.gateway.approvals import table
+from sentinel_rag.gateway.approvals.approval import (
+    Approval,
+    ApprovalSpent,
+    ApprovalState,
+    Decider,
+    DecisionRefused,
+    Ruling,
+    Verdict,
+)
+from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding
+from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway, turned_away
+from sentinel_rag.gateway.approvals.deciders import check_decider, too_late
+
+T = TypeVar("T")
+PersonOf = Callable[[Connection, str], str | None]
+"""The key of the person who opened a session; None for one that an agent opened by itself."""
+
+DEFAULT_TTL_S = 900.0
+LOOK_AGAIN_S = 1.0
+MAX_RECORDED_BYTES = 16_384
+"""Longer arguments leave only their hash in the record of the question; the record of the call that runs has them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """The approval with this id waits for a person, or was approved a moment ago."""
+
+    approval_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Some approvals, oldest first; `left_off` more are not here. `pending_by_tool` counts all that wait. `mark` is
+    another one as soon as any approval has changed."""
+
+    approvals: tuple[Approval, ...]
+    left_off: int
+    pending_by_tool: Mapping[str, int]
+    mark: str
+
+
+class ApprovalStore:
+    """Approvals beside `journal` in `database`. A question lives `ttl_s` seconds; an approval may be used for as long
+    again after it was given. Any number of processes may have a store on the same file. `person_of` tells which
+    person's key opened a session: whoever the agent asks for does not decide what it asks."""
+
+    def __init__(
+        self,
+        database: StateDatabase,
+        journal: Journal,
+        *,
+        clock: Clock,
+        new_id: Callable[[], str],
+        ttl_s: float = DEFAULT_TTL_S,
+        bounds: Bounds | None = None,
+        person_of: PersonOf | None = None,
+    ) -> None:
+        self._database = database
+        self._person_of = person_of or _nobody
+        self._journal = journal
+        self._clock = clock
+        self._new_id = new_id
+        self._life = timedelta(seconds=ttl_s)
+        self._bounds = bounds or Bounds()
+        self._listeners: list[Callable[[], object]] = []
+        database.migrate("approvals", table.MIGRATIONS)
+
+    async def approved(self, binding: Binding) -> str | None:
+        """The id of an approval for exactly this binding that was given and neither used nor lapsed; None if there is
+        none. Only `consume` makes it sure."""
+        now, sha256 = self._clock(), binding.sha256()
+        return await self._database.run(
+            lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
+        )
+
+    async def request(self, binding: Binding, question: ApprovalQuestion) -> Waiting | TurnedAway:
+        """Ask a person about a call, once: while a question about the same binding is open, that one is meant.
+
+        Raises ValueError if the question shows other arguments than the binding names, and UnavailableError if it
+        cannot be recorded; then nobody was asked.
+        """
+        arguments = canonical_json(question.arguments)
+        if hashlib.sha256(arguments).hexdigest() != binding.arguments_sha256:
+            raise ValueError("the question shows other arguments than those that the approval is for")
+        await self._lapse()
+        now, sha256 = self._clock(), binding.sha256()
+        asked = Approval(self._new_id(), ApprovalState.PENDING, binding, question, now, now + self._life)
+
+        def insert(connection: Connection) -> None:
+            open_states = [ApprovalState.PENDING, ApprovalState.APPROVED]
+            known = table.open_for(connection, sha256, open_states, now)
+            if known is not None:
+                raise _NotAsked(Waiting(known))
+            told = self._with_person(connection, asked)
+            refused = turned_away(connection, self._bounds, told, now, self._life)
+            if refused is not None:
+                raise _NotAsked(refused)
+            table.insert(connection, told, secrets.token_urlsafe(32))
+
+        event = ApprovalAsked(
+            audit_id=asked.approval_id,
+            key_id=binding.key_id,
+            binding=binding.to_dict(),
+            binding_sha256=sha256,
+            arguments=question.arguments if len(arguments) <= MAX_RECORDED_BYTES else None,
+            why=question.why,
+            ends_at=format_time(asked.ends_at),
+            decided_by=question.decided_by.value,
+            words=question.asker.words,
+            shown_sha256=question.sha256(),
+        )
+        try:
+            await self._journal.append(event, alongside=insert)
+        except _NotAsked as instead:
+            return instead.answer
+        self._tell()
+        return Waiting(asked.approval_id)
+
+    def consume(self, approval_id: str, binding: Binding) -> Work[None]:
+        """The work that spends an approval, for the transaction of the intent record: done at most once, by whichever
+        process comes first. It raises ApprovalSpent, and so undoes the intent, if the approval is not approved (any
+        more), used, lapsed or for another binding."""
+        sha256 = binding.sha256()
+
+        def work(connection: Connection) -> None:
+            if not table.use(connection, approval_id, sha256, self._clock()):
+                raise ApprovalSpent(
+                    "This approval does not let this call run: it was used, has lapsed, or is for another call.",
+                    next_step="Send the call again to ask for a new approval.",
+                )
+
+        return work
+
+    async def decide(
+        self, approval_id: str, verdict: Verdict, decider: Decider, *, comment: str = "", token: str | None = None
+    ) -> Approval:
+        """Take a person's verdict; once, and never from the key that asked. `token` is what the webhook's receiver
+        was sent, and needed exactly if the decision comes `via` it.
+
+        Raises DecisionRefused; what is refused for who asked or when is on record too.
+        """
+        await self._lapse()
+        shown = await self._read(lambda connection: table.find(connection, approval_id, self._clock()))
+        if shown is None:
+            raise DecisionRefused(Reason.NOT_FOUND, "There is no such approval.", next_step="List those that wait.")
+        now = self._clock()
+        ruling = Ruling(decider.key_id, decider.via, decider.actor, comment, now)
+
+        def rule(connection: Connection) -> None:
+            stands = table.standing(connection, approval_id, now)
+            assert stands is not None  # an approval is forgotten long after it ended, and this one was there just now
+            check_decider(stands, decider, token, person=self._person_of(connection, shown.binding.session_id))
+            if not table.rule(connection, approval_id, ApprovalState(verdict), ruling, now + self._life):
+                raise too_late(stands.state)
+
+        event = ApprovalDecided(
+            audit_id=approval_id,
+            key_id=decider.key_id,
+            decision=verdict.value,
+            via=decider.via,
+            actor=decider.actor,
+            comment=comment,
+            tool=shown.binding.tool,
+            requested_by=shown.binding.key_id,
+            binding_sha256=shown.binding.sha256(),
+            shown_sha256=shown.question.sha256(),
+        )
+        try:
+            await self._journal.append(event, alongside=rule)
+        except DecisionRefused as refused:
+            await self._journal.append(
+                ApprovalDecisionRefused(
+                    audit_id=approval_id,
+                    key_id=decider.key_id,
+                    decision=verdict.value,
+                    via=decider.via,
+                    reason=refused.reason,
+                )
+            )
+            raise
+        self._tell()
+        decided = await self.find(approval_id)
+        assert decided is not None
+        return decided
+
+    async def find(self, approval_id: str) -> Approval | None:
+        """One approval, whatever its state; None if there is none, or it ended more than 30 days ago."""
+        await self._lapse()
+
+        def read(connection: Connection) -> Approval | None:
+            found = table.find(connection, approval_id, self._clock())
+            return None if found is None else self._with_person(connection, found)
+
+        return await self._read(read)
+
+    async def page(self, state: ApprovalState | None, limit: int, asker: str | None = None) -> Page:
+        """At most `limit` approvals in that state, or in any; see `table.page`."""
+        await self._lapse()
+
+        def read(connection: Connection) -> Page:
+            now = self._clock()
+            found, left_off = table.page(connection, state, limit, now, asker)
+            told = tuple(self._with_person(connection, approval) for approval in found)
+            return Page(told, left_off, table.pending_by_tool(connection, now), table.mark(connection, now))
+
+        return await self._read(read)
+
+    async def wait_for_change(self, mark: str, longest_s: float) -> None:
+        """Return once the approvals have another mark, or after `longest_s`. What this process asks or decides is told
+        at once; everything else is looked for every second."""
+        changed = anyio.Event()
+        loop = asyncio.get_running_loop()
+        with anyio.move_on_after(longest_s), self.telling(lambda: loop.call_soon_threadsafe(changed.set)):
+            while mark == await self._read(lambda connection: table.mark(connection, self._clock())):
+                with anyio.move_on_after(LOOK_AGAIN_S):
+                    await changed.wait()
+                changed = anyio.Event()
+
+    @contextmanager
+    def telling(self, listener: Callable[[], object]) -> Iterator[None]:
+        """Call `listener` after each new question and each decision while the block runs; it must neither block nor
+        raise."""
+        self._listeners.append(listener)
+        try:
+            yield
+        finally:
+            self._listeners.remove(listener)
+
+    async def claim_notices(self, waits: Sequence[float], limit: int) -> list[table.Notice]:
+        """Questions that the webhook's receiver has to hear of now; see `table.claim_notices`."""
+        return await self._database.run(lambda connection: table.claim_notices(connection, self._clock(), waits, limit))
+
+    async def end_notices(self, notice: table.Notice, *, delivered: bool) -> None:
+        """Record that the receiver was told of a question, or will not be."""
+        approval_id = notice.approval.approval_id
+        await self._journal.append(
+            ApprovalNotified(audit_id=approval_id, delivered=delivered, attempts=notice.attempt),
+            alongside=lambda connection: table.end_notices(connection, approval_id),
+        )
+
+    def _tell(self) -> None:
+        for listener in self._listeners:
+            listener()
+
+    def _with_person(self, connection: Connection, approval: Approval) -> Approval:
+        return replace(approval, person=self._person_of(connection, approval.binding.session_id))
+
+    async def _read(self, work: Work[T]) -> T:
+        """Read in a thread and over a connection of its own: bodies may be long, and no writer waits for them."""
+
+        def read() -> T:
+            with self._database.reading() as connection:
+                return work(connection)
+
+        return await anyio.to_thread.run_sync(read)
+
+    async def _lapse(self) -> None:
+        """Mark and record what the clock has ended."""
+        now = self._clock()
+        for approval_id, state in await self._database.run(lambda connection: table.overdue(connection, now)):
+
+            def mark(connection: Connection, approval_id: str = approval_id) -> None:
+                if not table.lapse(connection, approval_id, now):
+                    raise _Done
+
+            try:
+                await self._journal.append(ApprovalLapsed(audit_id=approval_id, state=state), alongside=mark)
+            except _Done:
+                continue
+
+
+class _NotAsked(Exception):
+    """Undoes the record of a question that is not asked; `answer` is what to say instead."""
+
+    def __init__(self, answer: Waiting | TurnedAway) -> None:
+        super().__init__()
+        self.answer = answer
+
+
+class _Done(Exception):
+    """Another process was first."""
+
+
+def _nobody(_: Connection, __: str) -> None:
+    """No session is a person's."""

@@ -1,0 +1,108 @@
+"""The arguments of a call in the one form that is judged, recorded and sent.
+
+Nothing is converted: a number in quotes stays a text, and a text where the policy wants a number is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_json
+from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.gateway.policy.conditions import Kind, ValueType, closest
+from sentinel_rag.gateway.policy.model import ToolPolicy
+
+_NAME = re.compile(r"[A-Za-z_]{1,40}")
+
+
+@dataclass(frozen=True, slots=True)
+class CanonicalArguments:
+    """`encoded` is the canonical JSON of `value` and exactly what an upstream is sent; `sha256` is its hash in hex."""
+
+    value: JsonObject
+    encoded: bytes
+    sha256: str
+
+    @classmethod
+    def of(cls, value: JsonObject) -> CanonicalArguments:
+        """Raises ValueError for what JSON cannot hold."""
+        encoded = canonical_json(value)
+        return cls(value, encoded, hashlib.sha256(encoded).hexdigest())
+
+
+@dataclass(frozen=True, slots=True)
+class ArgumentFault:
+    """Why the arguments do not fit the tool. Names the argument and what is allowed, and never repeats a value."""
+
+    field: str
+    message: str
+    allowed: tuple[str, ...] = ()
+
+    @property
+    def next_step(self) -> str:
+        """What helps, as the same call would fail again."""
+        return f"Call again with another argument: correct or leave out {self.field or 'the one that is wrong'}."
+
+
+def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | ArgumentFault:
+    """The arguments in canonical form, if each is a parameter of the tool and of its type, and none is missing."""
+    result: dict[str, JsonValue] = {}
+    for name, value in arguments.items():
+        parameter = tool.parameters.get(name)
+        if parameter is None:
+            return _unknown(tool, name)
+        if value is None:
+            return ArgumentFault(name, f"{name} is null: leave it out instead.")
+        if isinstance(value, str) and not value.strip():
+            # A tool may take blank for absent, a rule such as has(incident) does not: one meaning for both.
+            return ArgumentFault(name, f"{name} is blank: leave it out instead.")
+        if not _has_type(value, parameter.type):
+            return ArgumentFault(name, f"{name} must be {parameter.type}.", (str(parameter.type),))
+        if parameter.format is not None:
+            try:
+                canonical = FORMATS[parameter.format]
+                value = list(map(canonical, value)) if isinstance(value, list) else canonical(value)
+            except NotCanonical as fault:
+                return ArgumentFault(name, f"{name} is not a usable {parameter.format}: {fault}.")
+        result[name] = value
+    for parameter in tool.parameters.values():
+        if parameter.required and parameter.name not in result:
+            return ArgumentFault(parameter.name, f"{parameter.name} is required.")
+    return CanonicalArguments.of(result)
+
+
+def _unknown(tool: ToolPolicy, name: str) -> ArgumentFault:
+    known = tuple(tool.parameters)
+    # A name may hold anything; only one that could be a parameter's is repeated, since people read the sentence too.
+    shown = name if _NAME.fullmatch(name) else ""
+    told = repr(shown) if shown else "An argument"
+    return ArgumentFault(shown, f"{told} is not a parameter of {tool.name}{closest(name, known)}", known)
+
+
+def _has_type(value: Any, wanted: ValueType) -> bool:
+    if wanted.kind is Kind.ARRAY:
+        items = wanted.items
+        return isinstance(value, list) and (items is None or all(_has_kind(item, items) for item in value))
+    return _has_kind(value, wanted.kind)
+
+
+def _has_kind(value: Any, kind: Kind) -> bool:
+    match kind:
+        case Kind.STRING:
+            return isinstance(value, str)
+        case Kind.INTEGER:
+            return isinstance(value, int) and not isinstance(value, bool)
+        case Kind.NUMBER:
+            return isinstance(value, int | float) and not isinstance(value, bool)
+        case Kind.BOOLEAN:
+            return isinstance(value, bool)
+        case Kind.ARRAY:
+            return isinstance(value, list)
+        case Kind.OBJECT:
+            return isinstance(value, dict)
+        case Kind.NULL:
+            return value is None

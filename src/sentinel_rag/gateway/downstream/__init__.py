@@ -1,0 +1,12 @@
+"""The gateway as an MCP server: the same tools under the same policy for any MCP client.
+
+`McpEndpoint` serves streamable HTTP in both eras of the protocol. It judges nothing: each `tools/call` goes through the
+gate that `POST /v1/proxy-execute` goes through, and what comes back is told in MCP's words.
+"""
+
+from sentinel_rag.gateway.downstream.client_sessions import ClientSessions
+from sentinel_rag.gateway.downstream.endpoint import McpEndpoint
+from sentinel_rag.gateway.downstream.session_door import SessionDoor
+from sentinel_rag.gateway.downstream.tool_calls import ToolCalls
+
+__all__ = ["ClientSessions", "McpEndpoint", "SessionDoor", "ToolCalls"]

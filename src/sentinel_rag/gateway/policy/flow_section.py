@@ -1,0 +1,439 @@
+"""The optional keys of a policy file that speak about labels: what a tool accepts, how its result is labelled and
+exposed, which resources carry labels, and the named rules that lower one.
+
+Each function reads one key of a Section and notes every fault; `loading` decides whether the file is in force.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from datetime import timedelta
+
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
+from sentinel_rag.gateway.policy.conditions import Kind, ValueType, closest
+from sentinel_rag.gateway.policy.conditions.patterns import BadPattern, compile_pattern
+from sentinel_rag.gateway.policy.fields import (
+    ANY,
+    UNDECLARED,
+    Exposure,
+    FieldExposure,
+    FieldLabel,
+    Path,
+    ResultFields,
+    parse_pointer,
+    pointer_text,
+)
+from sentinel_rag.gateway.policy.kinds import NamedKind
+from sentinel_rag.gateway.policy.model import (
+    AS_IT_COMES,
+    DEFAULT_SERVER,
+    POLICY_KINDS,
+    RESULT_FORMS,
+    AgentMemory,
+    Declassification,
+    Endorsement,
+    Parameter,
+    PublicKind,
+    Rate,
+    ToolPolicy,
+    ValueKind,
+    Volume,
+)
+from sentinel_rag.gateway.policy.own_tools import QUERY_SHAPED
+from sentinel_rag.gateway.policy.section import Section
+from sentinel_rag.gateway.policy.yaml_tree import Problem
+
+MAX_RATE_SECONDS = 86_400.0
+MAX_RATE_CALLS = 1_000_000
+MAX_DOMAIN = 253
+MAX_COUNT = 1_000
+MAX_MEMORY_DAYS = 36_500
+MAX_VOLUME_SECONDS = 31 * 86_400.0
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_RESOURCE = re.compile(r"[A-Za-z0-9_.-]+(?:/(?:[A-Za-z0-9_.-]+|\{[A-Za-z0-9_.-]+\}|\*))*")
+_PLACE = re.compile(r"\{([^{}]*)\}")
+_NOUN = re.compile(r"[^\W\d_][\w-]{0,63}")
+_HOST = re.compile(r"(?=.{1,253}\Z)[a-z0-9-]{1,63}(?:\.[a-z0-9-]{1,63})+")
+_LEVELS = [level.name for level in Sensitivity]
+_INTEGRITIES = [integrity.name for integrity in Integrity]
+
+
+def label(section: Section, key: str, problems: list[Problem]) -> Label | None:
+    """`{sensitivity: LOW, integrity: UNTRUSTED}`, both sides written out; None if the key is missing."""
+    item = section.item(key)
+    if item is None:
+        return None
+    return _label_of(Section(item, key, ("sensitivity", "integrity"), problems))
+
+
+def fields(tool: Section, problems: list[Problem]) -> ResultFields:
+    """`output_labels` and `exposure`."""
+    labels: list[FieldLabel] = []
+    for item in tool.items("output_labels"):
+        section = Section(item, "an output label", ("path", "sensitivity", "integrity"), problems)
+        labels.append(FieldLabel(_path(section, problems), _label_of(section)))
+    exposures: list[FieldExposure] = []
+    for item in tool.items("exposure"):
+        section = Section(item, "an exposure", ("path", "mode"), problems)
+        mode = section.choice("mode", [mode.value for mode in Exposure], Exposure.HIDE.value, required=True)
+        exposures.append(FieldExposure(_path(section, problems), Exposure(mode)))
+    for what, paths in (("output_labels", [e.path for e in labels]), ("exposure", [e.path for e in exposures])):
+        if len(set(paths)) != len(paths):
+            problems.append(Problem(tool.line(what), f"{what} names one path twice"))
+    return ResultFields(tuple(labels), tuple(exposures))
+
+
+def query_shaped_faults(tool: Section, result: ResultFields) -> list[Problem]:
+    """What is wrong with the labels and exposures of a tool whose columns are named by the text of a query.
+
+    A pattern by a column's name holds nothing back, since a query calls a column as it likes; and the names that it
+    gives may be values of rows, so what holds for `/rows` has to hold for `/columns` too.
+    """
+    problems: list[Problem] = []
+    for key, paths in (
+        ("output_labels", [entry.path for entry in result.labels]),
+        ("exposure", [entry.path for entry in result.exposures]),
+    ):
+        for path in paths:
+            if len(path) > 1 and path[0] in (*_OF_QUERY, ANY):
+                message = (
+                    f"{key}: a query names its columns itself, so {pointer_text(path)} holds nothing back; "
+                    "name /rows and /columns as a whole"
+                )
+                problems.append(Problem(tool.line(key), message))
+    rows, columns = ((name,) for name in _OF_QUERY)
+    if result.exposure_at(rows) is not result.exposure_at(columns):
+        message = "exposure: names of columns may be values of rows, so /rows and /columns need one mode"
+        problems.append(Problem(tool.line("exposure"), message))
+    if result.label_at(rows) != result.label_at(columns):
+        message = "output_labels: names of columns may be values of rows, so /rows and /columns need one label"
+        problems.append(Problem(tool.line("output_labels"), message))
+    return problems
+
+
+_OF_QUERY = ("rows", "columns")
+"""The parts of a result whose keys and names the query gives."""
+
+
+def row_labels(tool: Section, problems: list[Problem]) -> Path | None:
+    """`row_labels`: the JSON pointer of the list whose rows carry labels of their own; None if it is missing."""
+    if tool.item("row_labels") is None:
+        return None
+    _only_ours(tool, "row_labels", "tells labels", problems)
+    path = _path(tool, problems, "row_labels")
+    if ANY in path:
+        problems.append(Problem(tool.line("row_labels"), "row_labels names one list, so it holds no *"))
+    return path
+
+
+def sends_readers(tool: Section, problems: list[Problem]) -> bool:
+    """`sends_readers`: whether the server is told under which names the caller may read."""
+    if tool.flag("sends_readers"):
+        _only_ours(tool, "sends_readers", "is told who may read", problems)
+        return True
+    return False
+
+
+def _only_ours(tool: Section, key: str, what: str, problems: list[Problem]) -> None:
+    server = tool.text("server") or DEFAULT_SERVER
+    if server not in OWN_SERVERS:
+        message = f"{key}: no server but those of the product ({', '.join(OWN_SERVERS)}) {what}, and {server!r} is none"
+        problems.append(Problem(tool.line(key), message))
+
+
+def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], problems: list[Problem]) -> tuple[str, ...]:
+    """`reads` and `writes`: texts such as `incident/{incident}` or, for reads, `incident/*`."""
+    found: list[str] = []
+    for text in tool.texts(key, pattern=_RESOURCE, form="resources such as incident/{incident}"):
+        names = _PLACE.findall(text)
+        for name in names:
+            if name not in parameters:
+                message = f"{key} speaks about an unknown parameter {name!r}{closest(name, parameters)}"
+                problems.append(Problem(tool.line(key), message))
+            elif key == "writes" and not parameters[name].required:
+                problems.append(Problem(tool.line(key), f"{key} needs a required parameter, {name!r} may be left out"))
+            elif parameters[name].type.kind not in (Kind.STRING, Kind.INTEGER):
+                problems.append(Problem(tool.line(key), f"{key} needs a string or integer, {name!r} is none"))
+        if "*" in text and (key == "writes" or not text.endswith("/*") or text.count("*") > 1):
+            problems.append(Problem(tool.line(key), "* may stand once, at the end of what a tool reads"))
+        found.append(text)
+    return tuple(found)
+
+
+def many_names_faults(tool: Section, parameter: str) -> list[Problem]:
+    """A resource that a call reads under one of its several names: what was written under another would not count."""
+    item = tool.item("reads")
+    texts = item.value if item is not None and isinstance(item.value, list) else []
+    return [
+        Problem(
+            tool.line("reads"),
+            f"reads: an incident has several names (a number, a GUID, an address), and {text.value} would miss what "
+            "was written under another; write incident/*",
+        )
+        for text in texts
+        if parameter in _PLACE.findall(str(text.value))
+    ]
+
+
+def rate(tool: Section, problems: list[Problem]) -> Rate | None:
+    """`{calls: 30, seconds: 60}`."""
+    item = tool.item("rate")
+    if item is None:
+        return None
+    section = Section(item, "rate", ("calls", "seconds"), problems)
+    calls = section.number("calls", low=1, high=MAX_RATE_CALLS, required=True)
+    seconds = section.number("seconds", low=1, high=MAX_RATE_SECONDS, required=True)
+    if calls is None or seconds is None:
+        return None
+    if calls != int(calls):
+        problems.append(Problem(section.line("calls"), "calls must be a whole number"))
+    return Rate(int(calls), seconds)
+
+
+def named_limit(tool: Section, problems: list[Problem]) -> int | None:
+    """`named_limit`: how often a named value passes in a session; None if it is missing."""
+    return _whole(tool, "named_limit", problems)
+
+
+def result_form(tool: Section, problems: list[Problem]) -> str:
+    """`result`: how a server of another maker writes its rows; `text` for what is taken as it comes."""
+    form = tool.choice("result", RESULT_FORMS, AS_IT_COMES)
+    if tool.item("result") is not None and (tool.text("server") or DEFAULT_SERVER) in OWN_SERVERS:
+        problems.append(Problem(tool.line("result"), "result: the servers of the product tell typed rows themselves"))
+    return form
+
+
+def attested_kinds(
+    section: Section, key: str, value_type: ValueType, kinds: Mapping[str, NamedKind], problems: list[Problem]
+) -> tuple[str, ...]:
+    """The kinds of value that a user's words may name, one or a list, for a text, a whole number or a list of texts."""
+    known = [*POLICY_KINDS, *kinds]
+    item = section.item(key)
+    if item is not None and isinstance(item.value, list):
+        found = tuple(str(each.value) for each in item.value)
+        for each in found:
+            if each not in known:
+                problems.append(Problem(section.line(key), f"unknown {key} {each!r}{closest(each, known)}"))
+    else:
+        text = section.choice(key, known, "")
+        found = (text,) if text else ()
+    texts = value_type.kind is Kind.ARRAY and value_type.items is Kind.STRING
+    if found and value_type.kind not in (Kind.STRING, Kind.INTEGER) and not texts:
+        problems.append(
+            Problem(section.line(key), f"{key} belongs to the type string or integer, or an array of strings")
+        )
+    return found
+
+
+def together_faults(parameters: Mapping[str, Parameter], name: str) -> list[str]:
+    """What is wrong with the `together` of a parameter."""
+    parameter = parameters[name]
+    if not parameter.together:
+        return []
+    other = parameters.get(parameter.together)
+    if other is None:
+        return [f"together names an unknown parameter {parameter.together!r}{closest(parameter.together, parameters)}"]
+    if other is parameter or not parameter.attest or not other.attest or other.together:
+        return ["together joins two parameters, each with an attest, and the other one stands for itself"]
+    if Kind.ARRAY in (parameter.type.kind, other.type.kind):
+        return ["together joins single values, and no lists"]
+    if ValueKind.WORDS in (*parameter.attest, *other.attest):
+        return ["together joins values, and words are any passage of a sentence"]
+    return []
+
+
+def rule_accepts(rule: Section, parameters: Mapping[str, Parameter], problems: list[Problem]) -> Mapping[str, Label]:
+    """`accepts` of a rule: labels by the names of parameters."""
+    item = rule.item("accepts")
+    if item is None:
+        return {}
+    section = Section(item, "accepts", tuple(parameters), problems)
+    found = {name: label(section, name, problems) for name in parameters}
+    return {name: each for name, each in found.items() if each is not None}
+
+
+def declassifications(
+    file: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]
+) -> tuple[Declassification, ...]:
+    """The top-level list `declassification`."""
+    found: list[Declassification] = []
+    keys = ("name", "tool", "parameter", "form", "max_length", "to")
+    for item in file.items("declassification"):
+        section = Section(item, "a declassification", keys, problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        tool, parameter = _parameter(section, tools, problems)
+        form = section.choice("form", [form.value for form in PublicKind], PublicKind.HASH.value, required=True)
+        length = section.number("max_length", low=1, high=MAX_DOMAIN)
+        to = label(section, "to", problems)
+        if to is None:
+            problems.append(Problem(section.line("to"), "a declassification has no to"))
+        else:
+            found.append(Declassification(name, tool, parameter, PublicKind(form), int(length or MAX_DOMAIN), to))
+    _claim_names(file, "declassification", [rule.name for rule in found], problems)
+    return tuple(found)
+
+
+def endorsements(
+    file: Section, tools: Mapping[str, ToolPolicy], kinds: Mapping[str, NamedKind], problems: list[Problem]
+) -> tuple[Endorsement, ...]:
+    """The top-level list `endorsement`."""
+    found: list[Endorsement] = []
+    keys = ("name", "tool", "parameter", "rows", "match", "match_kind", "path", "kind", "inside", "most")
+    known = [*POLICY_KINDS, *kinds]
+    for item in file.items("endorsement"):
+        section = Section(item, "an endorsement", keys, problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        by_rows = section.item("rows") is not None
+        if by_rows and section.item("parameter") is not None:
+            problems.append(Problem(section.line("rows"), "an endorsement has a parameter or rows, not both"))
+        tool, parameter = _tool(section, tools, problems) if by_rows else _parameter(section, tools, problems)
+        policy = tools.get(tool)
+        if policy is not None and policy.server == DEFAULT_SERVER and policy.name in QUERY_SHAPED:
+            message = f"the rows of {policy.name} are whatever its query makes, so they endorse nothing"
+            problems.append(Problem(section.line("tool"), message))
+        if policy is not None and parameter and not policy.parameters[parameter].attest:
+            message = f"the parameter {parameter!r} has no attest, so the user's words never name it"
+            problems.append(Problem(section.line("parameter"), message))
+        kind = section.choice("kind", known, ValueKind.HOST.value, required=True)
+        if not by_rows:
+            for key in ("match", "match_kind"):
+                if section.item(key) is not None:
+                    problems.append(Problem(section.line(key), f"{key} belongs to an endorsement with rows"))
+        found.append(
+            Endorsement(
+                name=name,
+                tool=tool,
+                parameter=parameter,
+                path=_path(section, problems),
+                kind=kind,
+                rows=_path(section, problems, "rows") if by_rows else None,
+                match=_path(section, problems, "match") if by_rows else (),
+                match_kind=section.choice("match_kind", known, "", required=True) if by_rows else "",
+                inside=section.flag("inside"),
+                most=_whole(section, "most", problems),
+            )
+        )
+    _claim_names(file, "endorsement", [rule.name for rule in found], problems)
+    return tuple(found)
+
+
+def kinds(file: Section, problems: list[Problem]) -> Mapping[str, NamedKind]:
+    """The top-level list `kinds`."""
+    found: dict[str, NamedKind] = {}
+    for item in file.items("kinds"):
+        section = Section(item, "a kind", ("name", "pattern", "beside", "any_case"), problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        if name in found or name in list(ValueKind):
+            problems.append(Problem(section.line("name"), f"there is a kind {name!r} already"))
+        pattern = section.text("pattern", required=True)
+        nouns = section.texts("beside", pattern=_NOUN, form="nouns in lower case")
+        try:
+            compile_pattern(pattern)  # by itself, so that what is wrong is told as it was written
+            whole, start = (compile_pattern(f"^(?:{pattern}){end}") for end in ("$", ""))
+        except BadPattern as error:
+            if pattern:
+                problems.append(Problem(section.line("pattern"), f"{error} (RE2 syntax)"))
+            continue
+        if whole.search("") is not None:
+            problems.append(Problem(section.line("pattern"), "the pattern of a kind may not take the empty text"))
+        found[name] = NamedKind(name, pattern, whole, start, tuple(nouns), section.flag("any_case"))
+    return found
+
+
+def _whole(section: Section, key: str, problems: list[Problem]) -> int | None:
+    number = section.number(key, low=1, high=MAX_COUNT)
+    if number is not None and number != int(number):
+        problems.append(Problem(section.line(key), f"{key} must be a whole number"))
+    return None if number is None else int(number)
+
+
+def link_hosts(file: Section, problems: list[Problem]) -> frozenset[str]:
+    """The top-level list `link_hosts`: host names in lower case with at least one dot."""
+    return frozenset(file.texts("link_hosts", pattern=_HOST, form="host names such as learn.microsoft.com"))
+
+
+def agents(file: Section, problems: list[Problem]) -> Mapping[str, AgentMemory]:
+    """The top-level list `agents`: keys whose agents the operator attests to have a separated memory."""
+    found: dict[str, AgentMemory] = {}
+    for item in file.items("agents"):
+        section = Section(item, "an agent", ("key", "memory"), problems)
+        key = section.text("key", required=True)
+        if key in found:
+            problems.append(Problem(section.line("key"), f"the agent {key!r} stands twice"))
+        kinds = [memory.value for memory in AgentMemory]
+        found[key] = AgentMemory(section.choice("memory", kinds, AgentMemory.KEY.value, required=True))
+    return found
+
+
+def volumes(file: Section, problems: list[Problem]) -> tuple[Volume, ...]:
+    """The top-level list `volume`."""
+    found: list[Volume] = []
+    for item in file.items("volume"):
+        section = Section(item, "a volume", ("name", "tables", "rows", "seconds"), problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        tables = section.texts("tables", pattern=_NAME)
+        if not tables:
+            problems.append(Problem(section.line("tables"), "a volume has no tables"))
+        rows = section.number("rows", low=1, high=MAX_RATE_CALLS, required=True)
+        seconds = section.number("seconds", low=1, high=MAX_VOLUME_SECONDS, required=True)
+        if rows is not None and rows != int(rows):
+            problems.append(Problem(section.line("rows"), "rows must be a whole number"))
+        found.append(Volume(name, frozenset(tables), int(rows or 1), seconds or 1.0))
+    _claim_names(file, "volume", [volume.name for volume in found], problems)
+    return tuple(found)
+
+
+def memory(file: Section, problems: list[Problem]) -> timedelta:
+    """The top-level `memory_days`: whole days for which an agent may remember what it was shown; zero if missing."""
+    days = file.number("memory_days", low=1, high=MAX_MEMORY_DAYS)
+    if days is not None and days != int(days):
+        problems.append(Problem(file.line("memory_days"), "memory_days must be a whole number"))
+    return timedelta(days=int(days or 0))
+
+
+def _label_of(section: Section) -> Label:
+    # A missing or misspelt side is a problem already; until then the file is not in force.
+    sensitivity = section.choice("sensitivity", _LEVELS, UNDECLARED.sensitivity.name, required=True)
+    integrity = section.choice("integrity", _INTEGRITIES, UNDECLARED.integrity.name, required=True)
+    return Label(Sensitivity[sensitivity], Integrity[integrity])
+
+
+def _path(section: Section, problems: list[Problem], key: str = "path") -> Path:
+    try:
+        return parse_pointer(section.text(key, required=True))
+    except ValueError as error:
+        problems.append(Problem(section.line(key), f"{key}: {error}"))
+        return ()
+
+
+def _tool(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
+    """The tool that a named rule speaks about, empty where it is not known, and no parameter."""
+    name = section.text("tool", required=True, pattern=_NAME)
+    tool = tools.get(name)
+    if tool is None and name:
+        problems.append(Problem(section.line("tool"), f"unknown tool {name!r}{closest(name, tools)}"))
+    return ("" if tool is None else tool.name), ""
+
+
+def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
+    """The tool and the parameter that a named rule speaks about; empty where it is not known."""
+    name, _ = _tool(section, tools, problems)
+    tool = tools.get(name)
+    if tool is None:
+        section.text("parameter", required=True)
+        return "", ""
+    parameter = section.text("parameter", required=True)
+    if parameter not in tool.parameters:
+        if parameter:
+            message = f"unknown parameter {parameter!r}{closest(parameter, tool.parameters)}"
+            problems.append(Problem(section.line("parameter"), message))
+        return tool.name, ""
+    return tool.name, parameter
+
+
+def _claim_names(file: Section, key: str, names: list[str], problems: list[Problem]) -> None:
+    if len(set(names)) != len(names):
+        problems.append(Problem(file.line(key), f"two rules of {key} have one name"))

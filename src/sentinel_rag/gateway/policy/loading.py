@@ -1,0 +1,335 @@
+"""From `sentinel_config.yaml` to a Policy, all or nothing.
+
+The file has the form of the source template (`tools[]` with `name`, `description`, `parameters[]`, `taint_rules[]`) and
+a few optional keys. Every fault is reported at once as `file:line: sentence`; a key, type or name that is not known
+refuses the file, because a rule that never fires is worse than no rule.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import assert_never
+
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.tool_servers import OWN_SERVERS
+from sentinel_rag.gateway.argument_formats import FORMATS
+from sentinel_rag.gateway.policy import flow_section, server_section
+from sentinel_rag.gateway.policy.canonical_literals import impossible_texts
+from sentinel_rag.gateway.policy.conditions import (
+    RESERVED,
+    ConditionError,
+    Expression,
+    Kind,
+    Reachability,
+    Shadowed,
+    Unsatisfiable,
+    ValueType,
+    check,
+    compile_rules,
+)
+from sentinel_rag.gateway.policy.kinds import NamedKind
+from sentinel_rag.gateway.policy.model import (
+    DEFAULT_SERVER,
+    Effect,
+    Parameter,
+    Policy,
+    Rule,
+    ToolPolicy,
+)
+from sentinel_rag.gateway.policy.own_tools import MANY_NAMES, OWN_TOOLS, QUERY_SHAPED
+from sentinel_rag.gateway.policy.section import Section
+from sentinel_rag.gateway.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
+
+MAX_RULES = 2_000
+"""Rules of one tool."""
+
+MAX_TIMEOUT_S = 600.0
+
+CONFIRMS = ("asker", "other")
+"""Who is asked about a call: the person who asked for it, or another one."""
+
+_NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
+_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
+
+ROOT_KEYS = (
+    "tools",
+    "servers",
+    "declassification",
+    "endorsement",
+    "link_hosts",
+    "kinds",
+    "agents",
+    "memory_days",
+    "volume",
+)
+TOOL_KEYS = (
+    *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
+    *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
+    *("row_labels", "sends_readers", "across_sessions", "named_limit", "result"),
+)
+PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest", "together")
+RULE_KEYS = (
+    *("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval", "accepts", "confirm"),
+)
+
+
+def load_policy(path: Path) -> Policy:
+    """The policy of a file. Raises ConfigurationError with every problem found."""
+    return parse_policy_bytes(read_policy_file(path), source=str(path))
+
+
+def read_policy_file(path: Path) -> bytes:
+    """The bytes of a policy file, read once. Raises ConfigurationError."""
+    try:
+        return path.read_bytes()
+    except OSError as error:
+        raise ConfigurationError(
+            f"The policy file {path} cannot be read: {error.strerror}.",
+            next_step="Check the path and its permissions.",
+        ) from error
+
+
+def parse_policy_bytes(content: bytes, *, source: str) -> Policy:
+    """The policy of a file's bytes; `source` names it in problems. Raises ConfigurationError."""
+    try:
+        text = content.decode()
+    except UnicodeDecodeError as error:
+        raise ConfigurationError(
+            f"The policy file {source} is not UTF-8.",
+            problems=(f"{source}:1: byte {error.start} is not UTF-8",),
+            next_step="Save the file as UTF-8.",
+        ) from error
+    return parse_policy(text, source=source)
+
+
+def parse_policy(text: str, *, source: str = "policy") -> Policy:
+    """The policy of a text; `source` names it in problems. Raises ConfigurationError with every problem found."""
+    try:
+        root, problems = read_yaml(text)
+    except UnreadableYaml as error:
+        raise _refused(source, [error.problem]) from None
+    file = Section(root, "the file", ROOT_KEYS, problems)
+    kinds = flow_section.kinds(file, problems)
+    tools = _tools(file, kinds, problems)
+    names = {name: tool for tool in tools for name in (tool.name, *tool.aliases)}
+    declassifications = flow_section.declassifications(file, names, problems)
+    endorsements = flow_section.endorsements(file, names, kinds, problems)
+    link_hosts = flow_section.link_hosts(file, problems)
+    server_specs = server_section.servers(file, problems)
+    agents = flow_section.agents(file, problems)
+    memory = flow_section.memory(file, problems)
+    volumes = flow_section.volumes(file, problems)
+    if problems:
+        raise _refused(source, problems)
+    return Policy(
+        tools={tool.name: tool for tool in tools},
+        sha256=hashlib.sha256(text.encode()).hexdigest(),
+        source=source,
+        names=names,
+        declassifications=declassifications,
+        endorsements=endorsements,
+        kinds=kinds,
+        link_hosts=link_hosts,
+        server_specs=server_specs,
+        agents=agents,
+        memory=memory,
+        volumes=volumes,
+    )
+
+
+def _refused(source: str, problems: list[Problem]) -> ConfigurationError:
+    ordered = sorted(problems, key=lambda problem: problem.line)
+    count = "one problem" if len(ordered) == 1 else f"{len(ordered)} problems"
+    return ConfigurationError(
+        f"The policy {source} was not loaded: {count}.",
+        problems=tuple(f"{source}:{problem.line}: {problem.message}" for problem in ordered),
+        next_step="Correct the lines above; nothing of the file is in force.",
+    )
+
+
+def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> list[ToolPolicy]:
+    tools: list[ToolPolicy] = []
+    taken: dict[str, int] = {}
+    rule_ids: dict[str, int] = {}
+    for item in root.items("tools", required=True):
+        section = Section(item, "a tool", TOOL_KEYS, problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        aliases = section.texts("aliases", pattern=_NAME)
+        for one, line in [(name, section.line("name")), *((alias, section.line("aliases")) for alias in aliases)]:
+            _claim(one, line, "tool", taken, problems)
+        server = section.text("server", pattern=_NAME)
+        own = OWN_TOOLS.get(name)
+        if own is not None and server in ("", own.server) and section.item("parameters") is None:
+            parameters, server = dict(own.parameters), own.server
+        else:
+            parameters = _parameters(section, kinds, problems)
+        rules = _rules(section, parameters, rule_ids, problems)
+        fields = flow_section.fields(section, problems)
+        if name in QUERY_SHAPED and (server or DEFAULT_SERVER) == DEFAULT_SERVER:
+            problems += flow_section.query_shaped_faults(section, fields)
+        if server in ("", *OWN_SERVERS) and name in MANY_NAMES:
+            problems += flow_section.many_names_faults(section, MANY_NAMES[name])
+        timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
+        effect = Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value))
+        tools.append(
+            ToolPolicy(
+                name=name,
+                description=section.text("description"),
+                parameters=parameters,
+                rules=tuple(rules),
+                first_match=compile_rules([rule.expression for rule in rules]),
+                server=server or DEFAULT_SERVER,
+                effect=effect,
+                aliases=tuple(aliases),
+                timeout_s=timeout,
+                accepts=flow_section.label(section, "accepts", problems),
+                fields=fields,
+                reads=flow_section.resources(section, "reads", parameters, problems),
+                writes=flow_section.resources(section, "writes", parameters, problems),
+                approvers=tuple(section.texts("approvers", pattern=_NAME)),
+                rate=flow_section.rate(section, problems),
+                row_labels=flow_section.row_labels(section, problems),
+                sends_readers=flow_section.sends_readers(section, problems),
+                across_sessions=section.flag("across_sessions", default=effect is not Effect.READ),
+                named_limit=flow_section.named_limit(section, problems),
+                result=flow_section.result_form(section, problems),
+            )
+        )
+    return tools
+
+
+def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: list[Problem]) -> None:
+    if name and name in taken:
+        problems.append(Problem(line, f"the {what} {name!r} stands twice; first on line {taken[name]}"))
+    elif name:
+        taken[name] = line
+
+
+def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> dict[str, Parameter]:
+    parameters: dict[str, Parameter] = {}
+    lines: dict[str, int] = {}
+    togethers: list[tuple[str, int]] = []
+    for item in tool.items("parameters"):
+        section = Section(item, "a parameter", PARAMETER_KEYS, problems)
+        name = section.text("name", required=True, pattern=_NAME)
+        _claim(name, section.line("name"), "parameter", lines, problems)
+        if name in RESERVED:
+            problems.append(Problem(section.line("name"), f"{name!r} has its own meaning in conditions"))
+        kind = _KINDS[section.choice("type", list(_KINDS), Kind.STRING.value, required=True)]
+        element = section.choice("items", [*_KINDS], "")
+        if element and kind is not Kind.ARRAY:
+            problems.append(Problem(section.line("items"), "items belongs to the type array"))
+            element = ""
+        form = section.choice("format", list(FORMATS), "")
+        if form and kind is not Kind.STRING and not (kind is Kind.ARRAY and element == Kind.STRING.value):
+            problems.append(
+                Problem(section.line("format"), "format belongs to the type string, or an array of strings")
+            )
+        value_type = ValueType(kind, _KINDS[element] if element else None)
+        parameters[name] = Parameter(
+            name=name,
+            type=value_type,
+            required=section.flag("required"),
+            description=section.text("description"),
+            format=form or None,
+            accepts=flow_section.label(section, "accepts", problems),
+            attest=flow_section.attested_kinds(section, "attest", value_type, kinds, problems),
+            together=section.text("together"),
+        )
+        togethers.append((name, section.line("together")))
+    for name, line in togethers:
+        problems += [Problem(line, fault) for fault in flow_section.together_faults(parameters, name)]
+    return parameters
+
+
+def _rules(
+    tool: Section, parameters: dict[str, Parameter], rule_ids: dict[str, int], problems: list[Problem]
+) -> list[Rule]:
+    rules: list[Rule] = []
+    types = {name: parameter.type for name, parameter in parameters.items()}
+    attested = frozenset(name for name, parameter in parameters.items() if parameter.attest)
+    reachability = Reachability()
+    placed: list[_Placed] = []
+    items = tool.items("taint_rules")
+    if len(items) > MAX_RULES:
+        problems.append(Problem(items[MAX_RULES].line, f"a tool may have at most {MAX_RULES} rules"))
+        return rules
+    for item in items:
+        section = Section(item, "a taint rule", RULE_KEYS, problems)
+        rule_id = section.text("rule_id", required=True, pattern=_NAME)
+        _claim(rule_id, section.line("rule_id"), "rule", rule_ids, problems)
+        level = section.choice("taint_level", [level.name for level in Sensitivity], "HIGH", required=True)
+        condition = section.condition("condition")
+        deny, approval, offered = (section.flag(key) for key in ("deny", "requires_approval", "offers_approval"))
+        confirm = section.choice("confirm", CONFIRMS, "")
+        approval = approval or (bool(confirm) and not offered)
+        if deny and (approval or offered):
+            problems.append(Problem(section.line("deny"), "a rule that denies cannot ask for approval too"))
+        expression = _expression(condition, types, attested, section.line("condition"), problems)
+        if expression is None:
+            continue
+        line = section.line("condition")
+        problems += [Problem(line, f"condition: {text}") for text in impossible_texts(expression, parameters)]
+        placed.append(_Placed(rule_id, line))
+        never = _unreachable(reachability.add(expression), placed)
+        if never:
+            problems.append(Problem(line, never))
+        accepts = flow_section.rule_accepts(section, parameters, problems)
+        rules.append(
+            Rule(
+                rule_id,
+                condition,
+                expression,
+                Sensitivity[level],
+                approval,
+                deny,
+                line,
+                offered,
+                accepts,
+                asks_the_asker=confirm == "asker",
+            )
+        )
+    return rules
+
+
+@dataclass(frozen=True, slots=True)
+class _Placed:
+    """A rule and its line."""
+
+    rule_id: str
+    line: int
+
+
+def _expression(
+    condition: str, types: dict[str, ValueType], attested: frozenset[str], line: int, problems: list[Problem]
+) -> Expression | None:
+    if not condition:
+        return None  # its absence is reported already
+    try:
+        return check(condition, types, attested)
+    except ConditionError as error:
+        problems.append(Problem(line, f"condition, column {error.column}: {error}"))
+        return None
+
+
+def _unreachable(found: Unsatisfiable | Shadowed | None, rules: Sequence[_Placed]) -> str:
+    """Why a rule can never decide, as a sentence; empty if it may. `rules` are those up to it, by their numbers."""
+    match found:
+        case None:
+            return ""
+        case Unsatisfiable(()):
+            return "the condition is never true; remove the rule"
+        case Unsatisfiable((test,)):
+            return f"the condition is never true, because {test} never holds; remove the rule"
+        case Unsatisfiable(tests):
+            return f"the condition is never true, because {' and '.join(tests)} exclude each other; remove the rule"
+        case Shadowed(by):
+            before = " and ".join(f"{rules[index].rule_id!r} on line {rules[index].line}" for index in by)
+            return f"the rule can never decide: {before} always {'decide' if len(by) > 1 else 'decides'} before it"
+        case _:
+            assert_never(found)

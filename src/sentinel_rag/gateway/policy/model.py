@@ -1,0 +1,371 @@
+"""A loaded policy as frozen values. Whoever holds a `Policy` may rely on it: it was checked as a whole."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from enum import StrEnum
+from typing import Any, Protocol
+
+from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
+from sentinel_rag.gateway.policy.conditions import Expression, ValueType
+from sentinel_rag.gateway.policy.fields import NO_FIELDS, Path, ResultFields
+from sentinel_rag.gateway.policy.kinds import NO_KINDS, NamedKind
+
+DEFAULT_SERVER = "sentinel"
+"""The MCP server of a tool that names none."""
+
+AS_IT_COMES, JSON_ROWS, KUSTO_V2 = RESULT_FORMS = ("text", "json-rows", "kusto-v2")
+"""How a server of another maker may write its rows."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSpec:
+    """A tool server of another maker: either at `url`, or started as `command`.
+
+    `token_variable` and the values of `secret_environment` name variables of the settings; no secret is in here.
+    `era` is a protocol revision, empty to ask the server; `shared`: one process may serve all sessions. `line` is
+    where it stands in the file.
+    """
+
+    name: str
+    url: str = ""
+    command: tuple[str, ...] = ()
+    token_variable: str = ""
+    environment: Mapping[str, str] = field(default_factory=dict)
+    secret_environment: Mapping[str, str] = field(default_factory=dict)
+    era: str = ""
+    shared: bool = False
+    line: int = 0
+
+
+class Effect(StrEnum):
+    """What a call of the tool can change. READ: nothing. WRITE: the operator's own systems. EXTERNAL: it sends data
+    out. A tool that does not say is EXTERNAL, the worst."""
+
+    READ = "read"
+    WRITE = "write"
+    EXTERNAL = "external"
+
+
+DEFAULT_CEILING: Mapping[Effect, Label] = {
+    # A read changes nothing and sends nothing out: its arguments reach our own tool server only.
+    Effect.READ: Label(Sensitivity.HIGH, Integrity.UNTRUSTED),
+    # What is written stays with the operator, so it may be secret; a text of an attacker may not steer it.
+    Effect.WRITE: Label(Sensitivity.HIGH, Integrity.TRUSTED),
+    # What is sent out must be public; who wrote it does no harm there.
+    Effect.EXTERNAL: Label(Sensitivity.LOW, Integrity.UNTRUSTED),
+}
+"""What the arguments of a tool may carry, where neither the tool nor the parameter says `accepts`."""
+
+
+class ValueKind(StrEnum):
+    """The kinds of values that a user's own words can name whatever the policy, for `attest` and `endorsement`
+    (TAINT-5). A policy adds its own as `kinds`; a new one here needs its grammar in `flow.value_grammar`.
+
+    DAY is a calendar day. SOUGHT is what the user asks to look up, as in "search the web for ..." or "what is ...".
+    QUOTED is a text that the user put between quotation marks or after a colon, whole; WORDS any passage of the user's
+    words.
+    """
+
+    INCIDENT = "incident"
+    ACCOUNT = "account"
+    IP = "ip"
+    HOST = "host"
+    EMAIL = "email"
+    PATH = "path"
+    URL = "url"
+    TEMPLATE = "template"
+    DAY = "day"
+    SOUGHT = "sought"
+    QUOTED = "quoted"
+    WORDS = "words"
+
+
+class NoteKind(StrEnum):
+    """What a session notes beside the values that words name. No policy may write one of these as a kind.
+
+    FRAME is a quoted text with places such as {name} in it, which is how a QUOTED parameter may be filled in; PLANNED,
+    CHOSEN and PASSED are the steps of a plan, what their slots chose, and the steps and named values that have passed;
+    ANSWER is which record answered to a text of the user's; TOGETHER two values that one sentence of the user's names.
+    """
+
+    FRAME = "frame"
+    PLANNED = "planned"
+    CHOSEN = "chosen"
+    PASSED = "passed"
+    ANSWER = "answer"
+    TOGETHER = "together"
+
+
+POLICY_KINDS = tuple(kind.value for kind in ValueKind)
+"""What a policy may write as a kind, beside its own."""
+
+
+class AgentMemory(StrEnum):
+    """What an agent can still know of its other sessions. KEY: all that its key was shown, in whichever session.
+    PERSON: what it was shown in sessions that the same person opened. CONVERSATION: nothing."""
+
+    KEY = "key"
+    PERSON = "person"
+    CONVERSATION = "conversation"
+
+
+@dataclass(frozen=True, slots=True)
+class Remembers:
+    """Which of its sessions an agent may still know, and for how long the policy says so at least."""
+
+    memory: AgentMemory = AgentMemory.KEY
+    at_least: timedelta = timedelta(0)
+
+
+class PublicKind(StrEnum):
+    """The typed conditions of a declassification: forms with a bounded room that read as no sentence."""
+
+    PUBLIC_IP = "public_ip"
+    HASH = "hash"
+    DOMAIN = "domain"
+
+
+@dataclass(frozen=True, slots=True)
+class Parameter:
+    """One parameter of a tool. `format` names the canonical form in which its text is judged and forwarded.
+
+    `accepts` is the label that its value may carry at most, None for the tool's own; `attest` are the kinds of value
+    that may carry the user's label instead of the context's, where the user's own words name it. A list carries it
+    where each of its elements is named. With `together` one sentence has to name it and the value of that parameter.
+    """
+
+    name: str
+    type: ValueType
+    required: bool = False
+    description: str = ""
+    format: str | None = None
+    accepts: Label | None = None
+    attest: tuple[str, ...] = ()
+    together: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """`condition` is the author's text, `expression` its checked form. `line` is where it stands in the file.
+
+    The first rule of a tool whose condition holds decides: it denies if `deny`, asks for a human if
+    `requires_approval`, else allows; `taint_level` labels the result.
+    """
+
+    rule_id: str
+    condition: str
+    expression: Expression
+    taint_level: Sensitivity
+    requires_approval: bool = False
+    deny: bool = False
+    line: int = 0
+    offers_approval: bool = False
+    """Whether a human may let a call of this rule pass whose arguments carry more than the tool accepts. A rule that
+    requires an approval offers one."""
+    accepts: Mapping[str, Label] = field(default_factory=dict)
+    """What parameters may carry at most in calls that this rule decides, instead of what they say themselves."""
+    asks_the_asker: bool = False
+    """Whether the person in whose session the agent asks may decide themselves. In a session of nobody's it is as
+    without."""
+
+    @property
+    def may_ask(self) -> bool:
+        return self.requires_approval or self.offers_approval
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """At most `calls` in any `seconds` for one key."""
+
+    calls: int
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Volume:
+    """A named rule about data and not about a tool: at most `rows` rows of these tables for one person within
+    `seconds`, by whichever calls. What would be more is told once a person has approved exactly that call."""
+
+    name: str
+    tables: frozenset[str]
+    rows: int
+    seconds: float
+
+    def sentence(self) -> str:
+        return (
+            f"More than {self.rows} rows of {', '.join(sorted(self.tables))} would be read for one person within "
+            f"{self.seconds / 3600:g} h (volume {self.name})."
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Declassification:
+    """A named rule: the value of `parameter` of `tool`, if it is of the kind `form` and not longer than `max_length`,
+    carries `to` instead of its label. Every use is on record."""
+
+    name: str
+    tool: str
+    parameter: str
+    form: PublicKind
+    max_length: int
+    to: Label
+
+
+@dataclass(frozen=True, slots=True)
+class Endorsement:
+    """A named rule: values of a result of `tool` that count as named by the user too, as values of `kind`. Every use is
+    on record.
+
+    With `parameter`: the texts at `path`, after a call whose `parameter` the user's own words named. With `rows`: the
+    text at `path` of each row of the list at `rows` whose own text at `match` the user's words name, as a value of
+    `match_kind`; of two such rows with one text, none. `inside`: not the texts count, but each value of the kind that
+    stands in them. With `most`, a result counts only if the session then has no more
+    values by this rule.
+    """
+
+    name: str
+    tool: str
+    parameter: str
+    path: Path
+    kind: str
+    rows: Path | None = None
+    match: Path = ()
+    match_kind: str = ""
+    inside: bool = False
+    most: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ToolPolicy:
+    """One tool. `first_match` gives the index of the first rule that holds; see `conditions.compile_rules`.
+
+    `fields` labels and exposes the parts of a result. `reads` and `writes` name resources whose stored label a call's
+    result joins, or raises; each is a text such as `incident/{incident}`, and `incident/*` reads all of that kind.
+    `approvers` are the key ids or names that may decide its approvals, empty for every key with that scope.
+    `row_labels` is where the list lies whose rows carry labels of their own, told by the server; `sends_readers` lets
+    the server know under which names the caller may read. Both are for servers of this product alone.
+    `across_sessions`: what the agent writes counts as all that it may remember, and not as what it has seen in this
+    session alone; without a word true for every tool that writes or sends.
+    `named_limit` is how often a value that the user named passes in a session where the agent's own may not. `result`
+    is the form in which a server of another maker writes its rows.
+    """
+
+    name: str
+    description: str
+    parameters: Mapping[str, Parameter]
+    rules: tuple[Rule, ...]
+    first_match: Callable[[Mapping[str, Any]], int] = field(repr=False, compare=False)
+    server: str = DEFAULT_SERVER
+    effect: Effect = Effect.EXTERNAL
+    aliases: tuple[str, ...] = ()
+    timeout_s: float | None = None
+    accepts: Label | None = None
+    fields: ResultFields = NO_FIELDS
+    reads: tuple[str, ...] = ()
+    writes: tuple[str, ...] = ()
+    approvers: tuple[str, ...] = ()
+    rate: Rate | None = None
+    row_labels: Path | None = None
+    sends_readers: bool = False
+    across_sessions: bool = False
+    named_limit: int | None = None
+    result: str = AS_IT_COMES
+
+    revealed: Label = field(init=False, repr=False, compare=False)
+    """An upper bound of the declared labels of what the agent may see of a result."""
+    _rules: Mapping[str | None, Rule] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "revealed", self.fields.revealed())
+        object.__setattr__(self, "_rules", {rule.rule_id: rule for rule in self.rules})
+
+    def rule(self, rule_id: str | None) -> Rule | None:
+        """The rule of this tool with that id."""
+        return self._rules.get(rule_id)
+
+    def rule_label(self, rule_id: str | None) -> Label:
+        """What a rule says about the secrecy of a result; who may have written it is the matter of `fields`."""
+        rule = self._rules.get(rule_id)
+        return TOP if rule is None else Label(rule.taint_level, Integrity.TRUSTED)
+
+    def ceiling(self, parameter: str, rule_id: str | None = None) -> Label:
+        """The label that an argument may carry at most, in a call that the rule with that id decides."""
+        rule = self._rules.get(rule_id)
+        said = None if rule is None else rule.accepts.get(parameter)
+        return said or self.parameters[parameter].accepts or self.call_ceiling()
+
+    def call_ceiling(self) -> Label:
+        """The label that the fact of the call may carry at most."""
+        return self.accepts or DEFAULT_CEILING[self.effect]
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """`tools` by name, in the order of the file. `sha256` is over the bytes of the file, so it names the version."""
+
+    tools: Mapping[str, ToolPolicy]
+    sha256: str
+    source: str
+    names: Mapping[str, ToolPolicy] = field(repr=False, default_factory=dict)
+    """Every name that a caller may use: tools and their aliases. Nothing else is a tool."""
+    declassifications: tuple[Declassification, ...] = ()
+    endorsements: tuple[Endorsement, ...] = ()
+    kinds: Mapping[str, NamedKind] = field(default_factory=lambda: NO_KINDS)
+    """The kinds of values of its own, by name."""
+    link_hosts: frozenset[str] = frozenset()
+    """Hosts that a link in an argument may name without counting as a way out; each with all its subdomains."""
+    server_specs: Mapping[str, ServerSpec] = field(default_factory=dict)
+    """The tool servers of other makers, by name."""
+    volumes: tuple[Volume, ...] = ()
+    """How much of some tables is read without a person."""
+    agents: Mapping[str, AgentMemory] = field(default_factory=dict)
+    """By the id or name of a key: how the operator attests that its agent's memory is separated."""
+    memory: timedelta = timedelta(0)
+    """How long an agent may remember, where that is longer than sessions and kept conversations live."""
+
+    def remembers(self, key_id: str, key_name: str) -> Remembers:
+        """What the agent with that key may know of its other sessions. An id goes before a name, which another key may
+        have had."""
+        memory = self.agents.get(key_id) or self.agents.get(key_name or key_id) or AgentMemory.KEY
+        return Remembers(memory, self.memory)
+
+    def tool(self, name: str) -> ToolPolicy | None:
+        """The tool with exactly this name or alias; no folding of case, Unicode or white space."""
+        return self.names.get(name)
+
+    def attested(self) -> frozenset[str]:
+        """Every kind that a parameter attests, or by which an endorsement finds its rows."""
+        kinds = {kind for tool in self.tools.values() for each in tool.parameters.values() for kind in each.attest}
+        return frozenset(kinds.union(rule.match_kind for rule in self.endorsements))
+
+    def pairs(self) -> frozenset[tuple[str, str]]:
+        """For each parameter that counts together with another one: a kind of that one and a kind of its own."""
+        return frozenset(
+            (other, kind)
+            for tool in self.tools.values()
+            for each in tool.parameters.values()
+            if each.together
+            for other in tool.parameters[each.together].attest
+            for kind in each.attest
+        )
+
+    def servers(self) -> frozenset[str]:
+        """The MCP servers that the tools name."""
+        return frozenset(tool.server for tool in self.tools.values())
+
+
+class Policies(Protocol):
+    """Where the policy in force is found; it may be another one for the next call."""
+
+    @property
+    def current(self) -> Policy: ...
+
+
+@dataclass(frozen=True, slots=True)
+class FixedPolicy:
+    """`Policies` that never change."""
+
+    current: Policy

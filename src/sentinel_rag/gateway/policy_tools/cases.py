@@ -1,0 +1,181 @@
+"""Cases: what a policy must answer, as data beside it. Each is one call with the decision that it must get.
+
+A file of cases is read like a policy: whole or not at all, with the line of each fault.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.labels import BOTTOM, Label, Sensitivity
+from sentinel_rag.gateway.flow import Facts
+from sentinel_rag.gateway.flow.named_values import named_in
+from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.policy.flow_section import label as read_label
+from sentinel_rag.gateway.policy.loading import read_policy_file
+from sentinel_rag.gateway.policy.section import Section
+from sentinel_rag.gateway.policy.yaml_tree import Item, Problem, UnreadableYaml, read_yaml
+from sentinel_rag.gateway.policy_tools.verdicts import ALLOW, DENY, REFUSE, Decided, decide_call
+
+CASE_KEYS = (
+    *("name", "tool", "args", "context", "memory", "handles", "words", "resources"),
+    *("decision", "rule_id", "reason", "label", "result", "field", "forwarded"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """One call and what must come of it. `expected` holds only what the file states: `decision`, `rule_id`, `reason`,
+    `label` (a level), `result` (the label of an allowed call's result), `field` (the argument that does not fit),
+    `forwarded` (the arguments as the tool server gets them)."""
+
+    name: str
+    tool: str
+    arguments: JsonObject
+    facts: Facts
+    expected: Mapping[str, JsonValue]
+    place: str
+    """File and line."""
+    words: str = ""
+    """What the user said in the session."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """What came of a case. `differences` maps a key of `expected` to what the policy answers; empty if it passed."""
+
+    case: Case
+    decided: Decided
+    differences: Mapping[str, JsonValue] = field(default_factory=dict)
+
+    @property
+    def passed(self) -> bool:
+        return not self.differences
+
+
+def load_cases(paths: Iterable[Path]) -> list[Case]:
+    """The cases of files and folders (`*.yaml` in them), in order. Raises ConfigurationError with every problem."""
+    cases: list[Case] = []
+    problems: list[str] = []
+    for path in paths:
+        for file in sorted(path.glob("*.yaml")) if path.is_dir() else [path]:
+            found, faults = _read_file(file)
+            cases += found
+            problems += [f"{file}:{fault.line}: {fault.message}" for fault in faults]
+    if problems:
+        raise ConfigurationError(
+            f"The cases were not run: {'one problem' if len(problems) == 1 else f'{len(problems)} problems'}.",
+            problems=tuple(problems),
+            next_step="Correct the lines above.",
+        )
+    return cases
+
+
+def run_case(policy: Policy, case: Case) -> CaseResult:
+    """Decide the call of a case and compare."""
+    facts = replace(case.facts, named=dict.fromkeys(named_in(case.words, policy), "user"))
+    decided = decide_call(policy, case.tool, case.arguments, facts)
+    got = _answers(decided)
+    different = {key: got[key] for key, value in case.expected.items() if got[key] != value}
+    return CaseResult(case, decided, different)
+
+
+def uncovered_rules(policy: Policy, results: Sequence[CaseResult]) -> list[tuple[str, str, int]]:
+    """Tool, rule and line of each rule that decided none of the cases."""
+    decided = {result.decided.verdict.rule_id for result in results}
+    return [
+        (tool.name, rule.rule_id, rule.line)
+        for tool in policy.tools.values()
+        for rule in tool.rules
+        if rule.rule_id not in decided
+    ]
+
+
+def _answers(decided: Decided) -> dict[str, JsonValue]:
+    verdict, judgement = decided.verdict, decided.judgement
+    label = None if judgement is None or verdict.decision != ALLOW else judgement.decision.label
+    shown = verdict.label if label is None else label
+    return {
+        "decision": verdict.decision,
+        "rule_id": verdict.rule_id,
+        "reason": verdict.reason,
+        "label": None if shown is None else shown.sensitivity.name,
+        "result": None if judgement is None or verdict.decision != ALLOW else judgement.revealed.to_dict(),
+        "field": None if decided.fault is None else decided.fault.field,
+        "forwarded": decided.arguments,
+    }
+
+
+def _read_file(path: Path) -> tuple[list[Case], list[Problem]]:
+    content = read_policy_file(path)
+    try:
+        root, problems = read_yaml(content.decode())
+    except UnicodeDecodeError as error:
+        return [], [Problem(1, f"byte {error.start} is not UTF-8")]
+    except UnreadableYaml as error:
+        return [], [error.problem]
+    file = Section(root, "the file", ("cases",), problems)
+    return [_case(item, path, problems) for item in file.items("cases", required=True)], problems
+
+
+def _case(item: Item, path: Path, problems: list[Problem]) -> Case:
+    section = Section(item, "a case", CASE_KEYS, problems)
+    arguments = section.item("args")
+    if arguments is not None and not isinstance(arguments.value, dict):
+        problems.append(Problem(arguments.line, f"args must be a mapping, not {arguments.kind()}"))
+    expected: dict[str, JsonValue] = {}
+    expected["decision"] = section.choice("decision", [ALLOW, DENY, REFUSE], DENY, required=True)
+    if section.item("rule_id") is not None:
+        expected["rule_id"] = section.text("rule_id")
+    if section.item("reason") is not None:
+        expected["reason"] = section.choice("reason", [reason.value for reason in Reason], "")
+    if section.item("label") is not None:
+        expected["label"] = section.choice("label", [level.name for level in Sensitivity], "HIGH")
+    if section.item("field") is not None:
+        expected["field"] = section.text("field")
+    result = read_label(section, "result", problems)
+    if result is not None:
+        expected["result"] = result.to_dict()
+    forwarded = section.item("forwarded")
+    if forwarded is not None:
+        expected["forwarded"] = forwarded.plain()
+    return Case(
+        name=section.text("name", required=True),
+        tool=section.text("tool", required=True),
+        arguments=_mapping(arguments),
+        facts=Facts(
+            context=read_label(section, "context", problems) or BOTTOM,
+            handles=_handles(section, problems),
+            resources=read_label(section, "resources", problems) or BOTTOM,
+            memory=read_label(section, "memory", problems) or BOTTOM,
+        ),
+        expected=expected,
+        words=section.text("words"),
+        place=f"{path}:{item.line}",
+    )
+
+
+def _mapping(item: Item | None) -> JsonObject:
+    value = None if item is None else item.plain()
+    return value if isinstance(value, dict) else {}
+
+
+def _handles(section: Section, problems: list[Problem]) -> dict[str, Label]:
+    """The stored labels of arguments that stand for hidden values."""
+    item = section.item("handles")
+    if item is None or not isinstance(item.value, dict):
+        if item is not None:
+            problems.append(Problem(item.line, f"handles must be a mapping of arguments to labels, not {item.kind()}"))
+        return {}
+    found: dict[str, Label] = {}
+    inner = Section(item, "handles", tuple(item.value), problems)
+    for name in item.value:
+        label = read_label(inner, name, problems)
+        if label is not None:
+            found[name] = label
+    return found

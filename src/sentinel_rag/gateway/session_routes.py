@@ -1,0 +1,257 @@
+"""The routes of sessions: opening and closing one, what a person's words name in it, and the hidden values a person
+may see.
+
+An agent's key opens sessions for itself; a key with the scope `user` speaks for a signed-in person, opens clean ones
+for its agent's key and is the only one that can name values or see hidden ones. Nothing here runs a tool.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from typing import Any
+
+import msgspec
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from sentinel_rag.audit import HandlesResolved, Journal, ValuesNamed
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.labels import Label
+from sentinel_rag.gateway.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.gateway.flow import NoSuchHandle, Reference
+from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
+from sentinel_rag.gateway.flow.plans import PLAN, BadPlan, read_plan
+from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.policy import Policies
+from sentinel_rag.gateway.refusals import Unread
+from sentinel_rag.gateway.request_body import MalformedBody, parse_object
+from sentinel_rag.gateway.responses import json_response, problem
+from sentinel_rag.gateway.session_story import story_of
+from sentinel_rag.gateway.store import (
+    HandleStore,
+    PlanRefused,
+    Principal,
+    Scope,
+    Session,
+    SessionStore,
+    TooManySessions,
+)
+from sentinel_rag.gateway.upstream import Upstream
+
+MAX_HANDLES = 500
+"""Handles that one request may ask for."""
+
+RETRY_SESSION_S = 3_600
+"""When a key that has had too many sessions may find room again: an hour of a day has passed."""
+
+USER = "user"
+
+
+async def close_session(
+    sessions: SessionStore, upstreams: Mapping[str, Upstream], session_id: str, key_id: str
+) -> bool:
+    """Close a session, and with it what it has at tool servers; False if it is not the key's, or a person opened it and
+    the agent would close it: nobody takes a conversation from them."""
+    session = await sessions.find(session_id, key_id)
+    if session is None or session.user_key_id not in (None, key_id) or not await sessions.close(session_id, key_id):
+        return False
+    for upstream in upstreams.values():
+        await upstream.end_session(principal=session.key_id, session_id=session_id)
+    return True
+
+
+class SessionRoutes:
+    """`new_id` makes audit ids."""
+
+    def __init__(
+        self,
+        doorkeeper: Doorkeeper,
+        sessions: SessionStore,
+        handles: HandleStore,
+        journal: Journal,
+        upstreams: Mapping[str, Upstream],
+        limits: Limits,
+        new_id: Callable[[], str],
+        policies: Policies,
+    ) -> None:
+        self._doorkeeper = doorkeeper
+        self._sessions = sessions
+        self._handles = handles
+        self._journal = journal
+        self._upstreams = upstreams
+        self._limits = limits
+        self._new_id = new_id
+        self._policies = policies
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/v1/sessions", self.open, methods=["POST"]),
+            Route("/v1/sessions/{session_id}", self.show, methods=["GET"]),
+            Route("/v1/sessions/{session_id}", self.close, methods=["DELETE"]),
+            Route("/v1/sessions/{session_id}/records", self.records, methods=["GET"]),
+            Route("/v1/sessions/{session_id}/words", self.words, methods=["POST"]),
+            Route("/v1/sessions/{session_id}/plan", self.plan, methods=["POST"]),
+            Route("/v1/sessions/{session_id}/resolve", self.resolve, methods=["POST"]),
+        ]
+
+    async def open(self, request: Request) -> Response:
+        """A new session: for the caller's own key, or, with a person's key, a clean one for its agent."""
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        if Scope.USER in principal.scopes:
+            if principal.for_key is None:
+                return problem(Reason.CONFLICT, "This key names no agent key for which it opens sessions.")
+            opener, user_key_id = principal.for_key, principal.key_id
+        else:
+            opener, user_key_id = principal.key_id, None
+        try:
+            most = self._limits.sessions_per_key
+            session = await self._sessions.open(opener, user_key_id=user_key_id, most=most)
+        except TooManySessions as many:
+            raise Unread(Reason.RATE_LIMITED, f"{many} {many.next_step}", retry_after_s=RETRY_SESSION_S) from None
+        return json_response({"session_id": session.session_id, "context": session.context.to_dict()}, 201)
+
+    async def show(self, request: Request) -> Response:
+        """Context label, what raised it, and what the person's words named."""
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        session = await self._session(request, principal)
+        raised = await self._sessions.raises(session)
+        body: dict[str, Any] = {
+            "session_id": session.session_id,
+            "context": session.context.to_dict(),
+            "closed": session.closed,
+            "raised_by": [
+                {"audit_id": each.audit_id, "tool": each.tool, "label": each.label.to_dict(), "at": each.at}
+                for each in raised
+            ],
+        }
+        if Scope.USER in principal.scopes:
+            body["named"] = [
+                {"kind": str(value.kind), "text": value.text, "by": by} for value, by in session.named.items()
+            ]
+        return json_response(body)
+
+    async def close(self, request: Request) -> Response:
+        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        session_id = request.path_params["session_id"]
+        if not await close_session(self._sessions, self._upstreams, session_id, principal.key_id):
+            return problem(Reason.NOT_FOUND, "There is no such session.")
+        return Response(status_code=204)
+
+    async def records(self, request: Request) -> Response:
+        """What became of the calls of the person's own session, without their arguments."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal, of_person=True)
+        return json_response((await story_of(self._journal, session.session_id)).to_dict())
+
+    async def words(self, request: Request) -> Response:
+        """Take a person's own words, `{"text": ...}`; the answer lists what they name."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal, of_person=True)
+        text = (await self._body(request, "text")).get("text")
+        if not isinstance(text, str):
+            return problem(Reason.MALFORMED_BODY, "text must be a text.")
+        named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
+        await self._sessions.say(session, text)
+        await self._name(session, principal, named, USER)
+        return json_response({"named": [{"kind": str(value.kind), "text": value.text} for value in named]})
+
+    async def plan(self, request: Request) -> Response:
+        """Take the plan that a person commits to, `{"steps": [{"tool": ..., "args": {...}}]}`, before the session has
+        read anything: what it holds came from nowhere but the person and who planned for them."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal, of_person=True)
+        steps = (await self._body(request, "steps")).get("steps")
+        try:
+            said = read_plan(steps, self._policies.current)
+        except BadPlan as fault:
+            return problem(Reason.INVALID_ARGUMENT, str(fault))
+        await self._sessions.refresh(session)
+        try:
+            write = session.commit(said, PLAN)
+        except PlanRefused as refused:
+            return problem(Reason.CONFLICT, str(refused))
+        try:
+            await self._journal.append(self._named(session, principal, said, PLAN), alongside=write)
+        except BaseException as fault:
+            session.unname(said)  # another process took a plan, or nothing can be recorded: this one is none
+            if isinstance(fault, PlanRefused):
+                return problem(Reason.CONFLICT, str(fault))
+            raise
+        return json_response({"steps": len(said)})
+
+    async def resolve(self, request: Request) -> Response:
+        """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""
+        principal = await self._doorkeeper.admit(request, Scope.USER)
+        session = await self._session(request, principal, of_person=True)
+        wanted = (await self._body(request, "handles")).get("handles")
+        if not isinstance(wanted, list) or not all(isinstance(text, str) for text in wanted):
+            return problem(Reason.MALFORMED_BODY, "handles must be a list of texts.")
+        if len(wanted) > MAX_HANDLES:
+            return problem(Reason.TOO_LARGE, f"At most {MAX_HANDLES} handles may be asked for at once.")
+        shown: dict[str, Any] = {}
+        labels: list[tuple[str, Label]] = []
+        refused: list[str] = []
+        references: dict[str, Reference] = {}
+        for text in wanted:
+            with suppress(NoSuchHandle):  # what is not there is left out of the answer
+                references[text] = Reference.parse(text)
+        kept = await self._handles.known(session.session_id, references.values())
+        for text, reference in references.items():
+            found = kept.get(reference)
+            if found is None:
+                continue
+            if found.label.sensitivity > principal.clearance:
+                refused.append(text)
+            else:
+                shown[text] = found.value
+                labels.append((text, found.label))
+        if shown or refused:
+            await self._journal.append(
+                HandlesResolved(
+                    audit_id=self._new_id(),
+                    key_id=principal.key_id,
+                    session_id=session.session_id,
+                    handles=tuple(labels),
+                    refused=tuple(refused),
+                )
+            )
+        return json_response({"values": msgspec.to_builtins(shown), "refused": refused})
+
+    async def _session(self, request: Request, principal: Principal, *, of_person: bool = False) -> Session:
+        """The session of the route. With `of_person` one that this key opened as a person's: a key that may execute too
+        does not speak as the person in a session of its own."""
+        session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
+        if session is None or (of_person and session.user_key_id != principal.key_id):
+            raise Refusal(problem(Reason.NOT_FOUND, "There is no such session."))
+        return session
+
+    async def _name(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> None:
+        fresh, write = session.name(values, by)
+        if not fresh:
+            return
+        try:
+            await self._journal.append(self._named(session, principal, fresh, by), alongside=write)
+        except BaseException:
+            session.unname(fresh)
+            raise
+
+    def _named(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> ValuesNamed:
+        return ValuesNamed(
+            audit_id=self._new_id(),
+            key_id=principal.key_id,
+            session_id=session.session_id,
+            source=by,
+            values=tuple((str(value.kind), value.text) for value in values),
+        )
+
+    async def _body(self, request: Request, field: str) -> dict[str, Any]:
+        body = await read_json_body(request, self._limits)
+        try:
+            document = parse_object(body)
+        except MalformedBody as fault:
+            raise Refusal(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
+        if document.keys() != {field}:
+            raise Refusal(problem(Reason.MALFORMED_BODY, f"The body must hold {field} and nothing else."))
+        return document

@@ -1,0 +1,169 @@
+"""The file of the keys: opening it with its pepper, and bringing files of older versions up to date.
+
+The version is SQLite's `user_version`; 0 is the file of the first release, whose rows hold plain SHA-256 hashes. They
+are strengthened in place, so keys that people hold stay valid.
+"""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from collections.abc import Callable
+from contextlib import ExitStack, closing
+from pathlib import Path
+
+from sentinel_rag.audit import Connection
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.gateway.store.key_secrets import Pepper, make_pepper, read_pepper
+from sentinel_rag.storage import begin_write_ahead
+
+PEPPER_SUFFIX = ".pepper"
+BUSY_SECONDS = 5.0
+
+
+def open_key_file(path: Path) -> tuple[sqlite3.Connection, Pepper]:
+    """The database at `path` in the newest version, and its pepper beside it; both made if they are missing.
+
+    Raises UnavailableError for a file that cannot be used, was written by a newer version, or lost its pepper.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+        with ExitStack() as opened:
+            opened.enter_context(closing(connection))
+            begin_write_ahead(connection)
+            connection.execute("PRAGMA synchronous = FULL")
+            with transaction(connection):  # of two processes that open a new file, one makes the pepper
+                pepper = _prepare(connection, path)
+            opened.pop_all()
+    except (OSError, sqlite3.Error) as error:
+        raise UnavailableError(
+            f"The key store {path.name} cannot be opened: {error}.",
+            next_step="Check the state folder's permissions, or point it elsewhere.",
+        ) from error
+    return connection, pepper
+
+
+class KeyFile:
+    """The keys in the file at `path`, as `KeyStore` uses them; whoever uses it does so from one thread at a time."""
+
+    errors = (sqlite3.Error,)
+
+    def __init__(self, path: Path) -> None:
+        """Raises UnavailableError as `open_key_file` does."""
+        self._path = path
+        self.connection, self.pepper = open_key_file(path)
+
+    def transaction(self) -> transaction:
+        """Of all who change keys, one at a time."""
+        return transaction(self.connection)
+
+    def version(self) -> int:
+        """Changes when another connection has committed; about 2 µs."""
+        return int(self.connection.execute("PRAGMA data_version").fetchone()[0])
+
+    def unavailable(self, error: Exception) -> UnavailableError:
+        return UnavailableError(
+            f"The key store {self._path.name} cannot be used: {error}.",
+            next_step="Check the state folder's permissions and free space, then repeat.",
+        )
+
+    def close(self) -> None:
+        self.connection.close()
+
+
+class transaction:  # reads as a statement
+    """`with transaction(connection):` all of the block, or nothing of it."""
+
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+
+    def __enter__(self) -> None:
+        self._connection.execute("BEGIN IMMEDIATE")
+
+    def __exit__(self, kind: type[BaseException] | None, *_: object) -> None:
+        self._connection.execute("COMMIT" if kind is None else "ROLLBACK")
+
+
+def _prepare(connection: sqlite3.Connection, path: Path) -> Pepper:
+    version = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > len(MIGRATIONS):
+        raise UnavailableError(
+            f"{path.name} was written by a newer version of Sentinel RAG (key schema {version}, this one knows "
+            f"{len(MIGRATIONS)}).",
+            next_step="Install the newer version, or point the state folder elsewhere.",
+        )
+    beside = path.with_suffix(PEPPER_SUFFIX)
+    pepper = read_pepper(beside)
+    if pepper is None:
+        if version > 0 and connection.execute("SELECT 1 FROM secret LIMIT 1").fetchone() is not None:
+            raise UnavailableError(
+                f"The file {beside.name} is missing, and without it no stored key can be checked.",
+                next_step=f"Restore it from a backup, or move {path.name} away and make new keys.",
+            )
+        pepper = make_pepper(beside)
+        if version > 0:
+            connection.execute("UPDATE key_store SET pepper = ?", [pepper.fingerprint()])
+    for migrate in MIGRATIONS[version:]:
+        migrate(connection, pepper)
+    connection.execute(f"PRAGMA user_version = {len(MIGRATIONS)}")
+    if connection.execute("SELECT pepper FROM key_store").fetchone()[0] != pepper.fingerprint():
+        raise UnavailableError(
+            f"The file {beside.name} does not belong to {path.name}, so no stored key can be checked.",
+            next_step=f"Restore both from one backup, or move {path.name} away and make new keys.",
+        )
+    return pepper
+
+
+def begin_store(connection: Connection, pepper: Pepper) -> None:
+    """Give a new store its id, and note which pepper its keys are hashed with."""
+    connection.execute("INSERT INTO key_store VALUES (?, ?)", [secrets.token_hex(16), pepper.fingerprint()])
+
+
+def key_tables(connection: Connection) -> None:
+    """The tables of a new store."""
+    connection.execute("CREATE TABLE key_store (store_id TEXT NOT NULL, pepper BLOB NOT NULL) STRICT")
+    connection.execute(
+        "CREATE TABLE api_key (key_id TEXT PRIMARY KEY, name TEXT NOT NULL, scopes TEXT NOT NULL, "
+        "clearance TEXT NOT NULL, rate_calls INTEGER, rate_seconds REAL, for_key TEXT, created_at TEXT NOT NULL, "
+        "rotated_at TEXT, expires_at TEXT, revoked_at TEXT) STRICT"
+    )
+    # The secrets of a key: the newest has no end of its own, one before it may overlap until `ends_at`.
+    connection.execute(
+        "CREATE TABLE secret (hash BLOB PRIMARY KEY, key_id TEXT NOT NULL REFERENCES api_key, ends_at TEXT) STRICT"
+    )
+    # What was changed, in the transaction that changed it: the journal is told from here, once.
+    connection.execute(
+        "CREATE TABLE key_change (seq INTEGER PRIMARY KEY AUTOINCREMENT, at TEXT NOT NULL, audit_id TEXT NOT NULL, "
+        "event TEXT NOT NULL) STRICT"
+    )
+
+
+def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
+    old = []
+    if connection.execute("SELECT 1 FROM sqlite_schema WHERE name = 'api_key'").fetchone() is not None:
+        rows = connection.execute("SELECT key_id, name, hash, scopes, created_at, revoked_at FROM api_key")
+        old = rows.fetchall()
+        connection.execute("DROP TABLE api_key")
+    key_tables(connection)
+    begin_store(connection, pepper)
+    for key_id, name, plain, scopes, created_at, revoked_at in old:
+        connection.execute(
+            "INSERT INTO api_key (key_id, name, scopes, clearance, created_at, revoked_at) VALUES (?, ?, ?, ?, ?, ?)",
+            [key_id, name, scopes, "LOW", created_at, revoked_at],
+        )
+        connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [pepper.strengthen(plain), key_id])
+
+
+def key_readers(connection: Connection) -> None:
+    """Names under which a key may read, as a JSON list; keys made before read what is for everybody."""
+    connection.execute("ALTER TABLE api_key ADD COLUMN readers TEXT NOT NULL DEFAULT '[]'")
+
+
+def _version_2(connection: sqlite3.Connection, _: Pepper) -> None:
+    key_readers(connection)
+
+
+MIGRATIONS: tuple[Callable[[sqlite3.Connection, Pepper], None], ...] = (_version_1, _version_2)

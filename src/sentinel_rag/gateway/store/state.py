@@ -1,0 +1,170 @@
+"""The gateway's state: keys, sessions and journal, opened together, from a folder or from PostgreSQL.
+
+Several gateways may use one folder, or one schema: each holds a lock of its own there, and one that starts closes
+the calls of those that died. The head of the chain is read inside the transaction that writes the next record.
+"""
+
+from __future__ import annotations
+
+import secrets
+import time
+import uuid
+from collections.abc import Iterator
+from contextlib import ExitStack, closing, contextmanager
+from dataclasses import dataclass
+from datetime import timedelta
+from pathlib import Path
+from typing import Protocol
+
+from sentinel_rag.audit import Database, Durability, Instance, Journal, PostgresPlace, Sealing, StateDatabase
+from sentinel_rag.audit.archive import SEGMENT_RECORDS
+from sentinel_rag.audit.journal import Membership
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.contracts.ports import Clock, utc_now
+from sentinel_rag.gateway.approvals import DEFAULT_TTL_S, ApprovalStore
+from sentinel_rag.gateway.store.handles import HandleStore
+from sentinel_rag.gateway.store.key_journal import KeyJournal
+from sentinel_rag.gateway.store.keys import KeyStore
+from sentinel_rag.gateway.store.resources import ResourceLabels
+from sentinel_rag.gateway.store.session_tables import person_of
+from sentinel_rag.gateway.store.sessions import REMEMBERED, SessionStore
+from sentinel_rag.gateway.store.standing_sessions import StandingSessions
+
+KEYS_FILE = "keys.sqlite"
+JOURNAL_FILE = "journal.sqlite"
+INSTANCES_FOLDER = "instances"
+
+
+class Member(Membership, Protocol):
+    """One of those who use the state; left at the end."""
+
+    def close(self) -> None: ...
+
+
+class ClosedDatabase(StateDatabase, Protocol):
+    """A database that its owner closes."""
+
+    def close(self) -> None: ...
+
+
+@dataclass(frozen=True, slots=True)
+class State:
+    """Keys, journal and sessions of one folder or schema. Close it, or use it in a `with`."""
+
+    keys: KeyStore
+    database: ClosedDatabase
+    journal: Journal
+    sessions: SessionStore
+    standing: StandingSessions
+    handles: HandleStore
+    resources: ResourceLabels
+    approvals: ApprovalStore
+    key_journal: KeyJournal
+    instance: Member
+
+    def __enter__(self) -> State:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        self.journal.close()
+        self.database.close()
+        self.keys.close()
+        self.instance.close()
+
+
+def open_state(
+    folder: Path,
+    *,
+    durability: Durability = Durability.PROCESS,
+    clock: Clock = utc_now,
+    approval_ttl_s: float = DEFAULT_TTL_S,
+    memory: timedelta = REMEMBERED,
+    anchor: Path | None = None,
+    segment_records: int = SEGMENT_RECORDS,
+    postgres: PostgresPlace | None = None,
+) -> State:
+    """Open or create the state in `folder`, or in `postgres` with its secrets in that folder; `approval_ttl_s` is how
+    long a call waits for a person, `memory` how long an agent may remember what it was shown, `anchor` a second file
+    for the journal's checkpoints, `segment_records` after how many records a file begins a new segment.
+
+    Raises UnavailableError if the folder or the anchor cannot be used, JournalCut if the journal lacks a record that a
+    checkpoint proves.
+    """
+    with ExitStack() as opened:
+        database, instance, keys = _open(folder, durability, clock, postgres, opened)
+        journal = opened.enter_context(
+            closing(
+                Journal(
+                    database,
+                    clock=clock,
+                    membership=instance,
+                    sealing=Sealing.of(database.place, anchor=anchor),
+                    segment_records=segment_records,
+                )
+            )
+        )
+        sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id, memory=memory)
+        standing = StandingSessions(database, sessions, clock=clock)
+        handles, resources = HandleStore(database), ResourceLabels(database)
+        approvals = ApprovalStore(
+            database, journal, clock=clock, new_id=new_approval_id, ttl_s=approval_ttl_s, person_of=person_of
+        )
+        key_journal = KeyJournal(keys, database, journal)
+        opened.pop_all()
+    return State(keys, database, journal, sessions, standing, handles, resources, approvals, key_journal, instance)
+
+
+def _open(
+    folder: Path, durability: Durability, clock: Clock, postgres: PostgresPlace | None, opened: ExitStack
+) -> tuple[ClosedDatabase, Member, KeyStore]:
+    instance: Member
+    database: ClosedDatabase
+    if postgres is None:
+        instance = opened.enter_context(closing(Instance(folder / INSTANCES_FOLDER)))
+        keys = opened.enter_context(closing(KeyStore(folder / KEYS_FILE, clock=clock)))
+        database = opened.enter_context(closing(Database(folder / JOURNAL_FILE, durability=durability)))
+        return database, instance, keys
+    if (folder / JOURNAL_FILE).exists():
+        raise UsageError(
+            "This home has its state in files, and SENTINEL_DATABASE_URL names a database: nobody could tell which of "
+            "two journals holds what.",
+            next_step=f"Move it: sentinel database move. Or put {JOURNAL_FILE} and {KEYS_FILE} away to begin anew.",
+        )
+    with needs_postgres():
+        from sentinel_rag.audit.postgres import PostgresDatabase, PostgresInstance
+        from sentinel_rag.gateway.store.postgres_keys import PostgresKeys
+    keys = opened.enter_context(closing(KeyStore(PostgresKeys(postgres, serving=True), clock=clock)))
+    database = opened.enter_context(closing(PostgresDatabase(postgres)))
+    instance = opened.enter_context(closing(PostgresInstance(database)))
+    return database, instance, keys
+
+
+@contextmanager
+def needs_postgres() -> Iterator[None]:
+    """Around the import of what speaks to PostgreSQL: if its library is not installed, says how to install it."""
+    try:
+        yield
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] != "psycopg":
+            raise
+        raise UnavailableError(
+            "The state of the gateway in PostgreSQL needs the package psycopg, which is not installed.",
+            next_step="Run: pip install 'sentinel-rag[postgres]'",
+        ) from None
+
+
+def new_audit_id() -> str:
+    """The id under which a person finds a call again: a UUID of version 7 (RFC 9562), 74 bits of it random.
+
+    The time in front keeps the journal's index of ids in order, so that an append costs the same however long it is.
+    """
+    value = (time.time_ns() // 1_000_000) << 80 | secrets.randbits(80)
+    return str(uuid.UUID(int=value & ~(0xF << 76 | 0b11 << 62) | 7 << 76 | 0b10 << 62))
+
+
+def new_approval_id() -> str:
+    """Random from its first character: people name an approval by its beginning."""
+    return str(uuid.uuid4())

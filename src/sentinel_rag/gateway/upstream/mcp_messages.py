@@ -1,0 +1,132 @@
+"""What goes over the wire in MCP's two eras: requests as bytes with their headers, and answers found in a body.
+
+2026-07-28 has no sessions: each request carries its protocol version and is routed by headers. 2025-11-25 opens with
+`initialize` and carries the session that it was given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from enum import StrEnum
+from importlib import metadata
+from typing import Any
+
+import msgspec
+
+from sentinel_rag.gateway.upstream.parameter_headers import header_value
+
+
+class Era(StrEnum):
+    """A protocol revision that this client speaks."""
+
+    STATELESS = "2026-07-28"
+    SESSIONS = "2025-11-25"
+
+
+CLIENT = {"name": "sentinel-rag-interceptor", "version": metadata.version("sentinel-rag")}
+_META = {
+    "io.modelcontextprotocol/protocolVersion": Era.STATELESS.value,
+    "io.modelcontextprotocol/clientInfo": CLIENT,
+    "io.modelcontextprotocol/clientCapabilities": {},
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A JSON-RPC message to send. `request_id` is None for a notification."""
+
+    request_id: int | None
+    body: bytes
+    headers: dict[str, str]
+
+
+def call_message(
+    era: Era,
+    request_id: int,
+    tool: str,
+    arguments: bytes,
+    headers: Mapping[str, str] | None = None,
+    beside: Mapping[str, Any] | None = None,
+) -> Message:
+    """`tools/call`; `arguments` is JSON and is sent byte for byte. `headers` are those that repeat arguments, `beside`
+    goes into `_meta`."""
+    params: dict[str, Any] = {"name": tool, "arguments": msgspec.Raw(arguments)}
+    if beside:
+        params["_meta"] = dict(beside)
+    message = request(era, request_id, "tools/call", params, name=tool)
+    message.headers.update(headers or {})
+    return message
+
+
+def request(era: Era, request_id: int, method: str, params: dict[str, Any], *, name: str | None = None) -> Message:
+    headers = {"Mcp-Protocol-Version": era.value}
+    if era is Era.STATELESS:
+        params = {**params, "_meta": {**params.get("_meta", {}), **_META}}
+        headers["Mcp-Method"] = method
+        if name is not None:
+            headers["Mcp-Name"] = header_value(name)
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": method, "params": params})
+    return Message(request_id, body, headers)
+
+
+def initialize(request_id: int) -> Message:
+    params = {"protocolVersion": Era.SESSIONS.value, "capabilities": {}, "clientInfo": CLIENT}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": "initialize", "params": params})
+    return Message(request_id, body, {})
+
+
+def initialized() -> Message:
+    body = msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/initialized"})
+    return Message(None, body, {"Mcp-Protocol-Version": Era.SESSIONS.value})
+
+
+def cancelled(era: Era, request_id: int) -> Message:
+    """Tells a server that nobody waits for that request any more."""
+    params = {"requestId": request_id, "reason": "the deadline passed"}
+    body = msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
+    return Message(None, body, {"Mcp-Protocol-Version": era.value, "Mcp-Method": "notifications/cancelled"})
+
+
+def refusal_of(document: Any) -> bytes | None:
+    """The answer to a request that a server sends to its client; None if `document` is no such request.
+
+    A ping is answered. Sampling, elicitation and roots are refused: they would let a tool server put words before the
+    model or the user, past every rule.
+    """
+    if not isinstance(document, dict) or "method" not in document or document.get("id") is None:
+        return None
+    answer: dict[str, Any] = {"jsonrpc": "2.0", "id": document["id"]}
+    if document["method"] == "ping":
+        return msgspec.json.encode({**answer, "result": {}})
+    return msgspec.json.encode({**answer, "error": {"code": -32601, "message": "This client offers no such method."}})
+
+
+def says_tools_changed(document: Any) -> bool:
+    """True for the notification that the list of tools has changed."""
+    return isinstance(document, dict) and document.get("method") == "notifications/tools/list_changed"
+
+
+def speaks_stateless(discovered: Any) -> bool:
+    """Whether an answer to `server/discover` says that the server speaks the newer era."""
+    result = discovered.get("result") if isinstance(discovered, dict) else None
+    versions = result.get("supportedVersions") if isinstance(result, dict) else None
+    return isinstance(versions, list) and Era.STATELESS.value in versions
+
+
+def events(text: str) -> Iterator[str]:
+    """The `data` of each complete server-sent event; what follows the last blank line is not complete."""
+    *blocks, _ = text.replace("\r\n", "\n").replace("\r", "\n").split("\n\n")
+    for block in blocks:
+        lines = [line[5:].removeprefix(" ") for line in block.split("\n") if line.startswith("data:")]
+        if lines:
+            yield "\n".join(lines)
+
+
+def answer_to(request_id: int, document: Any) -> dict[str, Any] | None:
+    """`document` if it is the JSON-RPC response with that id, or an error that has none; else None."""
+    if not isinstance(document, dict) or not ("result" in document or "error" in document):
+        return None
+    if document.get("id") == request_id or (document.get("id") is None and "error" in document):
+        return document
+    return None

@@ -1,9 +1,0 @@
-"""What the Interceptor tells of its calls while they run: spans and counts, both read off the records of its journal.
-
-So what is told is what is on record, however a call came in, and the gate knows nothing of it.
-"""
-
-from sentinel_rag.interceptor.telling.setting_up import tell_records, told_upstreams
-from sentinel_rag.interceptor.telling.tracing import message_span, request_span, tell_status
-
-__all__ = ["message_span", "request_span", "tell_records", "tell_status", "told_upstreams"]

@@ -1,0 +1,236 @@
+"""`search_knowledge_base` over the store of this process. Results are documented in `contracts.knowledge_tools`.
+
+What the caller may not read is left out in the store's own queries, of the counts too, and what is said of an empty
+answer depends on nothing else: to this caller it does not exist.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS, MAX_HIT_CHARACTERS, MAX_LISTED_CHARACTERS
+from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
+from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
+from sentinel_rag.knowledge.documents import Collection, Facets
+from sentinel_rag.knowledge.documents.incidents import incident_id
+from sentinel_rag.knowledge.embedding.port import Embedder
+from sentinel_rag.knowledge.likeness import question_of
+from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer
+from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
+from sentinel_rag.tools.knowledge.asked import TOOL, Asked, read_question
+from sentinel_rag.tools.knowledge.hit_form import hit_form
+from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.namesakes import Namesakes
+from sentinel_rag.tools.knowledge.playbook_list import NOT_RANKED, playbook_list
+from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
+
+AT_ONCE = 2
+"""Searches that run at once; a model takes all cores anyway."""
+PER_DOCUMENT = 3
+_INCIDENT = re.compile(r"incident-\d{1,10}(?:@[\w.-]{1,40})?")
+"""The id of a past incident; every other document is a playbook, by its file."""
+INGEST_COMMAND = "sentinel knowledge ingest"
+MOST_SECTIONS = 50
+_NO_SECTION = (
+    "The document has no such section. These are its sections; ask for one of them, or for none to read it whole."
+)
+_SEVERAL_SECTIONS = "Several sections end so. These are they, each with its whole path; ask for one of them."
+
+
+class KnowledgeTools:
+    """Answers the tools of `contracts.KNOWLEDGE_TOOLS`."""
+
+    def __init__(self, base: KnowledgeBase) -> None:
+        self._base = base
+        self._threads = anyio.CapacityLimiter(AT_ONCE)
+        self._namesakes = Namesakes(base.workspaces, base.workspace_ids)
+
+    async def call(self, name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> ToolAnswer:
+        """Run a tool by its name for the caller whose readers the gateway tells in `meta`. Never raises for a bad
+        argument or for what became of the store."""
+        try:
+            if name != TOOL:
+                known = tuple(tool.name for tool in KNOWLEDGE_TOOLS)
+                raise wrong_argument(
+                    "tool_name", "There is no such tool.", f"Use one of: {', '.join(known)}.", allowed=known
+                )
+            asked = read_question(arguments, readers_in(meta))
+            return await anyio.to_thread.run_sync(self._answer, asked, limiter=self._threads)
+        except ToolFault as fault:
+            return error_answer(fault.error)
+        except SentinelError as error:
+            return error_answer(failed(QueryErrorCode.UNAVAILABLE, str(error), error.next_step).error)
+        except Exception:  # one search's fault must not end the server or reach the caller as a traceback
+            return our_fault(name)
+
+    def _answer(self, asked: Asked) -> ToolAnswer:
+        opened = self._base.opened()
+        readable = opened.store.readable(asked.wanted.readers)
+        hits: Sequence[Hit]
+        characters = MAX_HIT_CHARACTERS
+        if asked.listed:
+            characters = MAX_LISTED_CHARACTERS
+            hits, remarks = playbook_list(opened.store, asked, readable[Collection.PLAYBOOKS])
+        elif asked.document:
+            if self._namesakes.among(opened.store, [asked.document]):
+                raise _no_document()
+            hits, remarks, characters = _parts_of(asked, opened)
+        else:
+            alike = _chunks_of(asked, opened, self._base.workspaces, self._namesakes)
+            found = self._search(asked, opened, alike)
+            others = self._namesakes.among(opened.store, (hit.chunk.document_id for hit in found.hits))
+            hits = [hit for hit in found.hits if hit.chunk.document_id not in others]
+            if others and not self._base.workspace_ids:
+                own = self._namesakes.own(opened.store)
+                readable = {**readable, Collection.INCIDENTS: min(own, readable[Collection.INCIDENTS])}
+            remarks = [*found.remarks, *_remarks(asked, hits, readable)]
+            if others:
+                remarks.append(self._namesakes.remark(others.values()))
+        as_of = self._base.incidents_as_of()
+        value: dict[str, JsonValue] = {
+            "query": asked.query,
+            **({} if asked.like is None else {"like_incident": str(asked.like)}),
+            **({"document": asked.document} if asked.document else {}),
+            "total": len(hits),
+            "hits": [hit_form(hit, characters) for hit in hits],
+            "remarks": remarks,
+            "freshness": {
+                "incidents": readable[Collection.INCIDENTS],
+                "playbooks": readable[Collection.PLAYBOOKS],
+                "incidents_as_of": None if as_of is None else format_time(as_of),
+            },
+        }
+        return ToolAnswer(value, f"{len(hits)} hits.", meta=row_labels_meta(hit.label for hit in hits))
+
+    def _search(self, asked: Asked, opened: Opened, alike: Sequence[StoredChunk]) -> SearchAnswer:
+        query = question_of(alike, asked.query) if alike else asked.query or ""
+        like = _like(asked, alike)
+        itself = (alike[0].collection, alike[0].document_id) if alike else None
+
+        def search(embedder: Embedder | None) -> SearchAnswer:
+            return KnowledgeSearch(opened.store, embedder).search(
+                query, asked.wanted, limit=asked.limit, per_document=PER_DOCUMENT, like=like, without=itself
+            )
+
+        embedder = self._base.embedder()
+        because = ""
+        if embedder is None and opened.lacking:
+            because = f"{opened.lacking} {opened.next_step}"
+        elif embedder is None and opened.embedder is not None:
+            because = f"The store holds no vectors yet; make them with: {INGEST_COMMAND}"
+        try:
+            found = search(embedder)
+        except EmbeddingMismatchError as mismatch:
+            found, because = search(None), f"{mismatch} {mismatch.next_step}"
+        if not because:
+            return found
+        others = (remark for remark in found.remarks if remark != NO_MODEL)
+        return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
+
+
+def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str], int]:
+    """The parts of one document in their order, a remark if it goes on, and how much of each part is told. Where no
+    section, or more than one, fits, those that there are come instead. Raises ToolFault if the caller may read no such
+    document."""
+    collection = Collection.INCIDENTS if _INCIDENT.fullmatch(asked.document) else Collection.PLAYBOOKS
+    chunks = opened.store.document_chunks(collection, asked.document, asked.wanted.readers)
+    if not chunks:
+        raise _no_document()
+    first: dict[tuple[str, ...], int] = {}
+    for place, chunk in enumerate(chunks):
+        first.setdefault(chunk.path, place)
+    fitting = _sections(asked, list(first)) if asked.section else [chunks[0].path]
+    if len(fitting) != 1:
+        # As hits and in no refusal: a refusal carries no label, and a document may say anything.
+        listed = [Hit(chunks[first[path]], 0.0, NOT_RANKED) for path in fitting or first]
+        told = _SEVERAL_SECTIONS if fitting else _NO_SECTION
+        return listed[:MOST_SECTIONS], [told], MAX_LISTED_CHARACTERS
+    begin = first[fitting[0]]
+    shown = chunks[begin:][: asked.limit]
+    hits = [Hit(chunk, 0.0, NOT_RANKED) for chunk in shown]
+    more = len(chunks) - begin - len(shown)
+    remarks = [f"The document goes on: {more} more parts."] if more else []
+    if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
+        remarks.append(f"Parts that are longer than {MAX_HIT_CHARACTERS:,} characters are cut.")
+    return hits, remarks, MAX_HIT_CHARACTERS
+
+
+def _sections(asked: Asked, paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+    """The sections that `asked` names: by the whole path, before it the document as a citation has it, or the end of
+    the path."""
+    wanted = [part.strip().casefold() for part in asked.section.split(">")]
+    if wanted[0] == asked.document.casefold() and len(wanted) > 1:
+        wanted = wanted[1:]
+    told = {path: [part.strip().casefold() for part in " > ".join(path).split(">")] for path in paths}
+    whole = [path for path in paths if told[path] == wanted]
+    return whole or [path for path in paths if told[path][-len(wanted) :] == wanted]
+
+
+def _no_document() -> ToolFault:
+    return wrong_argument(
+        "document", "There is no such document.", "Search for it by words; a hit's document_id is its name."
+    )
+
+
+def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str], namesakes: Namesakes) -> Sequence[StoredChunk]:
+    """The incident that the hits shall be like; none where none is asked for. Raises ToolFault if it is not there, or
+    several workspaces have one with that number."""
+    like = asked.like
+    if like is None:
+        return ()
+    found: dict[str, Sequence[StoredChunk]] = {}
+    unnamed = incident_id(like.number, "")
+    for workspace in [like.workspace] if like.workspace else ["", *workspaces]:
+        chunks = opened.store.document_chunks(
+            Collection.INCIDENTS, incident_id(like.number, workspace), asked.wanted.readers
+        )
+        if not chunks and like.workspace and namesakes.of(opened.store, unnamed, workspace):
+            chunks = opened.store.document_chunks(Collection.INCIDENTS, unnamed, asked.wanted.readers)
+        if chunks and not namesakes.among(opened.store, [chunks[0].document_id]):
+            found[f"{like.number}@{workspace}" if workspace else str(like.number)] = chunks
+    if not found:
+        raise wrong_argument(
+            "like_incident",
+            f"Incident {like} is not in the knowledge base.",
+            f"Describe it in query instead, or bring past incidents up to date: {INGEST_COMMAND}",
+        )
+    if len(found) > 1:
+        raise wrong_argument(
+            "like_incident",
+            f"Incident {like} may be one of several: {', '.join(found)}.",
+            "Say which of them.",
+            allowed=tuple(found),
+        )
+    (chunks,) = found.values()
+    return chunks
+
+
+def _like(asked: Asked, alike: Sequence[StoredChunk]) -> Facets:
+    """What a hit may share with the question beside its words: the incident's facets, and what was filtered by."""
+    facets = alike[0].facets if alike else Facets()
+    return replace(
+        facets,
+        techniques=(*facets.techniques, *sorted(asked.wanted.techniques)),
+        tactics=(*facets.tactics, *sorted(asked.wanted.tactics)),
+    )
+
+
+def _remarks(asked: Asked, hits: Sequence[Hit], readable: Mapping[Collection, int]) -> Iterator[str]:
+    cut = sum(len(hit.chunk.text) > MAX_HIT_CHARACTERS for hit in hits)
+    if cut:
+        yield f"{cut} of the hits {'is' if cut == 1 else 'are'} longer and cut to {MAX_HIT_CHARACTERS:,} characters."
+    empty = [each for each in sorted(asked.wanted.collections) if not readable[each]]
+    if Collection.INCIDENTS in empty:
+        yield f"There are no past incidents to search yet; bring them in with: {INGEST_COMMAND}"
+    if Collection.PLAYBOOKS in empty:
+        yield f"There are no playbooks to search yet; bring them in with: {INGEST_COMMAND}"
+    if not hits and len(empty) < len(asked.wanted.collections):
+        yield "Nothing fits; try other words, or fewer filters."

@@ -1,0 +1,73 @@
+"""The MCP server of the web tools. What reaches the network is imported with the first call that needs it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from starlette.applications import Starlette
+
+from sentinel_rag.contracts.web_tools import WEB_TOOLS
+from sentinel_rag.tools.mcp_frame import Hints, executor_app
+from sentinel_rag.tools.tool_answer import ToolAnswer
+
+if TYPE_CHECKING:
+    from sentinel_rag.tools.web.providers.port import SearchProvider
+    from sentinel_rag.tools.web.web_tools import WebTools
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WebOptions:
+    """`provider` is bundled, searxng, brave or tavily. `url` is a service's base address (needed for searxng), `key`
+    its credential. `allowed_hosts` empty lets pages of every public host be fetched."""
+
+    provider: str = "bundled"
+    url: str | None = None
+    key: str = field(default="", repr=False)
+    allowed_hosts: Sequence[str] = ()
+
+
+def create_app(options: WebOptions, *, token: str) -> Starlette:
+    """The ASGI application: `/mcp` (bearer `token`) and `/healthz`. Its lifespan closes the connections."""
+    tools: list[WebTools] = []
+
+    async def call(name: str, arguments: Mapping[str, Any], _: Mapping[str, Any]) -> ToolAnswer:
+        if not tools:
+            tools.append(_web_tools(options))
+        return await tools[0].call(name, arguments)
+
+    async def close() -> None:
+        for each in tools:
+            await each.close()
+
+    return executor_app("web", WEB_TOOLS, call, token=token, close=close, hints=_hints)
+
+
+def _hints(_: str) -> Hints:
+    return Hints(open_world=True)
+
+
+def _web_tools(options: WebOptions) -> WebTools:
+    from sentinel_rag.tools.web.fetching import Bounds, PageFetcher
+    from sentinel_rag.tools.web.web_tools import WebTools
+
+    return WebTools(search_provider(options), PageFetcher(Bounds(hosts=tuple(options.allowed_hosts))))
+
+
+def search_provider(options: WebOptions) -> SearchProvider:
+    """The provider that the options name. Raises ValueError for a name that is none."""
+    from sentinel_rag.tools.web.providers import services
+    from sentinel_rag.tools.web.providers.bundled import BundledPages
+
+    match options.provider:
+        case "bundled":
+            return BundledPages()
+        case "searxng":
+            return services.SearXng(options.url or "")
+        case "brave":
+            return services.Brave(options.key, options.url or services.BRAVE_URL)
+        case "tavily":
+            return services.Tavily(options.key, options.url or services.TAVILY_URL)
+        case other:
+            raise ValueError(f"there is no search provider {other!r}")

@@ -1,0 +1,8 @@
+"""The tool server's tests use the servers of the client's tests."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "sentinel"))
