@@ -26,9 +26,8 @@ from bench.knowledge_pages import FOLDERS, alert_questions, answer_names, pages,
 from bench.knowledge_sets import Question, attack, interval, ndcg, recall, rules, rules_for, technique_questions
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.minilm import MiniLm
-from sentinel_rag.knowledge.fusion import fused
 from sentinel_rag.knowledge.ingestion import ingest
-from sentinel_rag.knowledge.search import DEPTHS, KnowledgeSearch, spelled_out
+from sentinel_rag.knowledge.search import DEPTHS, KnowledgeSearch, fused, spelled_out
 from sentinel_rag.knowledge.stores import Found, LocalStore, StoredChunk, Wanted
 
 WAYS = ("words", "meaning", "words_spelled", "meaning_spelled", "reciprocal", "unspelled", "hybrid")

@@ -24,8 +24,7 @@ from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.tools.files import create_app
 from sentinel_rag.tools.files import file_root as file_root_module
 from sentinel_rag.tools.files.file_root import FileRoot
-from sentinel_rag.tools.files.file_tools import FileTools
-from sentinel_rag.tools.files.relative_path import parts_of
+from sentinel_rag.tools.files.file_tools import FileTools, parts_of
 from sentinel_rag.tools.tool_answer import ToolFault
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve

@@ -31,9 +31,9 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.handles import handles_in
 from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.gateway.flow.judging import is_domain, is_hash, is_public_ip
 from sentinel_rag.gateway.flow.links import linked_hosts
 from sentinel_rag.gateway.flow.named_values import named_in
-from sentinel_rag.gateway.flow.public_forms import is_domain, is_hash, is_public_ip
 from sentinel_rag.gateway.flow.references import NoSuchHandle, find_references
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from sentinel_rag.gateway import Limits
-from sentinel_rag.gateway.gate.in_flight import InFlight
+from sentinel_rag.gateway.gate.running import InFlight
 from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import Scope

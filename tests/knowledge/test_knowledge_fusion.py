@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.knowledge.fusion import DOCUMENT, WORDS, fused, stretched
+from sentinel_rag.knowledge.search import DOCUMENT, WORDS, fused, stretched
 
 APART = {name: name for name in "abcdef"}
 

@@ -13,8 +13,7 @@ from word_embedder import WordEmbedder
 
 from sentinel_rag.knowledge.documents import Collection, Facets, IncidentRecord, incident_document
 from sentinel_rag.knowledge.ingestion import ingest
-from sentinel_rag.knowledge.recency import HALF_LIFE_DAYS, WEIGHT, recency_factor
-from sentinel_rag.knowledge.search import KnowledgeSearch, SearchAnswer
+from sentinel_rag.knowledge.search import HALF_LIFE_DAYS, WEIGHT, KnowledgeSearch, SearchAnswer, recency_factor
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
 from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
 from sentinel_rag.tools.knowledge.asked import TOOL

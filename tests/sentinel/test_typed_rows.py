@@ -11,11 +11,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from sentinel_rag.sentinel.collector_pause import CollectorPause
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.json_text import load_json
 from sentinel_rag.sentinel.log_tables import LogsTable, decode_table
-from sentinel_rag.sentinel.query_answers import read_answer, read_large_answer
+from sentinel_rag.sentinel.query_answers import CollectorPause, read_answer, read_large_answer
 from sentinel_rag.sentinel.typed_rows import read_typed
 
 pytestmark = pytest.mark.requirement("DATA-1")

@@ -6,14 +6,14 @@ is put in and found by words.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import time
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from sentinel_rag.app.knowledge_stores import is_shared, open_store, place_of
-from sentinel_rag.app.service_admission import EntraToken, KeyHeaders
 from sentinel_rag.settings import EmbeddingSettings, Settings
 
 if TYPE_CHECKING:
@@ -121,3 +121,49 @@ def _endpoint(settings: EmbeddingSettings) -> EmbeddingEndpoint:
         )
     admission = KeyHeaders({} if key is None else {"Authorization": f"Bearer {key}"})
     return EmbeddingEndpoint(settings.url.rstrip("/"), settings.name, settings.dimensions, admission)
+
+
+# What lets a request into a service of Azure: a key that stays the same, or an Entra ID token that is renewed.
+#
+# The embedding model and the search service both ask for headers; where those come from is settled here.
+
+
+_EARLY_S = 300
+"""A token is renewed so long before it ends."""
+
+
+class KeyHeaders:
+    """Headers that stay the same."""
+
+    def __init__(self, headers: Mapping[str, str]) -> None:
+        self._headers = headers
+
+    async def headers(self) -> Mapping[str, str]:
+        return self._headers
+
+
+class EntraToken:
+    """Tokens of this machine's Azure sign-in for one resource, each used until it is about to end. `service` names what
+    they are for in the error; `next_step` says what helps where none can be had."""
+
+    def __init__(self, resource: str, service: str, *, next_step: str) -> None:
+        self._resource = resource
+        self._service = service
+        self._next_step = next_step
+        self._token = ""
+        self._ends = 0.0
+
+    async def headers(self) -> Mapping[str, str]:
+        from sentinel_rag.contracts.errors import UnavailableError
+        from sentinel_rag.sentinel.credentials import azure_credential
+
+        if time.time() > self._ends - _EARLY_S:
+            try:
+                async with azure_credential() as credential:
+                    token = await credential.get_token(f"{self._resource}/.default")
+            except Exception:  # whatever a library of credentials raises; its text can hold tenant and client ids
+                raise UnavailableError(
+                    f"No Entra ID token for {self._service} could be had.", next_step=self._next_step
+                ) from None
+            self._token, self._ends = str(token.token), float(token.expires_on)
+        return {"Authorization": f"Bearer {self._token}"}

@@ -8,37 +8,41 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import anyio
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
-from starlette.routing import Route
+from starlette.requests import HTTPConnection, Request
+from starlette.responses import Response
+from starlette.routing import Match, Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
-from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.audit import Journal, StateAway
+from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.loopback import LOOPBACK_NAMES, is_own_host, is_own_origin
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway import openapi
 from sentinel_rag.gateway.admission import Doorkeeper
 from sentinel_rag.gateway.approval_desk import Webhook, notifying, served_routes
 from sentinel_rag.gateway.audit_routes import AuditRoutes
-from sentinel_rag.gateway.call_routes import CallRoutes
+from sentinel_rag.gateway.call_routes import CallRoutes, Surveying
 from sentinel_rag.gateway.catalogue import Catalogue, survey
 from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, SessionDoor, ToolCalls
-from sentinel_rag.gateway.error_answers import broken, no_method, no_route, not_possible
-from sentinel_rag.gateway.express_way import ExpressWay
 from sentinel_rag.gateway.gate import Gate, Stores
-from sentinel_rag.gateway.host_guard import HostGuard
 from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.outcomes import OutcomeLost
 from sentinel_rag.gateway.pin_routes import PinRoutes
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import Policies
-from sentinel_rag.gateway.policy.book import watching
+from sentinel_rag.gateway.policy.book import PolicyBook, watching
 from sentinel_rag.gateway.policy_routes import policy_routes
 from sentinel_rag.gateway.rates import RateLimiter
-from sentinel_rag.gateway.readiness import ReadinessRoutes
-from sentinel_rag.gateway.refusals import Refusal, Refusals
+from sentinel_rag.gateway.refusals import Refusal, Refusals, Unread
+from sentinel_rag.gateway.responses import away_response, json_response, problem
 from sentinel_rag.gateway.session_routes import SessionRoutes
 from sentinel_rag.gateway.session_upkeep import SessionUpkeep
 from sentinel_rag.gateway.store import KeyRing, State, new_audit_id
@@ -156,3 +160,156 @@ def create_app(
     )
     app.router.redirect_slashes = False
     return app
+
+
+# What answers where no route does: exception handlers that say what became of the call, and nothing of the error.
+
+
+async def not_possible(_: Request, error: Exception) -> Response:
+    """What could not be recorded, or not be asked: 503 or 500, and whether a call may have run."""
+    # The sentence of such an error may name files; callers learn only that nothing is pretended.
+    if isinstance(error, UnavailableError):
+        return away_response(may_have_run=isinstance(error, OutcomeLost), is_database=isinstance(error, StateAway))
+    return problem(Reason.INTERNAL, "The gateway could not record this call, so there is no result.")
+
+
+async def no_route(_: Request, __: Exception) -> Response:
+    """404."""
+    return problem(Reason.NOT_FOUND, "There is no such route.")
+
+
+async def no_method(request: Request, _: Exception) -> Response:
+    """405, with the methods that the path takes."""
+    response = problem(Reason.METHOD_NOT_ALLOWED, "This route does not take that method.")
+    # Starlette names the methods of the first route with this path, and some paths have several.
+    at_path = [route for route in request.app.routes if route.matches(request.scope)[0] is not Match.NONE]
+    response.headers["Allow"] = ", ".join(sorted({method for route in at_path for method in route.methods}))
+    return response
+
+
+async def broken(_: Request, __: Exception) -> Response:
+    """The last resort; the error itself stands in the log."""
+    return problem(Reason.INTERNAL, "The gateway failed; the call may have no result.")
+
+
+# The short way to the route that is asked all day: a POST to its exact path goes to the handler without the router.
+#
+# It stands behind the host guard and before the application's own exception handling, whose two handlers it is given;
+# so a call is answered by the same functions as on the long way. What they do not take goes up to the application's
+# last resort, as it does there.
+
+
+Answering = Callable[[Request, Exception], Awaitable[Response]]
+
+
+class ExpressWay:
+    """Answers POST to the path of `route` by its endpoint, and what that raises by the two handlers."""
+
+    def __init__(self, app: ASGIApp, *, route: Route, refused: Answering, not_possible: Answering) -> None:
+        self._app = app
+        self._route = route
+        self._path = route.path
+        self._handler: Callable[[Request], Awaitable[Response]] = route.endpoint
+        self._refused = refused
+        self._not_possible = not_possible
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http" or scope["path"] != self._path or scope["method"] != "POST":
+            await self._app(scope, receive, send)
+            return
+        scope["route"] = self._route  # as the router does: the record of a refusal names it
+        request = Request(scope, receive, send)
+        try:
+            try:
+                response = await self._handler(request)
+            except Refusal as refusal:  # recording it may fail in its turn
+                response = await self._refused(request, refusal)
+        except SentinelError as error:
+            response = await self._not_possible(request, error)
+        await response(scope, receive, send)
+
+
+# Refuses requests before a route is looked for: those that were meant for somebody else, and heads out of measure.
+#
+# `contracts.loopback` says why a foreign Host or Origin is refused; here are the names that this gateway goes by. The
+# server below has read the whole head by now, within harder bounds of its own.
+
+
+class HostGuard:
+    """Lets through what names one of `allowed_hosts` (without ports) as Host and has no other Origin."""
+
+    def __init__(self, app: ASGIApp, *, allowed_hosts: Collection[str], limits: Limits, refusals: Refusals) -> None:
+        self._app = app
+        self._allowed = frozenset(host.lower() for host in allowed_hosts)
+        self._limits = limits
+        self._refusals = refusals
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "http":
+            refusal = self._refusal(scope)
+            if refusal is not None:
+                response = await self._refusals.unread(HTTPConnection(scope), refusal)
+                await response(scope, receive, send)
+                return
+        await self._app(scope, receive, send)
+
+    def _refusal(self, scope: Scope) -> Unread | None:
+        raw = scope["headers"]
+        own = self._allowed
+        hosts = [text.decode("latin-1") for name, text in raw if name == b"host"]
+        origins = [text.decode("latin-1") for name, text in raw if name == b"origin"]
+        if not (is_own_host(hosts, own) and is_own_origin(origins, own)):
+            return Unread(Reason.MISDIRECTED, "This request is for another host.")
+        if not scope["path"].isprintable():  # a route also matches with a line end behind it
+            return Unread(Reason.NOT_FOUND, "There is no such route.")
+        limits = self._limits
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > limits.url_bytes:
+            return Unread(Reason.TOO_LARGE, f"The URL may have at most {limits.url_bytes} bytes.", status=414)
+        if len(raw) > limits.header_count or sum([len(name) + len(text) for name, text in raw]) > limits.header_bytes:
+            detail = f"There may be {limits.header_count} headers with {limits.header_bytes} bytes in all."
+            return Unread(Reason.TOO_LARGE, detail, status=431)
+        return None
+
+
+# Whether the process lives, and whether calls can be taken: the two routes that need no key.
+
+
+@dataclass(frozen=True, slots=True)
+class ReadinessRoutes:
+    """The routes, which decide nothing."""
+
+    policies: Policies
+    journal: Journal
+    survey: Surveying
+
+    def routes(self) -> list[Route]:
+        return [
+            Route("/healthz", self.health, methods=["GET"]),
+            Route("/readyz", self.ready, methods=["GET"]),
+        ]
+
+    async def health(self, _: Request) -> Response:
+        return json_response({"status": "ok"})
+
+    async def ready(self, request: Request) -> Response:
+        """Ready means: a call would be recorded, and every tool of the policy that is not switched off is served. With
+        `part`, that part decides: where one tool server is down, calls of the others are not to be turned away."""
+        try:
+            await self.journal.head()
+            journal = "ok"
+        except UnavailableError:
+            journal = "not writable"
+        catalogue = await self.survey()
+        tools = "ok" if not catalogue.withheld else f"{len(catalogue.withheld)} not available"
+        upstreams = "ok" if not catalogue.unreachable else f"{len(catalogue.unreachable)} not reachable"
+        ready = journal == tools == upstreams == "ok"
+        refused = self.policies.refused if isinstance(self.policies, PolicyBook) else None
+        # A file that was refused does not stop the calls: the last good policy judges them.
+        policy = "ok" if refused is None else f"last good; the file was refused ({len(refused.problems)} problems)"
+        checks = {"policy": policy, "journal": journal, "upstreams": upstreams, "tools": tools}
+        part = request.query_params.get("part")
+        if part is not None:
+            if part not in checks:
+                return problem(Reason.INVALID_ARGUMENT, f"part must be one of {', '.join(checks)}.")
+            ready = checks[part] == "ok"
+        return json_response({"status": "ready" if ready else "not_ready", "checks": checks}, 200 if ready else 503)

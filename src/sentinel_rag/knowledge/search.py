@@ -7,11 +7,13 @@ serves it. Without an embedding model, or while it cannot answer, words alone ar
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
+from typing import TypeVar
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
@@ -20,10 +22,7 @@ from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.model import encodable
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.field_words import meanings_of
-from sentinel_rag.knowledge.fusion import fused
 from sentinel_rag.knowledge.question_words import named_share, query_words
-from sentinel_rag.knowledge.recency import recency_factor
-from sentinel_rag.knowledge.recurrence import recurs
 from sentinel_rag.knowledge.stores.port import Found, KnowledgeStore, StoredChunk, Vector, Wanted
 from sentinel_rag.language.attack import known_tactics, known_techniques
 
@@ -270,3 +269,99 @@ def _shared_techniques(query: str, like: Sequence[str], techniques: Sequence[str
     for technique in techniques:
         if technique in named or technique.partition(".")[0] in named:
             yield technique
+
+
+# Two rankings to one: their scores, each stretched between 0 and 1, are added by weight.
+#
+# By scores and not by places (reciprocal ranks), since places do not tell a near miss from one that is far behind: a
+# question in plain words has a first place by words too, and it means little. Measured against reciprocal ranks in
+# `python -m bench knowledge_quality`. Convex combination: Bruch, Gai and Ingber, ACM TOIS 2023.
+
+
+T = TypeVar("T", bound=Hashable)
+
+WORDS = 0.45
+"""The part of words in the sum; the rest is that of meaning. From 0.35 to 0.5 hardly anything changes."""
+DOCUMENT = 0.3
+"""The part of a chunk's score that its document's best chunk gives: what speaks for the document by words in one
+chunk and by meaning in another speaks for both."""
+
+
+def fused(
+    words: Mapping[T, float], meaning: Mapping[T, float], documents: Mapping[T, Hashable]
+) -> list[tuple[T, float]]:
+    """Every item of two rankings (item to score, higher is better, of any scale) with its sum, from 0 to 1, best first.
+    `documents` tells what items belong together. Where a ranking is empty the other one decides alone. Among equals the
+    one that fits better by meaning, and then the one that came first, comes first."""
+    part = WORDS if words and meaning else float(bool(words))
+    legs = ((part, stretched(words)), (1.0 - part, stretched(meaning)))
+    items = list(dict.fromkeys((*meaning, *words)))
+    best: list[dict[Hashable, float]] = [{}, {}]
+    for (_, scores), best_of in zip(legs, best, strict=True):
+        for item, score in scores.items():
+            best_of[documents[item]] = max(score, best_of.get(documents[item], 0.0))
+    sums = {
+        item: sum(
+            weight * ((1.0 - DOCUMENT) * scores.get(item, 0.0) + DOCUMENT * best_of.get(documents[item], 0.0))
+            for (weight, scores), best_of in zip(legs, best, strict=True)
+        )
+        for item in items
+    }
+    return sorted(sums.items(), key=lambda pair: -pair[1])
+
+
+def stretched(scores: Mapping[T, float]) -> dict[T, float]:
+    """The scores between 0 and 1: the best is 1, and 0 lies one average step below the last, since the last was found
+    and what a ranking lacks was not."""
+    if not scores:
+        return {}
+    best, last = max(scores.values()), min(scores.values())
+    if best == last:
+        return dict.fromkeys(scores, 1.0)
+    zero = last - (best - last) / len(scores)
+    return {item: (score - zero) / (best - zero) for item, score in scores.items()}
+
+
+# How much an incident's age counts in search: a little, so that of two that fit alike the recent one comes first.
+#
+# Names, addresses and tools of a campaign are of use for weeks; how a case was judged and closed is of use for years.
+# So an old incident never loses more than `WEIGHT` of its score in a ranking (BM25, cosine): one that fits better by
+# more than that stays ahead however old it is. Playbooks do not age.
+
+
+HALF_LIFE_DAYS = 30.0
+"""After so many days half of what age can take is taken; after the 90 days that are read in by default, seven
+eighths."""
+WEIGHT = 0.1
+
+
+def recency_factor(created: datetime | None, now: datetime) -> float:
+    """What the score of an incident is multiplied with, from `1 - WEIGHT` to 1. An unknown time counts as long ago, one
+    in the future as now."""
+    if created is None:
+        return 1.0 - WEIGHT
+    age_days = max(0.0, (now - created).total_seconds() / 86_400)
+    # Beyond this, the power is 0 anyway; so far back is no number of days that a float holds well.
+    return 1.0 - WEIGHT * (1.0 - math.pow(0.5, min(age_days / HALF_LIFE_DAYS, 1_000.0)))
+
+
+# Incidents that recur: the same title and entities every hour, closed the same way. One of them is a hit, the others
+# are counted with it, so that a noisy rule does not push what else fits out of an answer.
+
+
+_SHARED = 0.8
+"""Entities in common, of all that the two have. A process id or a port differs each time."""
+
+
+def recurs(one: StoredChunk, other: StoredChunk) -> bool:
+    """Whether the two are of different incidents that tell the same. One that was closed otherwise tells something else
+    (the real one among forty false alarms), and without entities nothing says that it is the same."""
+    if one.collection is not Collection.INCIDENTS or other.collection is not Collection.INCIDENTS:
+        return False
+    if one.document_id == other.document_id or one.facets.classification != other.facets.classification:
+        return False
+    if " ".join(one.title.split()).casefold() != " ".join(other.title.split()).casefold():
+        return False
+    mine = {name.casefold() for name in one.facets.entities}
+    theirs = {name.casefold() for name in other.facets.entities}
+    return bool(mine) and len(mine & theirs) >= _SHARED * len(mine | theirs)

@@ -16,8 +16,8 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel import alerts, incidents
 from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alerts import Alert
-from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT
-from sentinel_rag.sentinel.incident_entities import incident_entities
+from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT, merged_properties
+from sentinel_rag.sentinel.entity_tally import EntityTally
 from sentinel_rag.sentinel.incident_forms import FULL, WHOLE_ALERT, Form, Told
 from sentinel_rag.sentinel.incident_links import IncidentLinks
 from sentinel_rag.sentinel.incident_live import bookmark_row
@@ -263,3 +263,29 @@ def _mappings(cell: Any) -> list[Mapping[str, Any]]:
 
 def _texts(value: Any) -> list[str]:
     return [str(item) for item in value if item] if isinstance(value, list) else []
+
+
+# The entities of all alerts of an incident, each once under its best name, and how many there are of each kind.
+
+
+def incident_entities(alerts: Iterable[Alert]) -> tuple[dict[str, JsonValue], dict[str, JsonValue]]:
+    """`{kind -> [{name, alerts, ...}]}`, most alerts first, and `{kind -> count}` of all there are.
+
+    `alerts` of an item counts distinct alerts; its other keys are those of `entity_properties.merged_properties`.
+    """
+    tally = EntityTally()
+    for alert in alerts:
+        tally.add(alert.entities.entities, alert.alert_id)
+    ranked = {kind: tally.ranked(kind) for kind in tally.kinds()}
+    listed: dict[str, JsonValue] = {
+        kind: [
+            {
+                "name": one_line(entity.name, LONGEST_TEXT),
+                "alerts": len(entity.alerts),
+                **merged_properties(entity.sightings),
+            }
+            for entity in entities
+        ]
+        for kind, entities in ranked.items()
+    }
+    return listed, {kind: len(entities) for kind, entities in ranked.items()}

@@ -13,15 +13,24 @@ from typing import TYPE_CHECKING, Any
 from uuid import uuid4
 
 from sentinel_rag.contracts.errors import ConfigurationError
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
+from sentinel_rag.contracts.query_results import Column, QueryError, QueryErrorCode, QueryResult
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, TOOLS_BY_NAME, canonical_tool_name
+from sentinel_rag.contracts.tool_schemas import (
+    ALL_WORKSPACES,
+    ALL_WORKSPACES_TOOLS,
+    OPT_IN_TOOLS,
+    SENTINEL_TOOLS,
+    TOOLS_BY_NAME,
+    WRITING_TOOLS,
+    canonical_tool_name,
+)
 from sentinel_rag.sentinel.alert_events import AlertEvents
 from sentinel_rag.sentinel.alert_list import query_alerts
 from sentinel_rag.sentinel.alert_trend import get_alert_trend
 from sentinel_rag.sentinel.all_workspaces import LONGEST_WAIT_S, ask_every_workspace
-from sentinel_rag.sentinel.arguments import checked_arguments
+from sentinel_rag.sentinel.arguments import checked_arguments, nearest_hint
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.incident_comment import add_incident_comment
 from sentinel_rag.sentinel.incident_detail import get_incident_detail
@@ -29,19 +38,20 @@ from sentinel_rag.sentinel.incident_list import query_incidents
 from sentinel_rag.sentinel.incident_update import update_incident
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
+from sentinel_rag.sentinel.results import told_result
 from sentinel_rag.sentinel.table_columns import describe_table
 from sentinel_rag.sentinel.table_statistics import TableStatisticsReader
 from sentinel_rag.sentinel.template_queries import TemplateTools
 from sentinel_rag.sentinel.template_registry import KqlTemplate, load_templates
 from sentinel_rag.sentinel.threat_summary import get_threat_summary
 from sentinel_rag.sentinel.top_entities import get_top_entities
-from sentinel_rag.sentinel.workspace_choice import chosen_views, list_workspaces
 from sentinel_rag.sentinel.workspace_schema import WorkspaceSchema
 from sentinel_rag.sentinel.workspace_tables import list_tables
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.freeform_query import FreeformQueries
+
 
 _LOG = logging.getLogger(__name__)
 
@@ -181,3 +191,49 @@ def _internal_error(tool: str) -> QueryError:
         message=f"{tool} failed for a reason that is our fault (error {fault}).",
         next_step=f"Report it with the line 'internal error {fault}' of the tool server's log.",
     )
+
+
+# Which workspace a call is for, by its name; and the tool list_workspaces, which tells the names.
+#
+# Names are compared exactly: a policy's rule has judged the text as it stands, so no other spelling may mean the same.
+
+
+Views = Mapping[str, WorkspaceView]
+"""Every workspace by name, the default one first."""
+
+_COLUMNS = (Column("name", "string"), Column("default", "bool"), Column("changes", "bool"))
+
+
+def chosen_views(views: Views, tool: str, given: Any) -> tuple[WorkspaceView, ...]:
+    """The workspaces that `tool` is to ask: one, or all of them where `given` says so.
+
+    Raises QueryFailedError INVALID_ARGUMENT: an unknown name, `all` for a tool that asks one, or a change without a
+    name where there are several workspaces, whose incident numbers repeat.
+    """
+    known = tuple(views)
+    if given in (None, ""):
+        if tool in WRITING_TOOLS and len(known) > 1:
+            raise invalid_argument(
+                "workspace",
+                f"{tool} needs workspace: there are several, and incident numbers repeat between them.",
+                allowed=known,
+            )
+        return (views[known[0]],)
+    if given in views:
+        return (views[given],)
+    if given != ALL_WORKSPACES:
+        raise invalid_argument(
+            "workspace", f"There is no workspace {given!r}.{nearest_hint(str(given), known)}", allowed=known
+        )
+    if tool not in ALL_WORKSPACES_TOOLS:
+        raise invalid_argument("workspace", f"{tool} asks one workspace at a time.", allowed=known)
+    return tuple(views.values())
+
+
+def list_workspaces(views: Views) -> QueryResult:
+    """One row for each workspace; none of them is asked."""
+    rows: list[dict[str, JsonValue]] = [
+        {"name": name, "default": place == 0, "changes": view.rest is not None}
+        for place, (name, view) in enumerate(views.items())
+    ]
+    return told_result(_COLUMNS, rows, workspace="", summary={"workspaces": len(rows), "default": next(iter(views))})

@@ -5,22 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.settings.approvals import (
-    approval_ttl,
-    card_problems,
-    webhook_address,
-    webhook_form_name,
-    webhook_signing_secret,
-)
 from sentinel_rag.settings.databases import postgres_url, read_database
 from sentinel_rag.settings.deployment import read_deployment
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.knowledge import read_knowledge
 from sentinel_rag.settings.models import MODELS, question_seconds, read_embeddings, read_model
-from sentinel_rag.settings.people import public_url, read_oidc
-from sentinel_rag.settings.shapes import Secret, Settings
+from sentinel_rag.settings.shapes import OidcSettings, Secret, Settings
 from sentinel_rag.settings.telemetry import read_telemetry
 from sentinel_rag.settings.tools import (
     SEARCH_PROVIDERS,
@@ -201,3 +194,86 @@ def _nearest(name: str, known: set[str]) -> str:
 
     close = get_close_matches(name, known, 1)
     return f"; did you mean {close[0]}?" if close else ""
+
+
+# How approvals are asked for: how long one waits, and the webhook that is told of it.
+
+
+def approval_ttl(text: str) -> float:
+    """60 to 86,400 whole seconds."""
+    if not text.isascii() or not text.isdecimal() or not 60 <= int(text[:9]) <= 86_400:
+        raise ValueError(f"{text!r} is not a whole number of seconds from 60 to 86400")
+    return float(text)
+
+
+def webhook_address(text: str) -> str:
+    """`http_url`, and unchanged: a receiver may tell `/hook/` from `/hook`."""
+    if "@" in text.partition("//")[2].partition("/")[0]:
+        raise ValueError("it holds a user name or password, which would stand in logs; sign with the secret instead")
+    http_url(text)
+    return text
+
+
+def webhook_signing_secret(text: str) -> Secret:
+    """A secret of at least 32 characters."""
+    if len(text) < 32:
+        raise ValueError("is shorter than 32 characters, so it could be guessed")
+    return Secret(text)
+
+
+def webhook_form_name(text: str) -> str:
+    """`json` or `teams`."""
+    if text not in ("json", "teams"):
+        raise ValueError(f"{text!r} is not one of json, teams")
+    return text
+
+
+def card_problems(form: str, values: Mapping[str, str]) -> list[str]:
+    """What else is set that a card in a channel must not do."""
+    told = {
+        "SENTINEL_APPROVAL_WEBHOOK_ARGUMENTS": "a card in a channel holds no arguments; leave it out",
+        "SENTINEL_APPROVAL_WEBHOOK_DECIDES": "a channel decides nothing; leave it out",
+    }
+    return [
+        f"{name}: {why}" for name, why in told.items() if form == "teams" and values.get(name, "").strip() == "true"
+    ]
+
+
+# How people reach the web surface and sign in: its public address, and an identity provider of OpenID Connect.
+
+
+def public_url(text: str) -> str:
+    """An address without a path, https unless it is this machine's. Raises ValueError."""
+    url = http_url(text)
+    parts = urlsplit(url)
+    if parts.path or parts.query or parts.fragment or "@" in parts.netloc:
+        raise ValueError("it is to be no more than https://HOST or https://HOST:PORT")
+    return url
+
+
+def _issuer(text: str) -> str:
+    """`http_url`, and unchanged: an ID token names its issuer letter by letter."""
+    http_url(text)
+    return text
+
+
+def _one_word(text: str) -> str:
+    if len(text) > 500 or not text.isascii() or not text.isprintable() or " " in text:
+        raise ValueError("holds a blank or a character that cannot be sent: copy it again")
+    return text
+
+
+def read_oidc(reader: Reader) -> OidcSettings | None:
+    """The identity provider; None where none is set."""
+    read = reader.read
+    issuer = read("SENTINEL_OIDC_ISSUER", _issuer, "")
+    client_id = read("SENTINEL_OIDC_CLIENT_ID", _one_word, "")
+    secret = read("SENTINEL_OIDC_CLIENT_SECRET", lambda text: Secret(_one_word(text)), None)
+    claim = read("SENTINEL_OIDC_CLAIM", _one_word, "email")
+    if not issuer and not client_id:
+        return None
+    if not (issuer and client_id):
+        missing = "SENTINEL_OIDC_CLIENT_ID" if issuer else "SENTINEL_OIDC_ISSUER"
+        reader.problems.append(f"{missing}: is missing; an identity provider needs its address and our client id there")
+        return None
+    return OidcSettings(issuer, client_id, secret, claim)

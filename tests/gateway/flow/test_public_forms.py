@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from sentinel_rag.gateway.flow.public_forms import FORMS, is_domain, is_hash, is_public_ip
+from sentinel_rag.gateway.flow.judging import FORMS, is_domain, is_hash, is_public_ip
 from sentinel_rag.gateway.policy.model import PublicKind
 
 

@@ -10,8 +10,10 @@ named declassification lowers a label where it would be too high for the tool, a
 
 from __future__ import annotations
 
+import ipaddress
+import re
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from itertools import count
@@ -23,7 +25,6 @@ from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity,
 from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts, texts_in, without
 from sentinel_rag.gateway.flow.named_values import NamedValue, Naming, may_name, naming_of, naming_together
 from sentinel_rag.gateway.flow.plans import PLAN, Planned, Step, planned
-from sentinel_rag.gateway.flow.public_forms import FORMS
 from sentinel_rag.gateway.policy.conditions import named_argument
 from sentinel_rag.gateway.policy.deciding import decide
 from sentinel_rag.gateway.policy.model import (
@@ -32,6 +33,7 @@ from sentinel_rag.gateway.policy.model import (
     NoteKind,
     Parameter,
     Policy,
+    PublicKind,
     ToolPolicy,
     ValueKind,
 )
@@ -371,3 +373,43 @@ def _written(said: NamedValue) -> Iterable[str]:
 
 def _fits(rule: Declassification, value: JsonValue) -> bool:
     return isinstance(value, str) and len(value) <= rule.max_length and FORMS[rule.form](value)
+
+
+# The typed conditions of a declassification: forms of values that are looked up and read as no sentence.
+#
+# A form bounds what a value can carry and does not make it harmless: 64 bytes fit into the writing of a SHA-512.
+
+
+_HASH = re.compile(r"(?:[0-9a-f]{32}|[0-9a-f]{40}|[0-9a-f]{64}|[0-9a-f]{96}|[0-9a-f]{128})", re.IGNORECASE)
+_DOMAIN = re.compile(r"(?:[a-z0-9](?:[a-z0-9-]{0,61}[a-z0-9])?\.){1,8}[a-z]{2,24}")
+_LOCAL_SUFFIXES = (".local", ".internal", ".lan", ".corp", ".home", ".localdomain", ".intranet", ".private", ".arpa")
+
+
+def is_public_ip(text: str) -> bool:
+    """A globally routable address in its canonical text; private, mapped, documentation and zone forms are none."""
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        return False
+    if isinstance(address, ipaddress.IPv6Address) and (
+        address.ipv4_mapped or address.sixtofour or address.teredo or address.scope_id
+    ):
+        return False
+    return address.is_global and not address.is_multicast and str(address) == text
+
+
+def is_hash(text: str) -> bool:
+    """The hexadecimal text of an MD5, SHA-1, SHA-256, SHA-384 or SHA-512."""
+    return _HASH.fullmatch(text) is not None
+
+
+def is_domain(text: str) -> bool:
+    """A DNS name of ASCII letters in lower case with a public-looking end; no IDNA, no name of an inner network."""
+    return _DOMAIN.fullmatch(text) is not None and not text.endswith(_LOCAL_SUFFIXES) and "xn--" not in text
+
+
+FORMS: Mapping[PublicKind, Callable[[str], bool]] = {
+    PublicKind.PUBLIC_IP: is_public_ip,
+    PublicKind.HASH: is_hash,
+    PublicKind.DOMAIN: is_domain,
+}

@@ -6,6 +6,7 @@ A call that is not recorded is not run, and what has run never looks as if it ha
 from __future__ import annotations
 
 import time
+from collections import Counter
 from collections.abc import Callable, Mapping
 from functools import partial
 
@@ -16,7 +17,6 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.gate.call import DecidedCall
 from sentinel_rag.gateway.gate.endings import Endings
-from sentinel_rag.gateway.gate.in_flight import InFlight
 from sentinel_rag.gateway.gate.intent import Intent
 from sentinel_rag.gateway.gate.result import Result
 from sentinel_rag.gateway.gate.result_forms import in_form
@@ -116,3 +116,39 @@ class Running:
         with anyio.CancelScope() as waiting, call.caller.heard_by(waiting.cancel):
             return await asked()
         return nobody_waits()
+
+
+# How many calls run at tool servers at once: in all, and for one key, so that no key can take every place.
+
+
+class InFlight:
+    """Belongs to one event loop, so a place is taken without waiting and without a lock."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._in_all = limits.calls_in_flight
+        self._per_key = limits.calls_in_flight_per_key
+        self._calls = 0
+        self._of_key: Counter[str] = Counter()
+
+    def __len__(self) -> int:
+        return self._calls
+
+    def refusal(self, key_id: str) -> str | None:
+        """Why one more call of the key may not run now, in one sentence; None if it may."""
+        if self._calls >= self._in_all:
+            return "Too many calls are running; try again in a moment."
+        if self._of_key[key_id] >= self._per_key:
+            return "Too many calls of this key are running; try again in a moment."
+        return None
+
+    def enter(self, key_id: str) -> None:
+        """Take a place for one call. Ask `refusal` first, without an await between."""
+        self._calls += 1
+        self._of_key[key_id] += 1
+
+    def leave(self, key_id: str) -> None:
+        """Give it back."""
+        self._calls -= 1
+        self._of_key[key_id] -= 1
+        if not self._of_key[key_id]:
+            del self._of_key[key_id]

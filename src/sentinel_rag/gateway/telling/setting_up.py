@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import anyio
 
+from sentinel_rag.audit import AuditEvent
 from sentinel_rag.audit.journal import Listener
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.approvals import ApprovalState
 from sentinel_rag.gateway.gate import Gate
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.store import State
-from sentinel_rag.gateway.telling.listening import Listeners
 from sentinel_rag.gateway.telling.tracing import RecordSpans, TracedUpstream
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.telemetry import tracing
 
 if TYPE_CHECKING:
     from sentinel_rag.telemetry.metrics import Registry
+
 
 LOOK_S = 3.0
 """How long a reader of the metrics waits for tool servers to say that they are there."""
@@ -88,3 +89,21 @@ class _Gateway:
 
     def calls_in_flight(self) -> int:
         return self._gate.calls_in_flight
+
+
+# Several listeners of one journal.
+
+
+class Listeners:
+    """Tells each of `listeners`."""
+
+    def __init__(self, listeners: Sequence[Listener]) -> None:
+        self._listeners = tuple(listeners)
+
+    def written(self, event: AuditEvent, seconds: float) -> None:
+        for listener in self._listeners:
+            listener.written(event, seconds)
+
+    def failed(self, event: AuditEvent) -> None:
+        for listener in self._listeners:
+            listener.failed(event)

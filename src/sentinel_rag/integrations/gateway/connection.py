@@ -35,7 +35,6 @@ from sentinel_rag.integrations.gateway.conversations import Conversations
 from sentinel_rag.integrations.gateway.environment import api_key as key_of
 from sentinel_rag.integrations.gateway.environment import gateway_url
 from sentinel_rag.integrations.gateway.offers import READ, GatewayTool, read_offers
-from sentinel_rag.integrations.gateway.trace import trace_headers
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 DEFAULT_TIMEOUT_S = 120.0
@@ -259,3 +258,17 @@ def _headers(wish: Send) -> dict[str, str]:
 
 def _reply(response: httpx2.Response, content: bytes) -> HttpReply:
     return HttpReply(response.status_code, {name.lower(): text for name, text in response.headers.items()}, content)
+
+
+# The W3C trace context of the caller's current span, if OpenTelemetry is there and a span is open.
+
+
+def trace_headers() -> dict[str, str]:
+    """`traceparent` and, where there is one, `tracestate`; empty without a span. No baggage leaves the process."""
+    try:
+        from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
+    except ImportError:
+        return {}
+    headers: dict[str, str] = {}
+    TraceContextTextMapPropagator().inject(headers)
+    return headers

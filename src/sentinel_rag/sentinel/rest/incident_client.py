@@ -8,9 +8,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Mapping, Sequence
-from typing import Any
+from collections import OrderedDict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
 from urllib.parse import quote, urlencode
+
+import anyio
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
@@ -22,10 +26,8 @@ from sentinel_rag.sentinel.rest.incident_resources import (
     IncidentList,
     IncidentRelation,
 )
-from sentinel_rag.sentinel.rest.paging import read_pages
 from sentinel_rag.sentinel.rest.permissions import Permissions
 from sentinel_rag.sentinel.rest.rate_buckets import Operation, RateBuckets
-from sentinel_rag.sentinel.rest.read_cache import ReadCache
 from sentinel_rag.sentinel.rest.settled_writes import understood, write_once
 
 PERMISSIONS_API_VERSION = "2022-04-01"
@@ -229,3 +231,100 @@ def _segment(name: str) -> str:
     if not _NAME.fullmatch(name):
         raise invalid_argument("incident", f"{name[:60]!r} cannot be the id of an incident or a comment.")
     return name
+
+
+# Following `nextLink` to the end: to the same endpoint only, each page once, and no further than makes sense.
+
+
+MOST_PAGES = 1_000
+
+
+PAGE_SIZES = frozenset({50, 100, 200, 1_000})
+"""Sizes at which services end a page, whatever was asked for."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pages:
+    """The items of the pages that were read. `complete` is False where there are more, and where nobody can tell: the
+    last page is exactly as long as pages are, and names no further one."""
+
+    items: list[Mapping[str, Any]]
+    complete: bool
+
+
+async def read_pages(
+    connection: ArmConnection, url: str, *, most: int | None = None, page_size: int | None = None
+) -> Pages:
+    """The items of every page from `url` on, at most `most`; `page_size` is what was asked for. Raises
+    QueryFailedError.
+
+    A link to another host would carry the token there, and a link that was followed already would never end: both are
+    errors, since a list that stops in the middle would look whole.
+    """
+    items: list[Mapping[str, Any]] = []
+    seen: set[str] = set()
+    link: str | None = url
+    full_page = False
+    while link is not None and (most is None or len(items) < most):
+        if not connection.is_own(link):
+            raise QueryFailedError(protocol_error("The list goes on at another host, where our token must not go."))
+        if link in seen or len(seen) >= MOST_PAGES:
+            raise QueryFailedError(protocol_error("The list's pages lead back to each other or never end."))
+        seen.add(link)
+        page = await connection.read(link)
+        value, following = page.get("value"), page.get("nextLink")
+        if not isinstance(value, list) or not all(isinstance(item, Mapping) for item in value):
+            raise QueryFailedError(protocol_error("Microsoft Sentinel answered with something that is no list."))
+        items += value
+        link = following if isinstance(following, str) and following else None
+        full_page = len(value) == page_size or len(value) in PAGE_SIZES
+    kept = items if most is None else items[:most]
+    return Pages(kept, link is None and not full_page and len(kept) == len(items))
+
+
+# Answers kept for a while: one read for any number of callers that ask the same at the same time.
+
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+class ReadCache(Generic[K, V]):
+    """The last `most` answers, each for `lifetime_s` (None: as long as there is room). A failure is never kept."""
+
+    def __init__(self, clock: Callable[[], float], *, lifetime_s: float | None = None, most: int = 256) -> None:
+        self._clock = clock
+        self._lifetime_s = lifetime_s
+        self._most = most
+        self._kept: OrderedDict[K, tuple[float, V]] = OrderedDict()
+        self._reading = anyio.Lock()
+        self._generation = 0
+
+    async def get(self, key: K, read: Callable[[], Awaitable[V]]) -> V:
+        """The kept answer for `key`, or that of `read`."""
+        found = self._fresh(key)
+        if found is not None:
+            return found[1]
+        async with self._reading:  # whoever waited here finds what the one before it has read
+            found = self._fresh(key)
+            if found is not None:
+                return found[1]
+            generation, asked_at = self._generation, self._clock()
+            value = await read()
+            if generation == self._generation:  # else it may be older than the write that cleared the cache
+                self._kept[key] = (asked_at, value)
+                while len(self._kept) > self._most:
+                    self._kept.popitem(last=False)
+            return value
+
+    def clear(self) -> None:
+        """Forget everything, answers that are being read included."""
+        self._generation += 1
+        self._kept.clear()
+
+    def _fresh(self, key: K) -> tuple[float, V] | None:
+        found = self._kept.get(key)
+        if found is None or (self._lifetime_s is not None and self._clock() - found[0] >= self._lifetime_s):
+            return None
+        self._kept.move_to_end(key)
+        return found

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import os
 import stat
+import unicodedata
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from typing import Annotated, Any, Literal
@@ -25,7 +26,6 @@ from sentinel_rag.contracts.file_tools import (
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.tools.files.file_root import FileRoot
-from sentinel_rag.tools.files.relative_path import name_fault, parts_of
 from sentinel_rag.tools.files.text_form import Binary, text_form
 from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, our_fault, wrong_argument
 from sentinel_rag.tools.typed_arguments import read_arguments
@@ -204,3 +204,53 @@ def _time(status: os.stat_result) -> str:
         return format_time(datetime.fromtimestamp(int(status.st_mtime), UTC))
     except (OverflowError, ValueError, OSError):
         return ""  # a time outside the calendar
+
+
+# The one spelling of a path that this tool server takes: relative, `/` between parts, each part a plain name.
+#
+# The gateway forwards paths in this form; whatever else arrives did not pass its rules, so it is refused and not
+# mended.
+
+
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+MAX_NAME_BYTES = 255
+
+
+def parts_of(field: str, path: str, *, directory: bool = False) -> tuple[str, ...]:
+    """The names that lead to `path` from the root; a directory may end in `/`, and the root is empty. Raises ToolFault
+    for the argument `field`."""
+    if directory and path in ("", "/", ".", "./"):
+        return ()
+    parts = tuple((path[:-1] if directory and path.endswith("/") else path).split("/"))
+    for part in parts:
+        fault = name_fault(part)
+        if fault:
+            raise _refused(field, fault)
+    return parts
+
+
+def name_fault(name: str) -> str:
+    """Why `name` cannot be a part of a path; empty if it can."""
+    if name == "":
+        return "it is absolute, or two slashes follow each other"
+    if name in (".", ".."):
+        return "it holds a part . or .."
+    if "\\" in name:
+        return "it holds a backslash"
+    if any(unicodedata.category(character) in _UNSEEN for character in name):
+        return "it holds a control, invisible or undefined character"
+    if unicodedata.normalize("NFKC", name) != name:
+        return "it holds look-alike or decomposed letters"
+    if name != name.strip() or name.endswith("."):
+        return "a part begins or ends with a blank, or ends in a dot"
+    if len(name.encode()) > MAX_NAME_BYTES:
+        return "a part is longer than a file name can be"
+    return ""
+
+
+def _refused(field: str, fault: str) -> ToolFault:
+    return wrong_argument(
+        field,
+        f"{field} is not a path below the files folder: {fault}.",
+        "Write it relative to the root with / between its parts, such as public/handbook.md.",
+    )

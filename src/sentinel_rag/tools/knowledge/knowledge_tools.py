@@ -16,20 +16,24 @@ import anyio.to_thread
 
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.knowledge_tools import KNOWLEDGE_TOOLS, MAX_HIT_CHARACTERS, MAX_LISTED_CHARACTERS
+from sentinel_rag.contracts.knowledge_tools import (
+    CUT_MARK,
+    KNOWLEDGE_TOOLS,
+    MAX_HIT_CHARACTERS,
+    MAX_HIT_ENTITIES,
+    MAX_LISTED_CHARACTERS,
+)
 from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
 from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.likeness import question_of
-from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer
-from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, StoredChunk
+from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer, Similarity
+from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk
 from sentinel_rag.tools.knowledge.asked import TOOL, Asked, read_question
-from sentinel_rag.tools.knowledge.hit_form import hit_form
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, Opened
 from sentinel_rag.tools.knowledge.namesakes import Namesakes
-from sentinel_rag.tools.knowledge.playbook_list import NOT_RANKED, playbook_list
 from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 
 AT_ONCE = 2
@@ -234,3 +238,74 @@ def _remarks(asked: Asked, hits: Sequence[Hit], readable: Mapping[Collection, in
         yield f"There are no playbooks to search yet; bring them in with: {INGEST_COMMAND}"
     if not hits and len(empty) < len(asked.wanted.collections):
         yield "Nothing fits; try other words, or fewer filters."
+
+
+# A hit as the object that `contracts.knowledge_tools` describes, bounded in size whatever the document holds.
+
+
+_LONGEST_NAME = 300
+"""Characters of a title, a heading or an entity, as a hit shows them."""
+_MOST_TAGS = 50
+
+
+def hit_form(hit: Hit, characters: int = MAX_HIT_CHARACTERS) -> Mapping[str, JsonValue]:
+    """One entry of `hits`, with at most so many characters of its text."""
+    chunk, facets, why = hit.chunk, hit.chunk.facets, hit.why
+    incident = chunk.collection is Collection.INCIDENTS
+    shared = [_short(name) for name in why.entities]
+    entities = dict.fromkeys([*shared, *map(_short, facets.entities[: MAX_HIT_ENTITIES * 2])])
+    return {
+        "citation": _short(hit.citation),
+        "collection": chunk.collection.value,
+        "document_id": _short(chunk.document_id),
+        "title": _short(chunk.title),
+        "section": "" if incident else _short(" > ".join(chunk.path)),
+        "text": cut(chunk.text, characters),
+        # Finer ones would tell how common a word is in documents that this caller may not read: BM25 weighs by that.
+        "score": round(hit.score, 1),
+        "severity": facets.severity,
+        "status": facets.status,
+        "classification": facets.classification,
+        "techniques": list(facets.techniques[:_MOST_TAGS]),
+        "tactics": list(facets.tactics[:_MOST_TAGS]),
+        "time": None if facets.time is None else format_time(facets.time),
+        "entities": list(entities)[:MAX_HIT_ENTITIES],
+        "why": {
+            "by_words": why.by_words,
+            "by_meaning": why.by_meaning,
+            "words": list(why.words[:_MOST_TAGS]),
+            "techniques": list(why.techniques[:_MOST_TAGS]),
+            "entities": shared[:MAX_HIT_ENTITIES],
+            "tactics": list(why.tactics[:_MOST_TAGS]),
+        },
+    }
+
+
+def cut(text: str, characters: int) -> str:
+    """`text`, or its beginning with the mark that it goes on."""
+    return text if len(text) <= characters else text[: characters - len(CUT_MARK)] + CUT_MARK
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= _LONGEST_NAME else f"{text[: _LONGEST_NAME - 1]}…"
+
+
+# The playbooks that a caller may read, as hits: each by its file, with its first part.
+
+
+MOST_LOOKED_AT = 1_000
+"""Documents; where a caller may read few of very many, the list ends here and says so."""
+NOT_RANKED = Similarity(None, None, (), (), ())
+
+
+def playbook_list(store: KnowledgeStore, asked: Asked, readable: int) -> tuple[list[Hit], list[str]]:
+    """At most `asked.limit` playbooks, and a remark if the caller may read more; `readable` is how many that are."""
+    hits: list[Hit] = []
+    for name in sorted(store.versions(Collection.PLAYBOOKS))[:MOST_LOOKED_AT]:
+        if len(hits) == min(asked.limit, readable):
+            break
+        chunks = store.document_chunks(Collection.PLAYBOOKS, name, asked.wanted.readers)
+        if chunks:
+            hits.append(Hit(chunks[0], 0.0, NOT_RANKED))
+    more = readable - len(hits)
+    return hits, [f"There are {more:,} more; search for them by words."] if more > 0 else []

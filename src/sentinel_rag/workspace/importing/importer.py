@@ -6,8 +6,12 @@ is a report with `error` when it is one of a folder; the others are imported all
 
 from __future__ import annotations
 
+import os
+import secrets
+import shutil
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from datetime import UTC, datetime
 from pathlib import Path
@@ -29,11 +33,11 @@ from sentinel_rag.workspace.importing.source_files import (
     inspect,
     left_out,
 )
-from sentinel_rag.workspace.importing.staging import place, remove_leftovers, staged
 from sentinel_rag.workspace.store import Store, read_schema
 
 if TYPE_CHECKING:
     import duckdb
+
 
 ProgressListener = Callable[[str], None]
 _SHOWN_REJECTS = 20
@@ -188,3 +192,45 @@ def _record(cursor: duckdb.DuckDBPyConnection, source: SourceFile, reports: list
                 f"INSERT INTO sentinel.rejects VALUES {', '.join(['(?, ?, ?, ?)'] * len(part))}",  # noqa: S608
                 [cell for reject in part for cell in (import_id, reject.line, reject.reason, reject.content)],
             )
+
+
+# The one folder that the database may read, and how a source file gets there.
+#
+# Every import has a folder of its own under `staging`, named after this process, and removes it at the end; what a
+# killed process left behind is removed at the next start. The source is linked where the file system allows, else
+# copied; text in another encoding is rewritten as UTF-8.
+
+
+@contextmanager
+def staged(store: Store) -> Iterator[Path]:
+    """A new folder that SQL may read until the block ends."""
+    folder = store.staging.resolve() / f"{os.getpid()}-{secrets.token_hex(8)}"
+    folder.mkdir(mode=0o700)
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def remove_leftovers(store: Store) -> None:
+    """Remove the folders of processes that are gone: the store is open here, so no other can be importing."""
+    for leftover in store.staging.iterdir():
+        if not leftover.name.startswith(f"{os.getpid()}-"):
+            shutil.rmtree(leftover, ignore_errors=True)
+
+
+def place(source: SourceFile, folder: Path) -> Path:
+    """A readable copy or link of `source` in `folder`, in UTF-8 if it is text."""
+    target = folder / f"source{'.parquet' if source.format is Format.PARQUET else '.txt'}"
+    if source.encoding in ("utf-8", "utf-8-sig", "binary"):
+        try:
+            os.link(source.path.resolve(), target)
+        except OSError:
+            shutil.copyfile(source.path, target)
+        return target
+    with (
+        source.path.open(encoding=source.encoding, errors="replace", newline="") as text,
+        target.open("w", encoding="utf-8", newline="") as utf8,
+    ):
+        shutil.copyfileobj(text, utf8, 1 << 20)
+    return target

@@ -7,9 +7,10 @@ of the file, so another process's write is seen by the next call.
 from __future__ import annotations
 
 import json
+import re
 import sqlite3
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,6 +19,7 @@ from typing import Any
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
+from sentinel_rag.knowledge.question_words import query_terms
 from sentinel_rag.knowledge.stores.chunk_text import search_text
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
@@ -31,7 +33,6 @@ from sentinel_rag.knowledge.stores.port import (
 )
 from sentinel_rag.knowledge.stores.rows.filters import conditions
 from sentinel_rag.knowledge.stores.rows.schema import open_file, transaction, unavailable
-from sentinel_rag.knowledge.stores.rows.word_query import match_expression, match_terms
 
 _MOST_TERMS = 10_000
 _RANKED_ROWS = 5_000
@@ -264,3 +265,21 @@ def _stored(row: Sequence[Any]) -> StoredChunk:
         place=row[9],
         text=row[10],
     )
+
+
+# A question as an FTS5 query: its terms as alternatives, each quoted, so that nothing in it is syntax.
+#
+# What has points or dashes inside (an address, a technique, a path) is a phrase of its parts in order.
+
+
+_PARTS = re.compile(r"\w+")
+
+
+def match_terms(text: str) -> tuple[str, ...]:
+    """The FTS5 terms for a question, each a quoted word or phrase; none if it holds no word."""
+    return tuple(dict.fromkeys(f'"{" ".join(_PARTS.findall(term))}"' for term in query_terms(text)))
+
+
+def match_expression(terms: Iterable[str]) -> str:
+    """The FTS5 expression that any of the terms satisfies."""
+    return " OR ".join(terms)
