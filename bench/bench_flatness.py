@@ -29,7 +29,7 @@ from bench.gateway_processes import (
     timed,
 )
 from bench.harness import write
-from sentinel_rag.audit import CallIntended, Head
+from sentinel_rag.audit import CallIntended, ChainHead
 from sentinel_rag.audit.chain import GENESIS, seal
 from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.gateway.store import new_audit_id, open_state
@@ -80,7 +80,7 @@ def fill(folder: Path) -> None:
     ).fields()
     head = GENESIS
 
-    def batch(connection: Connection) -> Head:
+    def batch(connection: Connection) -> ChainHead:
         rows: list[tuple[int, str, str, bytes, bytes]] = []
         last = head
         for _ in range(FILL_BATCH):

@@ -24,7 +24,7 @@ from sentinel_rag.knowledge.embedding.minilm import MiniLm
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.moving import move
 from sentinel_rag.knowledge.search import KnowledgeSearch
-from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, LocalStore, Wanted
+from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore, StoreEntry, Wanted
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
 
 SIZE = int(os.environ.get("SIZE", "20000"))
@@ -62,7 +62,7 @@ def index_recall(server: PostgresServer, model: MiniLm, real: np.ndarray, questi
             chunks = [Chunk(0, (), 1, f"text {n}", f"text {n}") for n in range(start, min(SIZE, start + 1_000))]
             store.keep_vectors(model.space, {each.search_hash: vectors[start + n] for n, each in enumerate(chunks)})
             documents = [Document(f"{start + n}", Collection.PLAYBOOKS, "", "", ()) for n in range(len(chunks))]
-            store.put([Entry(each, (chunk,)) for each, chunk in zip(documents, chunks, strict=True)], model.space)
+            store.put([StoreEntry(each, (chunk,)) for each, chunk in zip(documents, chunks, strict=True)], model.space)
         seconds = time.perf_counter() - began
         hit = 0
         for query in asked:

@@ -28,7 +28,7 @@ from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.minilm import MiniLm
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.search import DEPTHS, KnowledgeSearch, fused, spelled_out
-from sentinel_rag.knowledge.stores import Found, LocalStore, StoredChunk, Wanted
+from sentinel_rag.knowledge.stores import LocalStore, StoredChunk, StoreHit, Wanted
 
 WAYS = ("words", "meaning", "words_spelled", "meaning_spelled", "reciprocal", "unspelled", "hybrid")
 DEPTH = 50
@@ -104,30 +104,30 @@ class Ways:
         }
         return {way: list(dict.fromkeys(map(named, chunks[way]))) for way in WAYS}
 
-    def _legs(self, question: str) -> tuple[Sequence[Found], Sequence[Found]]:
+    def _legs(self, question: str) -> tuple[Sequence[StoreHit], Sequence[StoreHit]]:
         vector = self._model.embed_query(question)
         return (
             self._store.by_words(question, Wanted(), DEPTHS[0]),
             self._store.by_vector(self._model.space, vector, Wanted(), DEPTHS[0]),
         )
 
-    def _fused(self, words: Sequence[Found], meaning: Sequence[Found]) -> Sequence[StoredChunk]:
+    def _fused(self, words: Sequence[StoreHit], meaning: Sequence[StoreHit]) -> Sequence[StoredChunk]:
         legs = [{found.key: found.score for found in leg} for leg in (words, meaning)]
         chunks = {chunk.key: chunk for chunk in self._loaded([*words, *meaning])}
         documents = {key: chunk.document_id for key, chunk in chunks.items()}
         return [chunks[key] for key, _ in fused(legs[0], legs[1], documents)]
 
-    def _loaded(self, found: Sequence[Found]) -> Sequence[StoredChunk]:
+    def _loaded(self, found: Sequence[StoreHit]) -> Sequence[StoredChunk]:
         return self._store.load([each.key for each in found], frozenset())
 
 
-def reciprocal(*rankings: Sequence[Found]) -> list[Found]:
+def reciprocal(*rankings: Sequence[StoreHit]) -> list[StoreHit]:
     """Reciprocal rank fusion with k = 60 (Cormack, Clarke and Büttcher, SIGIR 2009)."""
     scores: dict[int | str, float] = {}
     for ranking in rankings:
         for place, found in enumerate(ranking, 1):
             scores[found.key] = scores.get(found.key, 0.0) + 1 / (60 + place)
-    return [Found(key, score) for key, score in sorted(scores.items(), key=lambda pair: -pair[1])]
+    return [StoreHit(key, score) for key, score in sorted(scores.items(), key=lambda pair: -pair[1])]
 
 
 def summary(scores: Mapping[str, Sequence[float]], recalls: Mapping[str, Sequence[float]]) -> dict[str, Any]:

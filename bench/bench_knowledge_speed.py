@@ -27,7 +27,7 @@ from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import EVERYONE, Collection, Document, Facets
 from sentinel_rag.knowledge.embedding.minilm import MiniLm
 from sentinel_rag.knowledge.search import DEPTH, KnowledgeSearch
-from sentinel_rag.knowledge.stores import Entry, LocalStore, Wanted
+from sentinel_rag.knowledge.stores import LocalStore, StoreEntry, Wanted
 
 HERE = Path(__file__).parent
 SIZE = int(os.environ.get("SIZE", "100000"))
@@ -76,7 +76,7 @@ def fill(store: LocalStore, model: MiniLm) -> dict[str, float]:
             document = Document(
                 f"incident-{n}", Collection.INCIDENTS, title, f"incident-{n}", (), facets, readers=readers
             )
-            entries.append(Entry(document, (Chunk(0, ("Summary",), 1, text, f"{title}\nSummary\n\n{text}"),)))
+            entries.append(StoreEntry(document, (Chunk(0, ("Summary",), 1, text, f"{title}\nSummary\n\n{text}"),)))
         vectors = numbers.standard_normal((len(entries), model.space.dimensions)).astype(np.float32)
         began = time.perf_counter()
         store.keep_vectors(model.space, {e.chunks[0].search_hash: v for e, v in zip(entries, vectors, strict=True)})

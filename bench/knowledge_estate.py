@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import EVERYONE, Collection, Document, Facets
-from sentinel_rag.knowledge.stores import Entry, Wanted
+from sentinel_rag.knowledge.stores import StoreEntry, Wanted
 
 HERE = Path(__file__).parent
 DIMENSIONS = 384
@@ -64,7 +64,7 @@ class Estate:
             through &= np.array([each in wanted.severities for each in self.severities])
         return np.flatnonzero(through)
 
-    def entries(self, step: int) -> Iterator[tuple[list[Entry], NDArray[np.float32]]]:
+    def entries(self, step: int) -> Iterator[tuple[list[StoreEntry], NDArray[np.float32]]]:
         """All incidents, `step` at a time, with their vectors."""
         picked = random.Random(6)
         parts = _sentences()
@@ -72,7 +72,7 @@ class Estate:
             numbers = range(start, min(self.size, start + step))
             yield [self._entry(n, picked, parts) for n in numbers], self.vectors[start : numbers.stop]
 
-    def _entry(self, n: int, picked: random.Random, parts: Sequence[str]) -> Entry:
+    def _entry(self, n: int, picked: random.Random, parts: Sequence[str]) -> StoreEntry:
         user, address = f"user{picked.randrange(20_000)}@contoso.example", f"10.{n % 250}.{n // 250 % 250}.7"
         text = f"{' '.join(picked.choices(parts, k=7))} host-{picked.randrange(5_000)} {user} {address}"
         facets = Facets(
@@ -84,7 +84,7 @@ class Estate:
         readers = frozenset({"tier3"} if n % 20 == 0 else {EVERYONE})
         title = f"Incident {n}"
         document = Document(f"{n}", Collection.INCIDENTS, title, f"incident-{n}", (), facets, readers=readers)
-        return Entry(document, (Chunk(0, ("Summary",), 1, text, f"{title}\nSummary\n\n{text}"),))
+        return StoreEntry(document, (Chunk(0, ("Summary",), 1, text, f"{title}\nSummary\n\n{text}"),))
 
 
 def questions(count: int) -> Sequence[str]:

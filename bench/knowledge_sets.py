@@ -24,7 +24,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
+from sentinel_rag.knowledge.documents import BlockKind, Collection, Document, DocumentBlock, DocumentSection, Facets
 from sentinel_rag.language.attack import known_techniques
 
 HERE = Path(__file__).parent
@@ -110,10 +110,10 @@ def attack() -> tuple[list[Document], list[Question]]:
 
 
 def _technique(name: str, description: str, sentences: Sequence[str]) -> Document:
-    sections = [Section((), (Block(BlockKind.PARAGRAPH, description, 1),))]
+    sections = [DocumentSection((), (DocumentBlock(BlockKind.PARAGRAPH, description, 1),))]
     if sentences:
-        blocks = tuple(Block(BlockKind.LIST_ITEM, f"- {text}", 3) for text in sentences)
-        sections.append(Section(("Seen in use",), blocks))
+        blocks = tuple(DocumentBlock(BlockKind.LIST_ITEM, f"- {text}", 3) for text in sentences)
+        sections.append(DocumentSection(("Seen in use",), blocks))
     title = known_techniques()[name].name
     return Document(name, Collection.PLAYBOOKS, title, f"{name}.md", tuple(sections), Facets(techniques=(name,)))
 
@@ -132,10 +132,12 @@ def rules() -> tuple[list[Document], dict[str, Mapping[str, float]], list[Questi
             continue
         name, description = rule["rule_id"], " ".join(rule["description"].split())
         blocks = (
-            Block(BlockKind.PARAGRAPH, description, 1),
-            Block(BlockKind.CODE, f"```\n{rule['query'].strip()}\n```", 3),
+            DocumentBlock(BlockKind.PARAGRAPH, description, 1),
+            DocumentBlock(BlockKind.CODE, f"```\n{rule['query'].strip()}\n```", 3),
         )
-        documents.append(Document(name, Collection.PLAYBOOKS, rule["name"], f"{path.name}", (Section((), blocks),)))
+        documents.append(
+            Document(name, Collection.PLAYBOOKS, rule["name"], f"{path.name}", (DocumentSection((), blocks),))
+        )
         gains[name] = technique_gains(expected)
         questions.append(Question(name, f"{rule['name']}. {description}", gains[name]))
     return documents, gains, sampled(questions)

@@ -8,7 +8,7 @@ import statistics
 import time
 from typing import Any
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
@@ -57,11 +57,11 @@ def _levels() -> tuple[int, int]:
     return BOTTOM.sensitivity.value, BOTTOM.integrity.value
 
 
-def _at_once(connection: Connection, key_id: str) -> None:
+def _at_once(connection: RecordConnection, key_id: str) -> None:
     raise_below(connection, Opener.AGENT, key_id, TOP, ("call", "read", utc_now()))
 
 
-def _one_by_one(connection: Connection, key_id: str) -> None:
+def _one_by_one(connection: RecordConnection, key_id: str) -> None:
     below = connection.execute(
         "SELECT session_id FROM session WHERE key_id = ? AND user_key_id IS NULL AND closed_at IS NULL "
         "AND sensitivity = ? AND integrity = ?",

@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.app.apart import Place, plan_role
-from sentinel_rag.app.plan import Plan, Ports, plan_zones
+from sentinel_rag.app.apart import ListenAddress, plan_role
+from sentinel_rag.app.plan import Ports, RunPlan, plan_zones
 from sentinel_rag.settings import DeploymentSettings, Settings, load_settings
 from sentinel_rag.settings.values import Secret
 
@@ -19,7 +19,7 @@ def settings(clean_environment: Path) -> Settings:
     return load_settings()
 
 
-def page_of(plan: Plan) -> object:
+def page_of(plan: RunPlan) -> object:
     [interceptor] = [zone for zone in plan.zones if zone.name == "interceptor"]
     return interceptor.configuration["approvals"]["page"]
 
@@ -41,7 +41,7 @@ def test_an_interceptor_that_runs_apart_tells_the_address_that_people_type(setti
     for web_url, page in (("https://soc.example", "https://soc.example/#/approvals"), (None, None)):
         served = replace(settings, deployment=tools, web_url=web_url)
         with ExitStack() as stack:
-            plan = plan_role(served, "interceptor", (), "default", Place(port=0), stack)
+            plan = plan_role(served, "interceptor", (), "default", ListenAddress(port=0), stack)
             assert page_of(plan) == page
 
 

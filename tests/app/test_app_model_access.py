@@ -23,7 +23,7 @@ from sentinel_rag.app.model_access import (
 )
 from sentinel_rag.app.model_identity import create_app
 from sentinel_rag.app.plan import ModelPlan, plan_model
-from sentinel_rag.app.zone_plan import Listener
+from sentinel_rag.app.zone_plan import ListeningSocket
 from sentinel_rag.app.zones import BUILDERS
 from sentinel_rag.settings import ModelSettings, Secret, bare_environment, load_settings
 from sentinel_rag_testing.loopback import serve
@@ -129,8 +129,8 @@ def test_the_rounds_of_tool_calls_are_a_setting_that_reaches_the_agent(tmp_path)
         assert model_configuration(settings)["tool_rounds"] == rounds
 
 
-def _listener(name: str) -> Listener:
-    return Listener(socket.socket(), f"http://127.0.0.1:1/{name}")
+def _listener(name: str) -> ListeningSocket:
+    return ListeningSocket(socket.socket(), f"http://127.0.0.1:1/{name}")
 
 
 def test_with_entra_id_the_credential_is_in_another_process_than_the_agent(monkeypatch):

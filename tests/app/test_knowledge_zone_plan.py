@@ -9,14 +9,14 @@ from pathlib import Path
 import pytest
 
 from sentinel_rag.app.knowledge_zone import knowledge_app
-from sentinel_rag.app.plan import Plan, Ports, plan_zones
+from sentinel_rag.app.plan import Ports, RunPlan, plan_zones
 from sentinel_rag.settings import load_settings
 from sentinel_rag.tools.knowledge.refresh import Refreshing
 
 WORKSPACE_ID = "5b1f1ae4-5a3c-4c7e-9d2a-3b8b6f1f0d11"
 
 
-def planned(tmp_path: Path, stack: ExitStack, **environment: str) -> Plan:
+def planned(tmp_path: Path, stack: ExitStack, **environment: str) -> RunPlan:
     settings = load_settings({"SENTINEL_HOME": str(tmp_path), **environment}, tmp_path / "absent")
     return plan_zones(settings, "default", Ports(), stack)
 

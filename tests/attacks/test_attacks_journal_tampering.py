@@ -18,9 +18,9 @@ import pytest
 
 from sentinel_rag.audit import (
     PUBLIC_FILE,
+    ChainHead,
     Checkpoint,
     Database,
-    Head,
     Journal,
     JournalCut,
     JournalReader,
@@ -213,12 +213,12 @@ def test_a_lost_or_exchanged_signing_key_is_not_replaced(folder: Path, tmp_path:
 
 def test_a_checkpoint_cannot_be_carried_to_another_record_or_time(folder: Path) -> None:
     key = SigningKey.open(folder)
-    real = Checkpoint.sign(Head(5, bytes(32)), "2026-01-01T00:00:00Z", key)
+    real = Checkpoint.sign(ChainHead(5, bytes(32)), "2026-01-01T00:00:00Z", key)
     assert real.is_signed_by(key.public)
     assert Checkpoint.parse(real.line()) == real
     for moved in (
-        Checkpoint(Head(6, bytes(32)), real.at, real.key, real.signature),
-        Checkpoint(Head(5, b"\x01" * 32), real.at, real.key, real.signature),
+        Checkpoint(ChainHead(6, bytes(32)), real.at, real.key, real.signature),
+        Checkpoint(ChainHead(5, b"\x01" * 32), real.at, real.key, real.signature),
         Checkpoint(real.head, "2027-01-01T00:00:00Z", real.key, real.signature),
         Checkpoint(real.head, real.at, "0" * 64, real.signature),
     ):
@@ -304,7 +304,7 @@ def test_a_forged_record_of_pruning_proves_nothing(rotated: Path) -> None:
             "through": through,
             "through_hash": through_hash.hex(),
         }
-        head, record = seal(Head(seq, previous), event)
+        head, record = seal(ChainHead(seq, previous), event)
         columns = [name for _, name, *_ in connection.execute("PRAGMA table_info(journal)")]
         values = {
             "seq": head.seq,

@@ -22,13 +22,13 @@ from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag.knowledge.documents import (
-    Block,
     BlockKind,
     Collection,
     Document,
+    DocumentBlock,
+    DocumentSection,
     Facets,
     IncidentRecord,
-    Section,
     incident_document,
 )
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
@@ -47,7 +47,7 @@ NEEDLE = "zanzibar"
 
 
 def playbook(name: str, text: str, **fields: Any) -> Document:
-    section = Section(("Steps",), (Block(BlockKind.PARAGRAPH, text, 1),))
+    section = DocumentSection(("Steps",), (DocumentBlock(BlockKind.PARAGRAPH, text, 1),))
     facets = Facets(techniques=("T1486",), tactics=("Impact",), severity="High", time=datetime(2026, 6, 1, tzinfo=UTC))
     return Document(name, Collection.PLAYBOOKS, name, name, (section,), facets, **fields)
 

@@ -14,8 +14,8 @@ import pytest
 from tests.support.azure_search import running_azure_search
 
 from sentinel_rag.knowledge.chunking import chunks_of
-from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
-from sentinel_rag.knowledge.stores import Entry, Wanted
+from sentinel_rag.knowledge.documents import BlockKind, Collection, Document, DocumentBlock, DocumentSection, Facets
+from sentinel_rag.knowledge.stores import StoreEntry, Wanted
 from sentinel_rag_azure_search.connection import SearchConnection
 from sentinel_rag_azure_search.store import AzureSearchStore
 from sentinel_rag_azure_search.wire import SearchEndpoint
@@ -49,12 +49,12 @@ class _Key:
 @pytest.fixture(scope="module")
 def store() -> Iterator[AzureSearchStore]:
     """A secret of `hr`, and one document for each payload as a reader."""
-    section = Section((), (Block(BlockKind.PARAGRAPH, "apple", 1),))
+    section = DocumentSection((), (DocumentBlock(BlockKind.PARAGRAPH, "apple", 1),))
 
-    def playbook(name: str, reader: str) -> Entry:
+    def playbook(name: str, reader: str) -> StoreEntry:
         facets = Facets(("T1566",), ("Impact",), "High", "Closed", "TruePositive")
         made = Document(name, Collection.PLAYBOOKS, "", name, (section,), facets, readers=frozenset({reader}))
-        return Entry(made, chunks_of(made))
+        return StoreEntry(made, chunks_of(made))
 
     with running_azure_search() as (url, _):
         connection = SearchConnection(SearchEndpoint(url, "kb"), _Key())

@@ -26,7 +26,7 @@ from sentinel_rag.gateway.policy import parse_policy
 from sentinel_rag.gateway.upstream import McpHttpUpstream
 from sentinel_rag.tools.tool_answer import ToolFault
 from sentinel_rag.tools.web import WebOptions, create_app
-from sentinel_rag.tools.web.fetching import WEB_PORTS, Bounds, PageFetcher
+from sentinel_rag.tools.web.fetching import WEB_PORTS, FetchBounds, PageFetcher
 from sentinel_rag.tools.web.page_address import page_address
 from sentinel_rag.tools.web.pinned_connection import pinned_connector
 from sentinel_rag.tools.web.public_addresses import is_public
@@ -78,7 +78,7 @@ class Names:
 
 
 def fetcher(names: Names, *ports: int) -> PageFetcher:
-    bounds = Bounds(ports=frozenset(ports), timeout_s=WAIT_S)
+    bounds = FetchBounds(ports=frozenset(ports), timeout_s=WAIT_S)
     return PageFetcher(bounds, lookup=names.lookup, may_connect=lambda address: address == PUBLIC)
 
 

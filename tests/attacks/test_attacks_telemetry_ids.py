@@ -18,7 +18,7 @@ from sentinel_rag.agent.tracing import tool_span, trace_response
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.tool_calls import Denied, ToolCall
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.telemetry.attributes import ALLOWED, Form, allowed_value
+from sentinel_rag.telemetry.attributes import ALLOWED, AttributeForm, allowed_value
 from sentinel_rag.telemetry.exporter import Collector, SpanExporter
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
 from sentinel_rag.telemetry.requests import TracedRequests
@@ -93,7 +93,9 @@ def test_an_id_with_a_letter_of_the_callers_is_none_of_ours(spoilt: str) -> None
     assert re.fullmatch("hashed-[0-9a-f]{16}", told_session_id(forged))
 
 
-@pytest.mark.parametrize("name", sorted(name for name, form in ALLOWED.items() if form in (Form.RECORD, Form.SESSION)))
+@pytest.mark.parametrize(
+    "name", sorted(name for name, form in ALLOWED.items() if form in (AttributeForm.RECORD, AttributeForm.SESSION))
+)
 def test_no_attribute_for_an_id_takes_text_of_a_model(name: str) -> None:
     """The law of all ids: whatever another module tells as one."""
     for text in (*NAMES.values(), f"call_{ROW}", "ab" * 24):

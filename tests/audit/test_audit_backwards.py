@@ -8,7 +8,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from sentinel_rag.audit import Database, Entry, Journal, JournalReader, RecordFilter, Sealing, SessionChanged
+from sentinel_rag.audit import Database, Journal, JournalEntry, JournalReader, RecordFilter, Sealing, SessionChanged
 from sentinel_rag.audit import reader as reading
 
 CALLS = 9
@@ -39,7 +39,7 @@ def journal(tmp_path_factory: pytest.TempPathFactory) -> JournalReader:
     return JournalReader(folder / "journal.sqlite")
 
 
-def pages(journal: JournalReader, wanted: RecordFilter, limit: int) -> Iterator[tuple[Entry, ...]]:
+def pages(journal: JournalReader, wanted: RecordFilter, limit: int) -> Iterator[tuple[JournalEntry, ...]]:
     before: int | None = None
     while True:
         found = journal.back(wanted, before, limit)

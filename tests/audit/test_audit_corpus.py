@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.audit import Head, JournalReader, OutcomeStatus, SessionChanged
+from sentinel_rag.audit import ChainHead, JournalReader, OutcomeStatus, SessionChanged
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.gateway.store import SessionClosed, open_state
 
 CORPUS = Path(__file__).parent / "corpus"
-HEAD = Head(8, bytes.fromhex("982bf7b67608ddec84f7c686527317b342d38f66e611923fcfc58e76cb5c8a87"))
+HEAD = ChainHead(8, bytes.fromhex("982bf7b67608ddec84f7c686527317b342d38f66e611923fcfc58e76cb5c8a87"))
 
 
 @pytest.fixture

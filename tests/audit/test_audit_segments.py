@@ -21,8 +21,8 @@ from sentinel_rag.audit import (
     CallOutcome,
     DamagedJournal,
     Database,
-    Entry,
     Journal,
+    JournalEntry,
     JournalReader,
     OutcomeStatus,
     RecordFilter,
@@ -292,7 +292,7 @@ def test_kill_9_at_any_line_of_rotation_and_pruning_loses_nothing(tmp_path: Path
         assert files == {"moving.lock"}, stop_at
 
 
-def check_what_is_left(folder: Path, all_records: list[Entry], when: str) -> None:
+def check_what_is_left(folder: Path, all_records: list[JournalEntry], when: str) -> None:
     found = reader(folder).verify()
     assert found.intact, f"{when}: {found.problem}"
     kept = reader(folder).read(0, 100)

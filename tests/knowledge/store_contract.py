@@ -14,14 +14,14 @@ from word_embedder import WordEmbedder
 
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.chunking import Chunk, chunks_of
-from sentinel_rag.knowledge.documents import Block, BlockKind, Collection, Document, Facets, Section
+from sentinel_rag.knowledge.documents import BlockKind, Collection, Document, DocumentBlock, DocumentSection, Facets
 from sentinel_rag.knowledge.moving import move
 from sentinel_rag.knowledge.search import KnowledgeSearch
 from sentinel_rag.knowledge.stores import (
     EmbeddingMismatchError,
-    Entry,
     KnowledgeStore,
     LocalStore,
+    StoreEntry,
     VectorSpace,
     Version,
     Wanted,
@@ -33,13 +33,13 @@ EVERYONE = Wanted()
 
 def document(name: str, text: str, facets: Facets | None = None, **fields: object) -> Document:
     """A playbook of one section."""
-    sections = (Section((f"About {name}",), (Block(BlockKind.PARAGRAPH, text, 3),)),)
+    sections = (DocumentSection((f"About {name}",), (DocumentBlock(BlockKind.PARAGRAPH, text, 3),)),)
     base = Document(name, Collection.PLAYBOOKS, f"Title {name}", name, sections, facets or Facets())
     return replace(base, **fields)  # type: ignore[arg-type]
 
 
 def put(store: KnowledgeStore, *documents: Document, model: WordEmbedder | None = MODEL) -> None:
-    entries = [Entry(each, chunks_of(each)) for each in documents]
+    entries = [StoreEntry(each, chunks_of(each)) for each in documents]
     if model is not None:
         texts = {chunk.search_hash: chunk.search_text for entry in entries for chunk in entry.chunks}
         store.keep_vectors(model.space, {each: model.embed_query(text) for each, text in texts.items()})
@@ -149,7 +149,8 @@ class StoreContract(ABC):
     @pytest.mark.requirement("KNOW-4")
     def test_a_document_is_read_whole_and_in_order_by_those_who_may(self, store: KnowledgeStore) -> None:
         sections = tuple(
-            Section((f"Part {n}",), (Block(BlockKind.PARAGRAPH, f"apple {n} " * 140, n),)) for n in range(1, 4)
+            DocumentSection((f"Part {n}",), (DocumentBlock(BlockKind.PARAGRAPH, f"apple {n} " * 140, n),))
+            for n in range(1, 4)
         )
         closed = document("incident-7", "", readers=frozenset({"hr"}), collection=Collection.INCIDENTS)
         put(store, replace(closed, sections=sections), document("incident-7", "a playbook that is named alike"))
@@ -277,7 +278,7 @@ class StoreContract(ABC):
         put(store, document("a", "apple"))
         lacking = document("a", "plum")
         with pytest.raises(KeyError):
-            store.put([Entry(document("c", "x"), ()), Entry(lacking, chunks_of(lacking))], MODEL.space)
+            store.put([StoreEntry(document("c", "x"), ()), StoreEntry(lacking, chunks_of(lacking))], MODEL.space)
         assert by_words(store, "apple plum") == ["a"]
         assert store.versions(Collection.PLAYBOOKS).keys() == {"a"}
 
@@ -296,7 +297,7 @@ class StoreContract(ABC):
         for number, severity in enumerate(severities):
             chunk = Chunk(0, (), 1, f"text {number}", f"text {number}")
             store.keep_vectors(MODEL.space, {chunk.search_hash: vectors[number]})
-            entries.append(Entry(document(f"{number}", "", Facets(severity=severity)), (chunk,)))
+            entries.append(StoreEntry(document(f"{number}", "", Facets(severity=severity)), (chunk,)))
         store.put(entries, MODEL.space)
         lengths = np.linalg.norm(vectors, axis=1)
         for query in random.standard_normal((5, 64)).astype(np.float32):
@@ -438,7 +439,7 @@ class StoreContract(ABC):
         put(store, document("long", "of the other collection", collection=Collection.INCIDENTS))
         entries = store.entries(Collection.PLAYBOOKS, ["short", "never there", "nobody", "long", "short"])
         assert entries == [
-            Entry(replace(each, sections=()), chunks_of(each), each.content_hash)
+            StoreEntry(replace(each, sections=()), chunks_of(each), each.content_hash)
             for each in (short, document("nobody", "apple", readers=frozenset()), long)
         ]
         assert len(entries[2].chunks) > 2

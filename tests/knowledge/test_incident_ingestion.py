@@ -18,9 +18,9 @@ from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.incident_ingestion import IngestProgress, WorkspaceReport
 from sentinel_rag.knowledge.incident_versions import version_from_text
 from sentinel_rag.knowledge.search import KnowledgeSearch
-from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, LocalStore, StoredChunk, Wanted
+from sentinel_rag.knowledge.stores import EmbeddingMismatchError, LocalStore, StoredChunk, StoreEntry, Wanted
 from sentinel_rag.sentinel.rest import SentinelRest
-from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, Operation, RateBuckets
+from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, RateBuckets, RestOperation
 
 pytestmark = pytest.mark.requirement("KNOW-2")
 INCIDENTS = Wanted(collections=frozenset({Collection.INCIDENTS}))
@@ -110,7 +110,7 @@ def test_what_an_earlier_version_read_in_is_brought_up_to_date_without_a_wish(
         assert version is not None
         before = replace(entry.document, etag=replace(version, reading=1).text)
         chunk = replace(entry.chunks[0], text="old form", search_text="old form")
-        store.put([Entry(before, (chunk,), entry.stored_hash)], None)
+        store.put([StoreEntry(before, (chunk,), entry.stored_hash)], None)
     served.delete(MAIN)
     assert figures(served.ingest(store, since=END - timedelta(days=2))) == (0, listed - 1, 0, 1)
     assert chunks_of(store, "old form", f"incident-{MAIN - 1}") == []
@@ -203,8 +203,8 @@ def test_where_the_log_is_closed_rest_tells_the_rest_and_at_its_limit_the_next_r
 ) -> None:
     clock = [0.0]
     buckets = RateBuckets(lambda: clock[0])
-    for _ in range(LIMITS[Operation.GET_ENTITIES] - 10):
-        buckets.take(Operation.GET_ENTITIES)
+    for _ in range(LIMITS[RestOperation.GET_ENTITIES] - 10):
+        buckets.take(RestOperation.GET_ENTITIES)
     first = served.ingest(store, log_is_away=True, buckets=buckets)
     assert (first.fault, first.listed - first.partial) == ("", 10)
     assert len(held(store)) == first.listed  # found by their own words already

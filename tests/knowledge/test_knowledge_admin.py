@@ -35,7 +35,7 @@ from sentinel_rag.knowledge.ingest_record import (
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
-from sentinel_rag.tools.knowledge import KnowledgeBase, Opened, create_app
+from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore, create_app
 from sentinel_rag.tools.knowledge.admin import admin_app
 from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, IngestWish, WorkspacesToRead
 from sentinel_rag.tools.knowledge.playbook_ingest import PlaybookIngest
@@ -112,9 +112,9 @@ def served(lab: Estate, tmp_path: Path) -> Iterator[Serve]:
             store_file = tmp_path / "knowledge.db"
             files = IngestFiles(tmp_path / "ingest.lock", tmp_path / "incidents.json", tmp_path / "playbooks.txt")
 
-            def opening() -> Opened:
+            def opening() -> OpenedStore:
                 store = LocalStore(store_file)
-                return Opened(store, embedder, close=store.close)
+                return OpenedStore(store, embedder, close=store.close)
 
             @asynccontextmanager
             async def workspaces() -> Any:

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.labels import Integrity
 from sentinel_rag.knowledge.documents import Collection, IncidentRecord, incident_document, read_folder
 from sentinel_rag.knowledge.ingestion import IngestReport, ingest
 from sentinel_rag.knowledge.search import KnowledgeSearch
-from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, LocalStore, VectorSpace, Wanted
+from sentinel_rag.knowledge.stores import EmbeddingMismatchError, LocalStore, StoreEntry, VectorSpace, Wanted
 from sentinel_rag.knowledge.stores.port import Vector
 
 
@@ -203,7 +203,7 @@ class _PrunedBetween(LocalStore):
         self._file = path
         self._pruned = False
 
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
         if not self._pruned:
             self._pruned = True
             with closing(sqlite3.connect(self._file)) as other, other:

@@ -26,7 +26,7 @@ from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.ingest_lock import IngestLock
 from sentinel_rag.knowledge.moving import MoveReport, move
-from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, LocalStore
+from sentinel_rag.knowledge.stores import EmbeddingMismatchError, KnowledgeStore, LocalStore, StoreEntry
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
 from sentinel_rag.surfaces.cli import main
 
@@ -66,7 +66,7 @@ WHEN = st.datetimes(datetime(1990, 1, 1), datetime(2050, 1, 1), timezones=st.jus
 
 
 @st.composite
-def entries(draw: st.DrawFn) -> list[Entry]:
+def entries(draw: st.DrawFn) -> list[StoreEntry]:
     found = []
     for name in draw(st.lists(NAME | TEXT.filter(bool), min_size=1, max_size=5, unique=True)):
         facets = Facets(
@@ -96,7 +96,7 @@ def entries(draw: st.DrawFn) -> list[Entry]:
             whole = draw(st.sampled_from([f"{head}\n\n{text}", head]))
             chunks.append(Chunk(number, draw(NAMES), draw(st.integers(1, 2**31 - 1)), text, whole))
         found.append(
-            Entry(made, tuple(chunks), draw(st.just("") | st.text("0123456789abcdef", min_size=64, max_size=64)))
+            StoreEntry(made, tuple(chunks), draw(st.just("") | st.text("0123456789abcdef", min_size=64, max_size=64)))
         )
     return found
 
@@ -104,7 +104,7 @@ def entries(draw: st.DrawFn) -> list[Entry]:
 @settings(max_examples=8, deadline=None, suppress_health_check=list(HealthCheck))
 @given(entries=entries(), seed=st.integers(0, 2**32 - 1), with_vectors=st.booleans())
 def test_a_round_trip_over_postgresql_changes_no_bit(
-    postgres: PostgresServer, emptied: Callable[[], str], entries: list[Entry], seed: int, with_vectors: bool
+    postgres: PostgresServer, emptied: Callable[[], str], entries: list[StoreEntry], seed: int, with_vectors: bool
 ) -> None:
     random = np.random.default_rng(seed)
     with (

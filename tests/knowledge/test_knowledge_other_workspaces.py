@@ -17,7 +17,7 @@ from incident_estate import END, Estate, estate, ingest_estates
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.ingest_record import IngestFiles, WorkspaceRecord, write_ingest_record
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
-from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, WorkspacesToRead
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.tools.knowledge.refresh import Refreshing
@@ -60,7 +60,7 @@ def store(tmp_path: Path) -> Iterator[KnowledgeStore]:
 
 
 async def ask(store: KnowledgeStore, *served: str, **arguments: Any) -> Any:
-    base = KnowledgeBase(lambda: Opened(store, None), workspaces=served)
+    base = KnowledgeBase(lambda: OpenedStore(store, None), workspaces=served)
     return await KnowledgeTools(base).call("search_knowledge_base", arguments, {})
 
 
@@ -136,7 +136,7 @@ async def test_the_clock_reads_no_workspace_in_the_place_of_another(
         async def __aexit__(self, *_: object) -> None: ...
 
     for served in (("sample",), ("default",)):
-        base = KnowledgeBase(lambda: Opened(store, None), workspaces=served)
+        base = KnowledgeBase(lambda: OpenedStore(store, None), workspaces=served)
         ingest = IncidentIngest(base, Opening, files, clock=lambda: END + timedelta(days=1))
         assert (ingest.as_of() == END) is (served == ("default",))
         before = len(ran)

@@ -15,7 +15,7 @@ from sentinel_rag.knowledge.documents import Collection, Facets, IncidentRecord,
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.search import HALF_LIFE_DAYS, WEIGHT, KnowledgeSearch, SearchAnswer, recency_factor
 from sentinel_rag.knowledge.stores import LocalStore, Wanted
-from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.asked import TOOL
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 
@@ -137,9 +137,9 @@ async def test_the_tool_says_why_words_alone_were_searched_and_what_recurs_besid
     ingest(store, None, Collection.INCIDENTS, map(incident_document, TestRecurring().hourly(5)), complete=True)
     asked = {"query": "rare process on a server"}
     for opened, why in (
-        (Opened(store, WordEmbedder()), "holds no vectors yet; make them with: sentinel knowledge ingest"),
+        (OpenedStore(store, WordEmbedder()), "holds no vectors yet; make them with: sentinel knowledge ingest"),
         (
-            Opened(store, None, "The tokenizer is missing.", "Run: sentinel knowledge install"),
+            OpenedStore(store, None, "The tokenizer is missing.", "Run: sentinel knowledge install"),
             "The tokenizer is missing.",
         ),
     ):
@@ -154,7 +154,7 @@ async def test_the_tool_says_why_words_alone_were_searched_and_what_recurs_besid
 async def test_like_an_incident_that_recurs_are_the_others_of_its_kind(store: LocalStore) -> None:
     """The incident asked about is left out before it could stand for all that recur with it."""
     ingest(store, None, Collection.INCIDENTS, map(incident_document, TestRecurring().hourly(5)), complete=True)
-    tools = KnowledgeTools(KnowledgeBase(lambda: Opened(store, None)))
+    tools = KnowledgeTools(KnowledgeBase(lambda: OpenedStore(store, None)))
     answer = await tools.call(TOOL, {"like_incident": "102"}, {})
     (cited,) = {hit["citation"] for hit in answer.value["hits"]}
     assert cited in {f"incident-{number}" for number in (100, 101, 103, 104)}

@@ -21,7 +21,7 @@ from sentinel_rag.knowledge.moving import move
 from sentinel_rag.knowledge.playbook_owners import SHIPPED, PlaybookOwner, home_owner
 from sentinel_rag.knowledge.stores import KnowledgeStore, LocalStore
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore
-from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag_azure_search.connection import SearchConnection
 from sentinel_rag_azure_search.store import AzureSearchStore
@@ -202,7 +202,7 @@ async def test_a_namesakes_incidents_are_not_shown_as_this_homes(
 
         def tool(served: Estate) -> KnowledgeTools:
             ids = {"default": served.workspace_id}
-            base = KnowledgeBase(lambda: Opened(store, None), workspaces=tuple(ids), workspace_ids=ids)
+            base = KnowledgeBase(lambda: OpenedStore(store, None), workspaces=tuple(ids), workspace_ids=ids)
             return KnowledgeTools(base)
 
         async def ask(served: Estate, **arguments: Any) -> Any:

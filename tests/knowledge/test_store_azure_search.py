@@ -23,7 +23,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, Una
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.moving import move
-from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, LocalStore, Wanted
+from sentinel_rag.knowledge.stores import EmbeddingMismatchError, KnowledgeStore, LocalStore, StoreEntry, Wanted
 from sentinel_rag_azure_search.connection import SearchConnection
 from sentinel_rag_azure_search.index import SearchIndex
 from sentinel_rag_azure_search.processes import is_gone, process_name
@@ -200,7 +200,7 @@ def test_a_put_of_which_the_service_refuses_a_part_changes_nothing(service: Serv
                 asked.append(True)
                 service.double.refused = [*[0] * refused, 400]
 
-        changed = [Entry(document(name, "plum"), ()) for name in ("a", "b", "c")]
+        changed = [StoreEntry(document(name, "plum"), ()) for name in ("a", "b", "c")]
         with service.opened(Key(watch=refuse)) as writer, pytest.raises(UnavailableError, match="refused a document"):
             writer.put(changed, MODEL.space)
         assert store.versions(Collection.PLAYBOOKS) == before
@@ -308,8 +308,8 @@ def test_a_vector_stays_while_any_chunk_has_its_text(service: Service) -> None:
     vectors = {each.search_hash: MODEL.embed_query(each.text) for each in (shared, new)}
     with service.opened() as store:
         store.keep_vectors(MODEL.space, vectors)
-        store.put([Entry(document(name, ""), (shared,)) for name in ("a", "b")], MODEL.space)
-        store.put([Entry(document("a", ""), (new,))], MODEL.space)
+        store.put([StoreEntry(document(name, ""), (shared,)) for name in ("a", "b")], MODEL.space)
+        store.put([StoreEntry(document("a", ""), (new,))], MODEL.space)
     with service.opened() as store:
         assert store.missing_vectors(MODEL.space, vectors) == frozenset()
 
@@ -334,7 +334,7 @@ def test_the_space_that_another_process_decided_meanwhile_holds(service: Service
 @pytest.mark.requirement("KNOW-4")
 def test_a_large_put_goes_in_batches_that_the_service_takes_and_is_read_by_pages(service: Service) -> None:
     service.double.most_rows = 300
-    entries = [Entry(document(f"{n:04}", ""), (Chunk(0, (), 1, f"apple {n}", f"apple {n}"),)) for n in range(700)]
+    entries = [StoreEntry(document(f"{n:04}", ""), (Chunk(0, (), 1, f"apple {n}", f"apple {n}"),)) for n in range(700)]
     with service.opened() as store:
         store.put(entries, None)
         assert max(service.double.batches) == 1_000
@@ -351,7 +351,7 @@ def test_a_batch_that_is_too_large_is_parted_and_a_single_piece_is_told(service:
         put(store, document("a", "apple " * 2_000), model=None)
         assert store.state().chunks[Collection.PLAYBOOKS] > 8
         with pytest.raises(UnavailableError, match="takes no piece of this size"):
-            store.put([Entry(document("b", ""), (Chunk(0, (), 1, "plum" * 2_000, "plum"),))], None)
+            store.put([StoreEntry(document("b", ""), (Chunk(0, (), 1, "plum" * 2_000, "plum"),))], None)
         assert store.versions(Collection.PLAYBOOKS).keys() == {"a"}
 
 

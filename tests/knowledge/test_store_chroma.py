@@ -23,7 +23,7 @@ from word_embedder import WordEmbedder
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Facets
-from sentinel_rag.knowledge.stores import EmbeddingMismatchError, Entry, KnowledgeStore, Wanted
+from sentinel_rag.knowledge.stores import EmbeddingMismatchError, KnowledgeStore, StoreEntry, Wanted
 from sentinel_rag_chroma.store import ChromaStore
 
 pytestmark = pytest.mark.requirement("KNOW-4")
@@ -242,7 +242,7 @@ def test_a_change_that_was_taken_back_leaves_no_record(path: Path) -> None:
         incident = document("i", "stone", collection=Collection.INCIDENTS)
         for _ in range(2):
             with pytest.raises(KeyError):
-                store.put([Entry(each, chunks_of(each)) for each in (good, incident, lacking)], MODEL.space)
+                store.put([StoreEntry(each, chunks_of(each)) for each in (good, incident, lacking)], MODEL.space)
         put(store, good)
     with collections_of(path) as seen:
         assert sorted(each["document"] for each in seen["playbooks"].get()["metadatas"]) == ["a", "b"]

@@ -23,7 +23,7 @@ from word_embedder import WordEmbedder
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Facets
-from sentinel_rag.knowledge.stores import Entry, KnowledgeStore, VectorSpace, Wanted
+from sentinel_rag.knowledge.stores import KnowledgeStore, StoreEntry, VectorSpace, Wanted
 from sentinel_rag.knowledge.stores.pgvector import PgVectorStore, connections
 
 pytestmark = pytest.mark.requirement("KNOW-4")
@@ -68,7 +68,7 @@ def test_words_are_ranked_by_bm25_to_the_digit(opened: PgVectorStore) -> None:
     pairs = [(head.split(), text.split()) for head, text in zip(heads, texts, strict=True)]
     opened.put(
         [
-            Entry(document(f"{n}", ""), (Chunk(0, (), 1, text, f"{head}\n\n{text}"),))
+            StoreEntry(document(f"{n}", ""), (Chunk(0, (), 1, text, f"{head}\n\n{text}"),))
             for n, (head, text) in enumerate(zip(heads, texts, strict=True))
         ],
         None,
@@ -131,7 +131,7 @@ def test_many_chunks_are_searched_over_an_index_and_few_that_pass_a_filter_exact
         chunks = [Chunk(0, (), 1, f"text {n}", f"text {n}") for n in range(1_200)]
         store.keep_vectors(MODEL.space, {each.search_hash: vectors[n] for n, each in enumerate(chunks)})
         entries = [
-            Entry(document(f"{n}", "", Facets(severity=severities[n])), (each,)) for n, each in enumerate(chunks)
+            StoreEntry(document(f"{n}", "", Facets(severity=severities[n])), (each,)) for n, each in enumerate(chunks)
         ]
         store.put(entries[:90], MODEL.space)
         assert query("SELECT indexed FROM state") == [(False,)]
@@ -175,7 +175,7 @@ def test_where_the_index_gives_up_every_vector_is_compared(postgres: PostgresSer
         store.keep_vectors(MODEL.space, {each.search_hash: vectors[n] for n, each in enumerate(chunks)})
         store.put(
             [
-                Entry(document(f"{n}", "", Facets(severity="High" if n < 60 else "Low")), (each,))
+                StoreEntry(document(f"{n}", "", Facets(severity="High" if n < 60 else "Low")), (each,))
                 for n, each in enumerate(chunks)
             ],
             MODEL.space,
@@ -401,6 +401,6 @@ def test_vectors_too_large_for_an_index_are_compared_one_by_one(postgres: Postgr
         chunks = [Chunk(0, (), 1, f"text {n}", f"text {n}") for n in range(3)]
         vectors = np.eye(3, large.dimensions, dtype=np.float32)
         store.keep_vectors(large, {each.search_hash: vectors[n] for n, each in enumerate(chunks)})
-        store.put([Entry(document(f"{n}", ""), (each,)) for n, each in enumerate(chunks)], large)
+        store.put([StoreEntry(document(f"{n}", ""), (each,)) for n, each in enumerate(chunks)], large)
         (best, *_) = store.by_vector(large, vectors[1], Wanted(), 3)
         assert store.load([best.key], frozenset())[0].document_id == "1"

@@ -25,9 +25,9 @@ from sentinel_rag.audit import (
     AuditEvent,
     AuthenticationFailed,
     CallOutcome,
+    ChainHead,
     Checkpoint,
     Database,
-    Head,
     Journal,
     JournalReader,
     OutcomeStatus,
@@ -60,7 +60,7 @@ events: st.SearchStrategy[AuditEvent] = st.one_of(
 SLOW = {"deadline": None, "suppress_health_check": [HealthCheck.function_scoped_fixture, HealthCheck.too_slow]}
 
 
-def write(path: Path, journal: list[AuditEvent], *, sealing: bool, rotate_after: int = -1) -> Head:
+def write(path: Path, journal: list[AuditEvent], *, sealing: bool, rotate_after: int = -1) -> ChainHead:
     """Append all; with `rotate_after`, what is there after so many records moves into a segment."""
 
     async def append_all(target: Journal, some: list[AuditEvent]) -> None:
@@ -151,7 +151,7 @@ def tamper(path: Path, how: str, seq: int) -> None:
                 another.mkdir()
                 other_key = SigningKey.open(another)
                 for number, digest in run("SELECT seq, hash FROM journal WHERE seq >= ?", [seq]).fetchall():
-                    line = Checkpoint.sign(Head(number, digest), "2026-01-01T00:00:00Z", other_key).line()
+                    line = Checkpoint.sign(ChainHead(number, digest), "2026-01-01T00:00:00Z", other_key).line()
                     run("INSERT OR REPLACE INTO checkpoint VALUES (?, ?)", [number, line])
             case "signature bit":
                 number, line = run("SELECT seq, line FROM checkpoint ORDER BY seq DESC").fetchone()

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.support.postgres_state import EmptyStates
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.audit.postgres import PostgresDatabase
 
 HOSTILE = (
@@ -43,7 +43,7 @@ def database(postgres_states: EmptyStates, tmp_path_factory: pytest.TempPathFact
         yield opened
 
 
-def written(connection: Connection, name: str, number: int, content: bytes) -> object:
+def written(connection: RecordConnection, name: str, number: int, content: bytes) -> object:
     """What a store sees that writes a row and reads it back; the kind of error where it cannot."""
     try:
         connection.execute("DELETE FROM text_law", [])

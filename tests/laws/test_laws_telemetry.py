@@ -9,11 +9,11 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from tests.support.otlp_receiver import read_request
 
-from sentinel_rag.telemetry.attributes import ALLOWED, NAMES, OTHER_NAME, Form
+from sentinel_rag.telemetry.attributes import ALLOWED, NAMES, OTHER_NAME, AttributeForm
 from sentinel_rag.telemetry.logs import looks_secret
 from sentinel_rag.telemetry.otlp import MAX_SESSIONS, SpanEncoder, key_value, rejected_spans, resource, varint
 from sentinel_rag.telemetry.session_ids import told_session_id
-from sentinel_rag.telemetry.spans import Kind, Span, Told
+from sentinel_rag.telemetry.spans import SharedAttributes, Span, SpanKind
 
 pytestmark = pytest.mark.requirement("OBS-1")
 KEY = "sr_agent_" + "aB3-" * 10
@@ -34,7 +34,9 @@ told_values = st.one_of(
 
 
 shared_attributes = st.dictionaries(
-    st.sampled_from(sorted(name for name, form in ALLOWED.items() if form not in (Form.RECORD, Form.SESSION))),
+    st.sampled_from(
+        sorted(name for name, form in ALLOWED.items() if form not in (AttributeForm.RECORD, AttributeForm.SESSION))
+    ),
     told_values,
     max_size=4,
 )
@@ -47,11 +49,11 @@ def test_what_spans_share_leaves_as_if_each_had_been_told_it(
     attributes: dict[str, object], groups: list[dict[str, object]]
 ) -> None:
     """Bytes that are kept are those that would be written, and of two values of a name the span's own is told."""
-    alone, sharing, again = (Span("agent.invoke", Kind.CLIENT, 1, 2, 3, lambda _: None) for _ in range(3))
+    alone, sharing, again = (Span("agent.invoke", SpanKind.CLIENT, 1, 2, 3, lambda _: None) for _ in range(3))
     alone.started_ns = sharing.started_ns = again.started_ns = 1
     own = dict(groups[0]) if groups else {}
     groups = [own, *({key: value for key, value in group.items() if key not in own} for group in groups[1:])]
-    told = [Told(group) for group in groups]  # type: ignore[arg-type]  # whatever it is told
+    told = [SharedAttributes(group) for group in groups]  # type: ignore[arg-type]  # whatever it is told
     for span in (sharing, again):
         span.attributes.update(attributes)  # type: ignore[arg-type]
         for each in told:
@@ -68,7 +70,7 @@ def test_what_spans_share_leaves_as_if_each_had_been_told_it(
 def test_sessions_that_come_and_go_are_told_right_and_not_all_remembered() -> None:
     encoder = SpanEncoder(resource({}), "1")
     for number in [*range(3 * MAX_SESSIONS), 1, 2, 1]:
-        span = Span("agent.invoke", Kind.CLIENT, 1, 2, 3, lambda _: None)
+        span = Span("agent.invoke", SpanKind.CLIENT, 1, 2, 3, lambda _: None)
         span.set("session.id", f"s-{number}")
         span.set("gen_ai.conversation.id", f"s-{number}")
         span.ended_ns = span.started_ns
@@ -92,7 +94,7 @@ def exported(span: Span) -> bytes:
 @example({"tool.name": "a b", "session.id": "ab" * 24, "sentinel.result.rows": -1}, "tool.a b", "a b")
 @example({"gen_ai.tool.call.id": "x" * 65, "sentinel.audit.id": "ab" * 24}, "tool.x", "")
 def test_only_what_is_allowed_leaves(attributes: dict[str, object], name: str, error: str) -> None:
-    span = Span(name, Kind.CLIENT, 1, 2, 3, lambda _: None)
+    span = Span(name, SpanKind.CLIENT, 1, 2, 3, lambda _: None)
     span.attributes.update(attributes)  # type: ignore[arg-type]  # whatever it is told
     span.error = error
     [read] = read_request(exported(span))
@@ -100,12 +102,12 @@ def test_only_what_is_allowed_leaves(attributes: dict[str, object], name: str, e
     assert set(read.attributes) <= set(ALLOWED)
     for key, value in read.attributes.items():
         match ALLOWED[key]:
-            case Form.COUNT:
+            case AttributeForm.COUNT:
                 assert type(value) is int
                 assert 0 <= value < 2**53
-            case Form.FLAG:
+            case AttributeForm.FLAG:
                 assert type(value) is bool
-            case Form.CODES:
+            case AttributeForm.CODES:
                 assert len(value) <= 8
                 assert all(re.fullmatch(r"[A-Za-z][A-Za-z0-9_.-]{0,63}", each) for each in value)
             case _ if key == "error.type" and value == "_OTHER":
@@ -114,7 +116,7 @@ def test_only_what_is_allowed_leaves(attributes: dict[str, object], name: str, e
                 assert form.value.fullmatch(value)
                 assert len(value) <= 256
                 assert not looks_secret(value)
-        if ALLOWED[key] is Form.SESSION:  # whoever chose it, what stands there is not their text
+        if ALLOWED[key] is AttributeForm.SESSION:  # whoever chose it, what stands there is not their text
             assert value == told_session_id(str(attributes[key])) != attributes[key]
     left_out = [key for key in attributes if key not in read.attributes]
     assert read.withheld >= len([key for key in left_out if key != "error.type"])
@@ -122,8 +124,8 @@ def test_only_what_is_allowed_leaves(attributes: dict[str, object], name: str, e
 
 
 @settings(max_examples=40)
-@given(st.integers(1, 2**128 - 1), st.integers(0, 2**64 - 1), st.integers(1, 2**64 - 1), st.sampled_from(Kind))
-def test_ids_and_kinds_are_read_as_they_were(trace_id: int, parent_id: int, span_id: int, kind: Kind) -> None:
+@given(st.integers(1, 2**128 - 1), st.integers(0, 2**64 - 1), st.integers(1, 2**64 - 1), st.sampled_from(SpanKind))
+def test_ids_and_kinds_are_read_as_they_were(trace_id: int, parent_id: int, span_id: int, kind: SpanKind) -> None:
     span = Span("agent.invoke", kind, trace_id, parent_id, span_id, lambda _: None)
     [read] = read_request(exported(span))
     assert (read.trace_id, read.span_id) == (f"{trace_id:032x}", f"{span_id:016x}")

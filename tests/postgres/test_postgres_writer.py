@@ -13,22 +13,22 @@ import psycopg
 import pytest
 from tests.support.postgres_state import EmptyStates
 
-from sentinel_rag.audit import Connection, Journal, JournalReader, RecordFilter, SessionChanged, StateAway
+from sentinel_rag.audit import Journal, JournalReader, RecordConnection, RecordFilter, SessionChanged, StateAway
 from sentinel_rag.audit.postgres import PostgresDatabase
 from sentinel_rag.contracts.errors import UnavailableError
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-5")]
 
 
-def insert(number: int, connection: Connection) -> None:
+def insert(number: int, connection: RecordConnection) -> None:
     connection.execute("INSERT INTO t VALUES (?)", [number])
 
 
-def rows(connection: Connection) -> list[int]:
+def rows(connection: RecordConnection) -> list[int]:
     return [row[0] for row in connection.execute("SELECT x FROM t ORDER BY rowid").fetchall()]
 
 
-def newest_transaction(connection: Connection) -> int:
+def newest_transaction(connection: RecordConnection) -> int:
     return int(connection.execute("SELECT pg_current_xact_id()::text::bigint").fetchone()[0])
 
 
@@ -42,7 +42,7 @@ def database(postgres_states: EmptyStates, tmp_path: Path) -> Iterator[PostgresD
 async def test_jobs_keep_their_order_and_share_transactions(database: PostgresDatabase) -> None:
     held, go = threading.Event(), threading.Event()
 
-    def hold(_: Connection) -> None:
+    def hold(_: RecordConnection) -> None:
         held.set()
         go.wait()
 
@@ -61,15 +61,15 @@ async def test_jobs_keep_their_order_and_share_transactions(database: PostgresDa
 
 
 async def test_a_job_that_fails_harms_no_other(database: PostgresDatabase) -> None:
-    def fails(connection: Connection) -> None:
+    def fails(connection: RecordConnection) -> None:
         insert(1_000, connection)
         raise LookupError("mine")
 
-    def violates(connection: Connection) -> None:
+    def violates(connection: RecordConnection) -> None:
         insert(2_000, connection)
         insert(2_000, connection)
 
-    def swallows(connection: Connection) -> str:
+    def swallows(connection: RecordConnection) -> str:
         insert(3_000, connection)
         try:
             insert(3_000, connection)
@@ -94,7 +94,7 @@ async def test_a_job_that_fails_harms_no_other(database: PostgresDatabase) -> No
 async def test_what_a_job_puts_is_its_own_and_fails_with_it(database: PostgresDatabase) -> None:
     """A write whose result nobody waits for still counts: with its job, and before the commit."""
 
-    def puts(number: int, connection: Connection) -> str:
+    def puts(number: int, connection: RecordConnection) -> str:
         connection.put("INSERT INTO t VALUES (?)", [number])  # type: ignore[attr-defined]
         return "done"
 

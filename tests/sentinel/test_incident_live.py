@@ -13,7 +13,7 @@ from sentinel_servers import NOW, ScriptedArm, connected, managed
 from starlette.responses import JSONResponse
 
 from sentinel_rag.contracts.query_results import QueryResult
-from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, Operation, RateBuckets
+from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, RateBuckets, RestOperation
 from sentinel_rag.sentinel.service import SentinelService
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
 from sentinel_rag_testing.loopback import serve
@@ -106,8 +106,8 @@ async def test_where_rest_fails_the_log_is_told_with_a_note(served: Estate) -> N
 async def test_the_limit_of_five_minutes_is_told_and_not_met_with_a_refusal(served: Estate) -> None:
     await bookmarked(served)
     buckets = RateBuckets()
-    for _ in range(LIMITS[Operation.GET_BOOKMARKS]):
-        buckets.take(Operation.GET_BOOKMARKS)
+    for _ in range(LIMITS[RestOperation.GET_BOOKMARKS]):
+        buckets.take(RestOperation.GET_BOOKMARKS)
     served.faults()
     async with connected(served.url) as logs, managed(served.url, buckets=buckets) as rest:
         result = await SentinelService({"lab": logs}, rest={"lab": rest}).call(

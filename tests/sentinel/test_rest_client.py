@@ -18,7 +18,7 @@ from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.rest import ArmConnection, Incident, SentinelRest
-from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, Operation, RateBuckets
+from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, RateBuckets, RestOperation
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID
 from sentinel_rag_testing.loopback import serve
 
@@ -137,7 +137,7 @@ async def test_the_clients_own_count_keeps_the_services_limits(served: Estate) -
     served.faults()
     name = served.newest("IncidentName")[0]
     async with managed(served.url, buckets=buckets) as rest:
-        for _ in range(LIMITS[Operation.GET_COMMENTS]):
+        for _ in range(LIMITS[RestOperation.GET_COMMENTS]):
             await rest.comments(name)
         error = await failure_of(rest.comments(name))
         assert (error.code, error.retry_after_s, error.retry_possible) == (QueryErrorCode.THROTTLED, 300.0, True)
@@ -149,7 +149,7 @@ async def test_the_clients_own_count_keeps_the_services_limits(served: Estate) -
         assert (await failure_of(rest.comments(name))).retry_after_s == 1.0
         now = 300.0
         for operation, limit in LIMITS.items():
-            if operation is Operation.GET_COMMENTS:
+            if operation is RestOperation.GET_COMMENTS:
                 continue
             for _ in range(limit):
                 buckets.take(operation)

@@ -12,7 +12,7 @@ from action_estate import MAIN, Estate, estate
 from sentinel_servers import connected, managed
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, Operation
+from sentinel_rag.sentinel.rest.rate_buckets import LIMITS, RestOperation
 from sentinel_rag.sentinel.service import SentinelService
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("DATA-1"), pytest.mark.requirement("DATA-6")]
@@ -66,8 +66,8 @@ async def test_comments_stop_at_the_limit_of_five_minutes_and_say_when_to_go_on(
     outcomes = await ask_all(served, "add_incident_comment", {"incident": str(MAIN), "message": "seen"})
     written = [outcome for outcome in outcomes if isinstance(outcome, QueryResult)]
     refused = [outcome for outcome in outcomes if isinstance(outcome, QueryError)]
-    assert len(written) == LIMITS[Operation.PUT_COMMENT]
+    assert len(written) == LIMITS[RestOperation.PUT_COMMENT]
     assert {error.code for error in refused} == {QueryErrorCode.THROTTLED}
     assert all(error.retry_after_s is not None and 0 < error.retry_after_s <= 300 for error in refused)
-    assert served.requests()["rest PUT"] == LIMITS[Operation.PUT_COMMENT]  # the service never had to refuse
+    assert served.requests()["rest PUT"] == LIMITS[RestOperation.PUT_COMMENT]  # the service never had to refuse
     assert served.newest("array_length(Comments)") == [2 + len(written)]

@@ -19,7 +19,7 @@ from urllib.parse import urlsplit
 import anyio
 from tests.support.crash_load import ANSWER_SECONDS, Approved, Told
 
-from sentinel_rag.audit import Connection, Entry, JournalReader, OutcomeStatus
+from sentinel_rag.audit import JournalEntry, JournalReader, OutcomeStatus, RecordConnection
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.gateway.flow import NoSuchHandle, Reference
 from sentinel_rag.gateway.store import State
@@ -90,14 +90,14 @@ class Findings:
             self._find(f"{when} the journal breaks at record {found.broken_at}: {found.problem}")
         return found.unsealed
 
-    def _entries(self) -> list[Entry]:
+    def _entries(self) -> list[JournalEntry]:
         """The records of this trial."""
-        found: list[Entry] = []
+        found: list[JournalEntry] = []
         while page := self._reader.read(found[-1].seq if found else self._after_seq, 1_000):
             found += page
         return found
 
-    def _expect_records(self, entries: Sequence[Entry], reached: Sequence[RecordedCall]) -> None:
+    def _expect_records(self, entries: Sequence[JournalEntry], reached: Sequence[RecordedCall]) -> None:
         records: dict[str, dict[str, list[dict[str, Any]]]] = defaultdict(lambda: defaultdict(list))
         for entry in entries:
             records[entry.record.get("audit_id", "")][entry.kind].append(entry.record)
@@ -124,7 +124,7 @@ class Findings:
         if unknown != self.interrupted:
             self._find(f"{unknown} outcomes are unknown, and the start closed {self.interrupted} calls")
 
-    def _expect_labels(self, entries: Sequence[Entry], state: State) -> None:
+    def _expect_labels(self, entries: Sequence[JournalEntry], state: State) -> None:
         self._expect_no_lower_decision(entries)
         answered = {call.audit_id for call in self._told.calls if call.status == 200}
         sessions: dict[str, Label] = defaultdict(lambda: BOTTOM)
@@ -146,7 +146,7 @@ class Findings:
             if not label.flows_to(kept):
                 self._find(f"{name} was at {label}, and is at {kept}")
 
-    def _expect_no_lower_decision(self, entries: Sequence[Entry]) -> None:
+    def _expect_no_lower_decision(self, entries: Sequence[JournalEntry]) -> None:
         """Whichever gateway decided a call, it knew what every call before it had revealed in that session."""
         sessions: dict[str, Label] = defaultdict(lambda: BOTTOM)
         for entry in entries:
@@ -171,7 +171,7 @@ class Findings:
             if session_id in self._told.closed:
                 self._find(f"{handle} of {session_id} is there although the session was closed")
 
-    def _expect_nothing_open(self, connection: Connection) -> None:
+    def _expect_nothing_open(self, connection: RecordConnection) -> None:
         (left,) = connection.execute("SELECT count(*) FROM open_call").fetchone()
         if left:
             self._find(f"{left} calls are still open after the restart")
@@ -203,7 +203,7 @@ def _post(url: str, path: str, key: str, body: Any) -> Any:
         connection.close()
 
 
-def _context(connection: Connection, session_id: str) -> Label:
+def _context(connection: RecordConnection, session_id: str) -> Label:
     """The context label as it lies on the disk."""
     row = connection.execute("SELECT sensitivity, integrity FROM session WHERE session_id = ?", [session_id]).fetchone()
     return BOTTOM if row is None else Label(Sensitivity(row[0]), Integrity(row[1]))

@@ -20,7 +20,7 @@ from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.tools.knowledge import KnowledgeBase, Opened, create_app
+from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore, create_app
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway, running_gateway
@@ -66,9 +66,9 @@ def running_knowledge(
             part = [each for each in put if each.collection is collection]
             ingest(store, embedder, collection, part, complete=True)
 
-        def opening() -> Opened:
+        def opening() -> OpenedStore:
             opened = LocalStore(file)
-            return Opened(opened, embedder, close=opened.close)
+            return OpenedStore(opened, embedder, close=opened.close)
 
         with (
             serve(create_app(KnowledgeBase(opening), token=TOKEN)) as url,

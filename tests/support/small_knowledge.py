@@ -20,7 +20,7 @@ from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 
 PLAYBOOKS = Path(__file__).resolve().parents[2] / "data" / "playbooks"
@@ -114,7 +114,7 @@ def small_knowledge(
     lacking = "The embedding model on this machine is not installed."
     tool = KnowledgeTools(
         KnowledgeBase(
-            lambda: Opened(store, None, lacking, "Run: sentinel knowledge install"),
+            lambda: OpenedStore(store, None, lacking, "Run: sentinel knowledge install"),
             incidents_as_of=lambda: as_of,
             workspaces=workspaces,
         )

@@ -10,9 +10,9 @@ import anyio
 import pytest
 from tests.support.otlp_receiver import OtlpReceiver, running_receiver
 
-from sentinel_rag.telemetry.exporter import MAX_BATCH, Collector, CollectorConnection, Refused, SpanExporter
+from sentinel_rag.telemetry.exporter import MAX_BATCH, Collector, CollectorConnection, ExportRefused, SpanExporter
 from sentinel_rag.telemetry.otlp import SpanEncoder, resource
-from sentinel_rag.telemetry.spans import Kind, Span
+from sentinel_rag.telemetry.spans import Span, SpanKind
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OBS-1")
@@ -31,7 +31,7 @@ def an_exporter(url: str, **options: int) -> SpanExporter:
 
 
 def a_span(number: int = 1) -> Span:
-    span = Span("agent.invoke", Kind.INTERNAL, 7, 0, number, lambda _: None)
+    span = Span("agent.invoke", SpanKind.INTERNAL, 7, 0, number, lambda _: None)
     span.set("sentinel.tool.calls", number)
     span.ended_ns = span.started_ns
     return span
@@ -132,7 +132,7 @@ def test_one_request_says_whether_a_collector_is_there(receiver: OtlpReceiver) -
     connection = CollectorConnection(Collector(receiver.url))
     assert connection.post(b"") == b""
     receiver.status = 404
-    with pytest.raises(Refused, match="404"):
+    with pytest.raises(ExportRefused, match="404"):
         connection.post(b"")
     connection.close()
 

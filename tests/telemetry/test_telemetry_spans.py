@@ -9,7 +9,7 @@ from collections.abc import Iterator
 import anyio
 import pytest
 
-from sentinel_rag.telemetry import NO_SPAN, Kind, Span, continuing, current_span, start_span, traceparent, tracing
+from sentinel_rag.telemetry import NO_SPAN, Span, SpanKind, continuing, current_span, start_span, traceparent, tracing
 from sentinel_rag.telemetry.logs import JsonFormatter
 from sentinel_rag.telemetry.sampling import Sampler
 from sentinel_rag.telemetry.spans import Tracer, set_tracer
@@ -38,7 +38,7 @@ def test_without_a_tracer_there_is_nothing() -> None:
 
 def test_spans_nest(ended: list[Span]) -> None:
     with start_span("agent.invoke") as root:
-        with start_span("tool.query_alerts", Kind.CLIENT) as child:
+        with start_span("tool.query_alerts", SpanKind.CLIENT) as child:
             assert current_span() is child
         assert current_span() is root
         with start_span("llm.invoke") as other:

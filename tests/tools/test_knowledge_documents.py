@@ -14,7 +14,7 @@ from sentinel_rag.knowledge.documents.incidents import IncidentRecord, incident_
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 
 pytestmark = pytest.mark.anyio
@@ -34,7 +34,7 @@ def tool(tmp_path: Path) -> KnowledgeTools:
     ingest_folder(store, None, folder)
     record = IncidentRecord(number=4, title="Spray", created=datetime(2024, 5, 2, tzinfo=UTC), comments=("Noted.",))
     ingest(store, None, Collection.INCIDENTS, [incident_document(record)], complete=False)
-    return KnowledgeTools(KnowledgeBase(lambda: Opened(store, None)))
+    return KnowledgeTools(KnowledgeBase(lambda: OpenedStore(store, None)))
 
 
 async def read(tool: KnowledgeTools, readers: tuple[str, ...] = (), **arguments: Any) -> Any:

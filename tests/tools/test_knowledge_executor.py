@@ -18,19 +18,19 @@ from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.trusted_meta import row_labels_in
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.knowledge.documents import (
-    Block,
     BlockKind,
     Collection,
     Document,
+    DocumentBlock,
+    DocumentSection,
     Facets,
     IncidentRecord,
-    Section,
     incident_document,
     read_folder,
 )
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 from sentinel_rag.tools.tool_answer import ToolAnswer
 
@@ -41,7 +41,7 @@ MODEL = WordEmbedder()
 
 
 def playbook(name: str, text: str, kind: BlockKind = BlockKind.PARAGRAPH, **facets: Any) -> Document:
-    section = Section((name.removesuffix(".md").title(), "Containment"), (Block(kind, text, 7),))
+    section = DocumentSection((name.removesuffix(".md").title(), "Containment"), (DocumentBlock(kind, text, 7),))
     return Document(name, Collection.PLAYBOOKS, f"About {name}", name, (section,), Facets(**facets))
 
 
@@ -279,7 +279,7 @@ async def test_a_number_that_several_workspaces_have_is_asked_back(tmp_path: Pat
         twins = [incident(7, f"Mailbox rule of {name}", workspace=name) for name in ("prod", "emea")]
         lone = incident(9, "Mailbox rule elsewhere", workspace="emea")
         ingest(store, None, Collection.INCIDENTS, [*twins, lone], complete=True)
-        base = KnowledgeBase(lambda: Opened(store, None), workspaces=("prod", "emea"))
+        base = KnowledgeBase(lambda: OpenedStore(store, None), workspaces=("prod", "emea"))
         several = await ask(base, like_incident="7")
         assert several.value["message"] == "Incident 7 may be one of several: 7@prod, 7@emea."
         assert several.value["allowed"] == ["7@prod", "7@emea"]
@@ -302,7 +302,7 @@ async def test_a_hit_that_stands_for_others_is_as_secret_as_they_are(tmp_path: P
         ]
         documents = [incident_document(records[0]), incident_document(records[1], sensitivity=Sensitivity.HIGH)]
         ingest(store, None, Collection.INCIDENTS, documents, complete=True)
-        answer = await ask(KnowledgeBase(lambda: Opened(store, None)), query="beacon", limit=1)
+        answer = await ask(KnowledgeBase(lambda: OpenedStore(store, None)), query="beacon", limit=1)
         assert "1 more like it" in str(answer.value["remarks"])
         assert row_labels_in(answer.meta) == (Label(Sensitivity.HIGH, Integrity.UNTRUSTED),)
 
@@ -320,7 +320,7 @@ async def test_an_empty_store_begins_with_what_assembly_says_and_once(tmp_path: 
             begun.append(1)
             ingest(empty, None, Collection.PLAYBOOKS, DOCUMENTS[:2], complete=True)
 
-        base = KnowledgeBase(lambda: Opened(store, None, "There is no model.", "Install it."), begin=begin)  # type: ignore[arg-type]
+        base = KnowledgeBase(lambda: OpenedStore(store, None, "There is no model.", "Install it."), begin=begin)  # type: ignore[arg-type]
         first = await ask(base, query="purge the mail")
         await ask(base, query="purge the mail")
         assert begun == [1]
@@ -340,7 +340,7 @@ async def test_a_store_without_vectors_loads_no_model_and_names_the_command(tmp_
             for n in (1, 2)
         ]
         ingest(store, None, Collection.INCIDENTS, beacons, complete=True)
-        base = KnowledgeBase(lambda: Opened(store, model))
+        base = KnowledgeBase(lambda: OpenedStore(store, model))
         answer = await ask(base, query="beacon", collection="sentinel_incidents")
         assert answer.value["remarks"] == [
             "Searched by words only. The store holds no vectors yet; make them with: sentinel knowledge ingest",
@@ -357,7 +357,7 @@ async def test_a_store_without_vectors_loads_no_model_and_names_the_command(tmp_
 async def test_a_store_of_another_model_is_searched_by_words_and_names_the_command(tmp_path: Path) -> None:
     with LocalStore(tmp_path / "k.db") as store:
         ingest(store, MODEL, Collection.PLAYBOOKS, DOCUMENTS[:2], complete=True)
-        base = KnowledgeBase(lambda: Opened(store, WordEmbedder(model="other")))
+        base = KnowledgeBase(lambda: OpenedStore(store, WordEmbedder(model="other")))
         answer = await ask(base, query="purge the mail", collection="playbooks")
         assert answer.value["total"] == 1
         (remark,) = answer.value["remarks"]  # type: ignore[misc, union-attr]
@@ -374,10 +374,10 @@ async def test_a_store_that_cannot_be_opened_is_told_and_tried_again(tmp_path: P
     refusals = [UnavailableError("Another process holds the store.", next_step="Wait for it.")]
     closed: list[int] = []
 
-    def opening() -> Opened:
+    def opening() -> OpenedStore:
         if refusals:
             raise refusals.pop()
-        return Opened(store, None, close=lambda: closed.append(1) or store.close())  # type: ignore[func-returns-value]
+        return OpenedStore(store, None, close=lambda: closed.append(1) or store.close())  # type: ignore[func-returns-value]
 
     base = KnowledgeBase(opening)
     answer = await ask(base, query="mail")
@@ -393,8 +393,8 @@ async def test_a_store_that_cannot_be_opened_is_told_and_tried_again(tmp_path: P
 async def test_a_damaged_store_is_told_with_what_to_do(tmp_path: Path) -> None:
     (tmp_path / "k.db").write_bytes(b"no database at all, " * 500)
 
-    def opening() -> Opened:
-        return Opened(LocalStore(tmp_path / "k.db"), None)
+    def opening() -> OpenedStore:
+        return OpenedStore(LocalStore(tmp_path / "k.db"), None)
 
     answer = await ask(KnowledgeBase(opening), query="mail")
     assert (answer.is_error, answer.value["code"]) == (True, "unavailable")
@@ -404,7 +404,7 @@ async def test_a_damaged_store_is_told_with_what_to_do(tmp_path: Path) -> None:
 
 @pytest.mark.anyio
 async def test_a_fault_of_ours_is_told_by_an_id_only(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    def opening() -> Opened:
+    def opening() -> OpenedStore:
         raise RuntimeError("s3cret of the inside")
 
     answer = await ask(KnowledgeBase(opening), query="mail")

@@ -10,7 +10,7 @@ from sentinel_rag.contracts.knowledge_tools import MAX_LISTED, MAX_LISTED_CHARAC
 from sentinel_rag.contracts.trusted_meta import READERS, row_labels_in
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.knowledge_tools import KnowledgeTools
 
 pytestmark = pytest.mark.anyio
@@ -26,7 +26,7 @@ def tool(tmp_path_factory: pytest.TempPathFactory) -> KnowledgeTools:
     (folder / "a-closed.md").write_text("---\nreaders: [tier2]\n---\n# Closed\n\n## Triage\n\nFor the few.\n")
     store = LocalStore(folder.parent / "listed.db")
     ingest_folder(store, None, folder)
-    return KnowledgeTools(KnowledgeBase(lambda: Opened(store, None)))
+    return KnowledgeTools(KnowledgeBase(lambda: OpenedStore(store, None)))
 
 
 async def listed(tool: KnowledgeTools, readers: tuple[str, ...] = (), **arguments: Any) -> Any:

@@ -21,7 +21,7 @@ from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.tools.files import create_app as files_app
 from sentinel_rag.tools.fixed_answers import FixedAnswers
-from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge import create_app as knowledge_app
 from sentinel_rag.tools.mcp_frame import Hints, executor_app
 from sentinel_rag.tools.tool_answer import ToolAnswer
@@ -35,7 +35,7 @@ pytestmark = pytest.mark.anyio
 TOKEN = "token-of-the-tests"
 
 
-def nothing_known() -> Opened:
+def nothing_known() -> OpenedStore:
     folder = tempfile.TemporaryDirectory()
     store = LocalStore(Path(folder.name) / "knowledge.db")
 
@@ -43,7 +43,7 @@ def nothing_known() -> Opened:
         store.close()
         folder.cleanup()
 
-    return Opened(store, None, close=close)
+    return OpenedStore(store, None, close=close)
 
 
 APPS: dict[str, Callable[[], ASGIApp]] = {

@@ -9,7 +9,7 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
-from sentinel_rag.tools.web.fetching import Bounds, PageFetcher
+from sentinel_rag.tools.web.fetching import FetchBounds, PageFetcher
 
 Reply = bytes | Iterable[bytes]
 
@@ -80,7 +80,7 @@ def fetcher(names: Names, *ports: int, **options: Any) -> PageFetcher:
     """A fetcher for which `PUBLIC` is public and no other loopback address is."""
     trusted = options.pop("trusted", None)
     return PageFetcher(
-        Bounds(ports=frozenset(ports), **options),
+        FetchBounds(ports=frozenset(ports), **options),
         lookup=names.lookup,
         may_connect=lambda address: address == PUBLIC,
         **({} if trusted is None else {"trusted": trusted}),

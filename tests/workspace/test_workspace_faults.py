@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from arm_client import WORKSPACE_ID, ArmClient, Reply, app_over
 
-from sentinel_rag.workspace.serving.faults import Fault, FaultSchedule
+from sentinel_rag.workspace.serving.faults import FaultSchedule, InjectedFault
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 
@@ -127,7 +127,9 @@ def test_a_share_of_the_requests_is_the_same_for_the_same_seed(both: Both) -> No
 def test_a_fault_between_two_times() -> None:
     now = datetime(2026, 11, 28, 9, 0, tzinfo=UTC)
     schedule = FaultSchedule(lambda: now)
-    schedule.replace([Fault("timeout", times=None, start=now + timedelta(seconds=1), end=now + timedelta(seconds=3))])
+    schedule.replace(
+        [InjectedFault("timeout", times=None, start=now + timedelta(seconds=1), end=now + timedelta(seconds=3))]
+    )
 
     def hit() -> bool:
         return schedule.next_for("logs", "POST", "/v1/x") is not None

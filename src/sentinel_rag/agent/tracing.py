@@ -21,7 +21,7 @@ from sentinel_rag.contracts.ports import Chat, Question
 from sentinel_rag.contracts.query_results import QueryResult
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import Denied, Failed, Succeeded, ToolCall, ToolOutcome
-from sentinel_rag.telemetry import AnySpan, Kind, Span, start_span
+from sentinel_rag.telemetry import AnySpan, Span, SpanKind, start_span
 
 if TYPE_CHECKING:
     from sentinel_rag.telemetry.metrics import Registry
@@ -77,7 +77,7 @@ class TracedChat:
         """See `Chat.answer`."""
         started, answer = time.perf_counter(), None
         try:
-            with start_span("agent.invoke", Kind.INTERNAL) as span:
+            with start_span("agent.invoke", SpanKind.INTERNAL) as span:
                 span.set("session.id", question.session_id)
                 span.set("gen_ai.conversation.id", question.session_id)
                 span.set("gen_ai.operation.name", "invoke_agent")
@@ -142,7 +142,7 @@ class TracedModel:
                 self._counts.model_seconds.observe(time.perf_counter() - started, self.name)
 
     def _begin(self, request: ModelRequest) -> AnySpan:
-        span = start_span("llm.invoke", Kind.CLIENT)
+        span = start_span("llm.invoke", SpanKind.CLIENT)
         span.set("gen_ai.operation.name", "chat")
         span.set("gen_ai.provider.name", self._provider)
         span.set("gen_ai.request.model", self.name)
@@ -163,7 +163,7 @@ class TracedModel:
 
 def tool_span(call: ToolCall) -> AnySpan:
     """The span, named by a tool of this product or, for now, `tool.unknown`."""
-    return start_span(f"tool.{call.tool_name if call.tool_name in SHIPPED else UNKNOWN}", Kind.CLIENT)
+    return start_span(f"tool.{call.tool_name if call.tool_name in SHIPPED else UNKNOWN}", SpanKind.CLIENT)
 
 
 def trace_response(span: AnySpan, call: ToolCall, status: int | None, outcome: ToolOutcome) -> None:

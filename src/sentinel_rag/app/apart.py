@@ -16,8 +16,8 @@ from typing import Any
 
 from sentinel_rag.app.gateway_plan import RUN_KEYS, approvals_page
 from sentinel_rag.app.model_access import needs_identity
-from sentinel_rag.app.plan import Plan, Ports, plan_zones
-from sentinel_rag.app.zone_plan import Listener
+from sentinel_rag.app.plan import Ports, RunPlan, plan_zones
+from sentinel_rag.app.zone_plan import ListeningSocket
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.settings import DeploymentSettings, Settings
@@ -30,7 +30,7 @@ WITH_WORKSPACES = frozenset({"sentinel", "knowledge"})
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class ListenAddress:
     """Where a role listens: an IP address, and the port of its first zone (None: that of `FIRST_PORTS`; 0: free
     ones)."""
 
@@ -38,7 +38,7 @@ class Place:
     port: int | None = None
 
     @classmethod
-    def read(cls, text: str) -> Place:
+    def read(cls, text: str) -> ListenAddress:
         """`ADDRESS`, `ADDRESS:PORT` or, of IPv6, `[ADDRESS]:PORT`. Raises UsageError."""
         host, colon, port = text.rpartition(":") if text.count(":") == 1 or text.startswith("[") else (text, "", "")
         if text.endswith("]"):
@@ -56,8 +56,8 @@ class Place:
 
 
 def plan_role(
-    settings: Settings, role: str, tools: Sequence[str], workspace: str, place: Place, stack: ExitStack
-) -> Plan:
+    settings: Settings, role: str, tools: Sequence[str], workspace: str, place: ListenAddress, stack: ExitStack
+) -> RunPlan:
     """The part of a run that `role` (web, agent, interceptor or tools) is. `tools` are the tool zones of that role.
 
     Raises UsageError for what the settings lack or what cannot be served there, UnavailableError for a port in use.
@@ -95,13 +95,13 @@ _Told = dict[str, dict[str, Any]]
 """Zone -> what it is told instead of what the plan says."""
 
 
-def _tools(settings: Settings, tools: Sequence[str], workspace: str, stack: ExitStack) -> tuple[Plan, _Told]:
+def _tools(settings: Settings, tools: Sequence[str], workspace: str, stack: ExitStack) -> tuple[RunPlan, _Told]:
     token = _needed(settings.deployment.zone_token, "SENTINEL_ZONE_TOKEN", "the gateway shows it to this zone")
     plan = plan_zones(replace(settings, gateway_url=None), workspace, Ports(), stack)
     return plan, {f"executor-{name}": {"token": token} for name in tools}
 
 
-def _gateway(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[Plan, _Told]:
+def _gateway(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[RunPlan, _Told]:
     known = settings.deployment
     _needed(known.tools or None, "SENTINEL_TOOLS", "without tool zones there is nothing that a call could reach")
     upstreams = {
@@ -123,7 +123,7 @@ def _gateway(settings: Settings, _: Sequence[str], workspace: str, stack: ExitSt
     return plan, {"interceptor": told}
 
 
-def _agent(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[Plan, _Told]:
+def _agent(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[RunPlan, _Told]:
     _needed(settings.gateway_url, "SENTINEL_URL", "the agent reaches everything through the gateway")
     token = _needed(settings.deployment.zone_token, "SENTINEL_ZONE_TOKEN", "the web surface shows it to the agent")
     if settings.model_settings is not None and needs_identity(settings.model_settings):
@@ -134,7 +134,7 @@ def _agent(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStac
     return plan_zones(settings, workspace, Ports(), stack), {"agent": {"token": token}}
 
 
-def _web(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[Plan, _Told]:
+def _web(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack) -> tuple[RunPlan, _Told]:
     known: DeploymentSettings = settings.deployment
     where = {
         "gateway_url": _needed(settings.gateway_url, "SENTINEL_URL", "people's approvals and audit are there"),
@@ -147,7 +147,7 @@ def _web(settings: Settings, _: Sequence[str], workspace: str, stack: ExitStack)
     return plan_zones(replace(settings, gateway_url=None), workspace, Ports(web=0), stack), {"web": where}
 
 
-_PARTS: Mapping[str, Callable[[Settings, Sequence[str], str, ExitStack], tuple[Plan, _Told]]] = {
+_PARTS: Mapping[str, Callable[[Settings, Sequence[str], str, ExitStack], tuple[RunPlan, _Told]]] = {
     "web": _web,
     "agent": _agent,
     "interceptor": _gateway,
@@ -162,7 +162,7 @@ def _needed(value: Any, variable: str, why: str) -> Any:
     return value.reveal() if hasattr(value, "reveal") else value
 
 
-def _listen(place: Place, role: str, zone: str, *, secure: bool, stack: ExitStack) -> Listener:
+def _listen(place: ListenAddress, role: str, zone: str, *, secure: bool, stack: ExitStack) -> ListeningSocket:
     first = FIRST_PORTS[role] if place.port is None else place.port
     name = zone.removeprefix("executor-")
     port = first + OWN_SERVERS.index(name) if role == "tools" and first else first
@@ -180,7 +180,7 @@ def _listen(place: Place, role: str, zone: str, *, secure: bool, stack: ExitStac
         ) from None
     listener.listen(512)
     host = f"[{place.address}]" if is_v6 else place.address
-    return Listener(listener, f"{'https' if secure else 'http'}://{host}:{listener.getsockname()[1]}")
+    return ListeningSocket(listener, f"{'https' if secure else 'http'}://{host}:{listener.getsockname()[1]}")
 
 
 def url_here(scheme: str, address: str, port: int) -> str:

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from http.client import HTTPException
 from urllib.parse import urlsplit
 
-from sentinel_rag.app.apart import Place, plan_role, url_here
-from sentinel_rag.app.plan import Plan
+from sentinel_rag.app.apart import ListenAddress, plan_role, url_here
+from sentinel_rag.app.plan import RunPlan
 from sentinel_rag.app.processes import START_TIMEOUT_S, start_zone, stop_zones
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.app.tls import connection_here
@@ -49,7 +49,7 @@ class ServedRole:
 
 @contextmanager
 def served_role(
-    settings: Settings, role: str, tools: tuple[str, ...], workspace: str, place: Place
+    settings: Settings, role: str, tools: tuple[str, ...], workspace: str, place: ListenAddress
 ) -> Iterator[ServedRole]:
     """Start the role's zones, wait until all serve, and end them together. Raises as `plan_role`, and UnavailableError
     if a zone does not come up, or other tool zones run in this home."""
@@ -73,7 +73,9 @@ def served_role(
         yield running
 
 
-def _state(settings: Settings, plan: Plan, workspace: str, processes: dict[str, subprocess.Popen[bytes]]) -> RunState:
+def _state(
+    settings: Settings, plan: RunPlan, workspace: str, processes: dict[str, subprocess.Popen[bytes]]
+) -> RunState:
     tls = settings.deployment.tls
     return RunState(
         supervisor_pid=os.getpid(),

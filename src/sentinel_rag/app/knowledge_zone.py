@@ -119,18 +119,18 @@ async def open_workspaces(entries: Sequence[Mapping[str, Any]]) -> AsyncIterator
 
 def knowledge_base(configuration: Mapping[str, Any]) -> KnowledgeBase:
     """The store and the model of a `knowledge_configuration`, to be opened by the first call."""
-    from sentinel_rag.tools.knowledge import KnowledgeBase, Opened
+    from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore
 
     settings = told_settings(configuration)
 
-    def opening() -> Opened:
+    def opening() -> OpenedStore:
         from sentinel_rag.app.knowledge_access import open_embedder, open_knowledge
 
         with ExitStack() as stack:
             model = stack.enter_context(open_embedder(settings.embeddings))
             store = open_knowledge(settings)
             stack.callback(store.close)
-            return Opened(store, model.embedder, model.lacking, model.next_step, stack.pop_all().close, model.rest)
+            return OpenedStore(store, model.embedder, model.lacking, model.next_step, stack.pop_all().close, model.rest)
 
     shared = is_shared(settings.knowledge.store)
     # A store of this machine is this person's; nobody asked to write into one that a team shares.

@@ -49,11 +49,11 @@ def connected_workspaces(
     """Log and REST of each of `entries` by its name, in their order; REST of those alone that have it. `share` is the
     part of Sentinel's request limits that is used. Whoever calls closes the connections. Raises ConfigurationError."""
     from sentinel_rag.sentinel.log_analytics import LogAnalytics
-    from sentinel_rag.sentinel.query_slots import QuerySlots
+    from sentinel_rag.sentinel.query_slots import IdentitySlots
     from sentinel_rag.sentinel.rest import SentinelRest
 
     shared = _Shared(share)
-    slots = QuerySlots()
+    slots = IdentitySlots()
     several = len({entry["endpoint"] for entry in entries}) > 1
     connections: dict[tuple[Any, ...], LogAnalytics] = {}
     workspaces: dict[str, LogsWorkspace] = {}

@@ -18,7 +18,7 @@ from sentinel_rag.app.model_access import IDENTITY_PATH, model_configuration, mo
 from sentinel_rag.app.state_place import database_configuration, gateway_folder
 from sentinel_rag.app.telemetry import telemetry_configuration
 from sentinel_rag.app.web_access import KEPT_OF_PEOPLE, web_configuration
-from sentinel_rag.app.zone_plan import Listener, ZonePlan, listening, zone
+from sentinel_rag.app.zone_plan import ListeningSocket, ZonePlan, listening, zone
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import ModelSettings, Settings, azure_environment, bare_environment, model_environment
 
@@ -34,7 +34,7 @@ class Ports:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class RunPlan:
     """The processes of one run, in starting order, the workspaces (the default one first), and the credentials that
     surfaces use."""
 
@@ -49,7 +49,7 @@ class Plan:
     """What links that sign in whoever started the run are made of; empty without a web surface."""
 
 
-def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> Plan:
+def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStack) -> RunPlan:
     """The processes of one run, whose sockets `stack` closes. A gateway that the settings name is used in place of
     one of its own. Raises UsageError, UnavailableError for a port that cannot be had."""
     agent_token, workspace_token, knowledge_token = (secrets.token_urlsafe(32) for _ in range(3))
@@ -103,7 +103,7 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "workspaces": names,
         }
         zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), web))
-    return Plan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_secret)
+    return RunPlan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_secret)
 
 
 def _told_to_all(settings: Settings) -> dict[str, Any]:
@@ -138,7 +138,7 @@ class ModelPlan:
 
 
 def plan_model(
-    settings: ModelSettings | None, common: Mapping[str, Any], listen: Callable[[str], Listener]
+    settings: ModelSettings | None, common: Mapping[str, Any], listen: Callable[[str], ListeningSocket]
 ) -> ModelPlan:
     """The agent never holds a credential of Azure, which would open Sentinel too: with Entra ID it is handed the
     address of a zone that gives tokens for models alone."""

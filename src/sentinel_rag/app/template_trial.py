@@ -59,14 +59,14 @@ def try_templates(paths: Sequence[Path], *, taken: Collection[str]) -> TrialRepo
 def _tried(template: KqlTemplate, path: Path, workspace: Workspace) -> tuple[list[str], list[str]]:
     from sentinel_rag.sentinel.arguments import nearest_hint
     from sentinel_rag.sentinel.known_tables import KNOWN_TABLES
-    from sentinel_rag.sentinel.template_files import Fault, TemplateFile, read_template_file
+    from sentinel_rag.sentinel.template_files import TemplateFault, TemplateFile, read_template_file
     from sentinel_rag.workspace.kql.errors import KqlError
 
     file = read_template_file(path)
     assert isinstance(file, TemplateFile)
 
     def said(text: str, *keys: str) -> str:
-        return f"{path}:{file.line_of(Fault(text, keys))}: {text}"
+        return f"{path}:{file.line_of(TemplateFault(text, keys))}: {text}"
 
     schema = workspace.schema()
     unknown = [table for table in template.tables if table not in schema]
@@ -87,7 +87,7 @@ def _tried(template: KqlTemplate, path: Path, workspace: Workspace) -> tuple[lis
         answer = workspace.query(template.sample_query())
     except KqlError as error:
         place = _line_in(template.kql, error)
-        line = file.line_of(Fault("", ("kql",))) if place is None else file.line_of_query(place)
+        line = file.line_of(TemplateFault("", ("kql",))) if place is None else file.line_of_query(place)
         return [f"{path}:{line}: the query does not run: {error}"], []
     except SentinelError as error:
         return [said(f"the query does not run: {error}", "kql")], []

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 
 
 @dataclass(frozen=True, slots=True)
-class Listener:
+class ListeningSocket:
     """A socket that listens on loopback already, and its base URL."""
 
     socket: socket.socket
@@ -32,7 +32,7 @@ class ZonePlan:
     arguments: tuple[str, ...]
     configuration: Mapping[str, Any]
     environment: Mapping[str, str]
-    listener: Listener
+    listener: ListeningSocket
     needed: bool = True
     """False for a zone without which the others serve on: an embedded workspace beside the default one."""
 
@@ -41,10 +41,12 @@ class Listen(Protocol):
     """Opens the socket of one zone, by name; 0 takes a free port. Raises UnavailableError for a port in use, UsageError
     for one that needs special rights."""
 
-    def __call__(self, name: str, port: int = 0) -> Listener: ...
+    def __call__(self, name: str, port: int = 0) -> ListeningSocket: ...
 
 
-def zone(name: str, configuration: Mapping[str, Any], environment: Mapping[str, str], listener: Listener) -> ZonePlan:
+def zone(
+    name: str, configuration: Mapping[str, Any], environment: Mapping[str, str], listener: ListeningSocket
+) -> ZonePlan:
     """A zone that `app.zones` builds under this name."""
     return ZonePlan(name, ("sentinel_rag.app", name), configuration, environment, listener)
 
@@ -52,7 +54,7 @@ def zone(name: str, configuration: Mapping[str, Any], environment: Mapping[str, 
 def listening(stack: ExitStack) -> Listen:
     """Sockets on loopback that `stack` closes."""
 
-    def listen(name: str, port: int = 0) -> Listener:
+    def listen(name: str, port: int = 0) -> ListeningSocket:
         listener = _listen(name, port)
         stack.callback(listener.socket.close)
         return listener
@@ -60,7 +62,7 @@ def listening(stack: ExitStack) -> Listen:
     return listen
 
 
-def _listen(name: str, port: int) -> Listener:
+def _listen(name: str, port: int) -> ListeningSocket:
     listener = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     try:
@@ -78,4 +80,4 @@ def _listen(name: str, port: int) -> Listener:
             ) from None
         raise
     listener.listen(512)
-    return Listener(listener, f"http://127.0.0.1:{listener.getsockname()[1]}")
+    return ListeningSocket(listener, f"http://127.0.0.1:{listener.getsockname()[1]}")

@@ -26,7 +26,7 @@ Configuration = Mapping[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Agent:
+class AgentZone:
     """The agent's zone: the analyst, whose conversations are kept, and what closes its connections."""
 
     analyst: Chat
@@ -174,7 +174,7 @@ def build_agent(
     model: Configuration | None,
     question_timeout_s: float,
     authorities: str | None = None,
-) -> Agent:
+) -> AgentZone:
     """The analyst over the gateway that the environment names (`SENTINEL_URL`, `SENTINEL_API_KEY`) and that is checked
     by `authorities`, with the model of a `model_configuration` or, without one, offline."""
     from sentinel_rag.agent.conversations.chat import StoredChat
@@ -207,7 +207,7 @@ def build_agent(
         if store is not None:
             store.close()
 
-    return Agent(chat, close)
+    return AgentZone(chat, close)
 
 
 def _analyst(

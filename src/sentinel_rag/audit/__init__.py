@@ -6,9 +6,9 @@ same transaction as the record that says so.
 """
 
 from sentinel_rag.audit.archive import Archive
-from sentinel_rag.audit.chain import GENESIS, Head
+from sentinel_rag.audit.chain import GENESIS, ChainHead
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
-from sentinel_rag.audit.connections import Connection, Migration, StateAway, StateDatabase, Work, put
+from sentinel_rag.audit.connections import Migration, RecordConnection, StateAway, StateDatabase, Work, put
 from sentinel_rag.audit.database import Database, Durability
 from sentinel_rag.audit.events import (
     AuditEvent,
@@ -26,7 +26,7 @@ from sentinel_rag.audit.instances import Instance
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
 from sentinel_rag.audit.places import JournalPlace, PostgresPlace
-from sentinel_rag.audit.reader import Entry, JournalReader, RecordFilter
+from sentinel_rag.audit.reader import JournalEntry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
 from sentinel_rag.audit.segments import Segment
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey, SigningKey, SigningKeyLost
@@ -43,20 +43,19 @@ __all__ = [
     "CallIntended",
     "CallOutcome",
     "CallRefused",
+    "ChainHead",
     "Checkpoint",
     "CheckpointFile",
-    "Connection",
     "ContextRaised",
     "DamagedJournal",
     "Database",
     "Durability",
-    "Entry",
     "Exported",
     "HandlesResolved",
-    "Head",
     "Instance",
     "Journal",
     "JournalCut",
+    "JournalEntry",
     "JournalPlace",
     "JournalReader",
     "KeyChanged",
@@ -64,6 +63,7 @@ __all__ = [
     "OutcomeStatus",
     "PostgresPlace",
     "PublicKey",
+    "RecordConnection",
     "RecordFilter",
     "RequestRefused",
     "Sealing",

@@ -14,12 +14,10 @@ import uuid
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from datetime import datetime
-from typing import Protocol
 
-from sentinel_rag.audit.chain import Head
-from sentinel_rag.audit.connections import Work
+from sentinel_rag.audit.chain import ChainHead
+from sentinel_rag.audit.connections import AppendRecord
 from sentinel_rag.audit.database import Database
-from sentinel_rag.audit.events import AuditEvent
 from sentinel_rag.audit.files import SEGMENTS_FOLDER
 from sentinel_rag.audit.instances import exclusive
 from sentinel_rag.audit.segments import (
@@ -47,17 +45,16 @@ _DELETE_PAUSE = 0.005
 _log = logging.getLogger(__name__)
 
 
-class Record(Protocol):
-    """How the archive adds a record to the chain; `Journal.append_now`."""
-
-    def __call__(self, event: AuditEvent, alongside: Work[object] | None = None) -> Head: ...
-
-
 class Archive:
     """The segments of the journal in `database`. Its methods block; none belongs into an event loop."""
 
     def __init__(
-        self, database: Database, *, record: Record, seal: Callable[[], Head], segment_records: int = SEGMENT_RECORDS
+        self,
+        database: Database,
+        *,
+        record: AppendRecord,
+        seal: Callable[[], ChainHead],
+        segment_records: int = SEGMENT_RECORDS,
     ) -> None:
         self._database = database
         self._record = record
@@ -124,7 +121,7 @@ class Archive:
                 self._finish()
             return gone
 
-    def sealed(self, head: Head) -> None:
+    def sealed(self, head: ChainHead) -> None:
         """Told of each checkpoint: begins a new segment, in a thread of its own, once there are enough records."""
         if head.seq - self._moved_through >= self._segment_records:
             self._moved_through = max(self._moved_through, self._boundary().seq)
@@ -182,11 +179,11 @@ class Archive:
         with closing(lock):
             yield
 
-    def _boundary(self) -> Head:
+    def _boundary(self) -> ChainHead:
         """The last record that a segment holds, or held."""
         return self._database.run_now(boundary)
 
-    def _copy(self, done: Head, head: Head) -> Segment:
+    def _copy(self, done: ChainHead, head: ChainHead) -> Segment:
         """Write the file with the records after `done` up to `head`; it counts only once it is registered."""
         name = f"{done.seq + 1:012d}-{head.seq:012d}.sqlite"
         fresh = self._folder / f"{name}.new"

@@ -16,7 +16,7 @@ RECORD_VERSION = 1
 
 
 @dataclass(frozen=True, slots=True)
-class Head:
+class ChainHead:
     """A place in the chain: the sequence number of a record (1 is the first) and its hash, 32 bytes.
 
     Whoever keeps one outside the file (a signed checkpoint, a printed line) can prove later that the file up to it is
@@ -27,14 +27,14 @@ class Head:
     digest: bytes
 
 
-GENESIS = Head(0, bytes(32))
+GENESIS = ChainHead(0, bytes(32))
 """Before the first record."""
 
 
-def seal(previous: Head, fields: dict[str, JsonValue]) -> tuple[Head, bytes]:
+def seal(previous: ChainHead, fields: dict[str, JsonValue]) -> tuple[ChainHead, bytes]:
     """The record that follows `previous`: its place and its bytes. Raises ValueError for what JSON cannot hold."""
     record = canonical_json({**fields, "v": RECORD_VERSION, "seq": previous.seq + 1, "previous": previous.digest.hex()})
-    return Head(previous.seq + 1, digest(record)), record
+    return ChainHead(previous.seq + 1, digest(record)), record
 
 
 def digest(record: bytes) -> bytes:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass, field
 
-from sentinel_rag.audit.chain import GENESIS, Head, digest
+from sentinel_rag.audit.chain import GENESIS, ChainHead, digest
 from sentinel_rag.audit.checkpoints import Checkpoint
 from sentinel_rag.audit.signing import PublicKey
 from sentinel_rag.audit.upkeep_events import RecordsPruned
@@ -30,7 +30,7 @@ class ChainCheck:
     key: PublicKey | None
     first: int | None = None
     before_first: str = ""
-    head: Head = GENESIS
+    head: ChainHead = GENESIS
     records: int = 0
     checkpoints: int = 0
     sealed: int | None = None
@@ -66,7 +66,7 @@ class ChainCheck:
             if not (isinstance(through, int) and isinstance(through_hash, str)):
                 raise Broken(seq, "the record does not say what was pruned")
             self.pruned.setdefault((through, through_hash), seq)
-        self.head = Head(seq, stored)
+        self.head = ChainHead(seq, stored)
         self.records += 1
 
     def checkpoint(self, line: bytes, where: str, stored: bytes | None, *, seq: int | None = None) -> Checkpoint:

@@ -14,7 +14,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel_rag.audit.chain import Head
+from sentinel_rag.audit.chain import ChainHead
 from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.audit.signing import PublicKey, SigningKey
 from sentinel_rag.contracts.json_values import canonical_json
@@ -28,13 +28,13 @@ _MAX_LINE = 2_048
 class Checkpoint:
     """`head` as `key` (a fingerprint) signed it at `at`. Nothing is proved until `is_signed_by` said so."""
 
-    head: Head
+    head: ChainHead
     at: str
     key: str
     signature: bytes
 
     @classmethod
-    def sign(cls, head: Head, at: str, key: SigningKey) -> Checkpoint:
+    def sign(cls, head: ChainHead, at: str, key: SigningKey) -> Checkpoint:
         fingerprint = key.public.fingerprint
         return cls(head, at, fingerprint, key.sign(_DOMAIN + canonical_json(_fields(head, at, fingerprint))))
 
@@ -45,7 +45,7 @@ class Checkpoint:
             data = json.loads(line)
             fields = data["checkpoint"]
             found = cls(
-                Head(fields["seq"], bytes.fromhex(fields["hash"])),
+                ChainHead(fields["seq"], bytes.fromhex(fields["hash"])),
                 fields["at"],
                 fields["key"],
                 base64.b64decode(data["signature"], validate=True),
@@ -71,7 +71,7 @@ class Checkpoint:
         return self.key == key.fingerprint and key.accepts(self.signature, signed)
 
 
-def _fields(head: Head, at: str, key: str) -> dict[str, str | int]:
+def _fields(head: ChainHead, at: str, key: str) -> dict[str, str | int]:
     return {"v": VERSION, "seq": head.seq, "hash": head.digest.hex(), "at": at, "key": key}
 
 

@@ -10,26 +10,28 @@ from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Protocol, TypeVar
 
+from sentinel_rag.audit.chain import ChainHead
+from sentinel_rag.audit.events import AuditEvent
 from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.storage import Connection as Connection
 from sentinel_rag.storage import Cursor as Cursor
 from sentinel_rag.storage import Migration as Migration
+from sentinel_rag.storage import RecordConnection as RecordConnection
 
 T = TypeVar("T")
 
-Work = Callable[[Connection], T]
+Work = Callable[[RecordConnection], T]
 """What is to be done in one transaction. It may be done again if that transaction was lost, so it changes nothing but
 the database, or what the next time sets again."""
 
 
-def put(connection: Connection, sql: str, parameters: Sequence[Any]) -> None:
+def put(connection: RecordConnection, sql: str, parameters: Sequence[Any]) -> None:
     """`execute` for a write whose result nobody needs: over a network it need not be waited for. It fails, if it does,
     before the transaction is committed."""
     getattr(connection, "put", connection.execute)(sql, parameters)
 
 
-def known_of(connection: Connection) -> dict[str, Any] | None:
+def known_of(connection: RecordConnection) -> dict[str, Any] | None:
     """What is true in this transaction and was asked before, where asking costs a way over a network; it is forgotten
     with whatever is undone. None for SQLite, where asking costs nothing."""
     known: dict[str, Any] | None = getattr(connection, "known", None)
@@ -40,6 +42,12 @@ class StateAway(UnavailableError):
     """The server of the state cannot be used now: calls are refused until it can, and go on by themselves then."""
 
     code = "state_away"
+
+
+class AppendRecord(Protocol):
+    """How an archive adds a record to the chain; `Journal.append_now`."""
+
+    def __call__(self, event: AuditEvent, alongside: Work[object] | None = None) -> ChainHead: ...
 
 
 class StateDatabase(Protocol):
@@ -95,7 +103,7 @@ class StateDatabase(Protocol):
         Blocks."""
         ...
 
-    def reading(self) -> AbstractContextManager[Connection]:
+    def reading(self) -> AbstractContextManager[RecordConnection]:
         """A connection that only reads and that no writer waits for. Blocks. Raises UnavailableError, also for what
         fails in the block."""
         ...

@@ -23,7 +23,7 @@ from typing import Any, TypeVar
 
 from sentinel_rag.audit._jobs import Busy, Job, commit, deliver, settle_all, unavailable
 from sentinel_rag.audit._wal_upkeep import KEPT_LOG, WalUpkeep, restart_log
-from sentinel_rag.audit.connections import Connection, Migration, Work
+from sentinel_rag.audit.connections import Migration, RecordConnection, Work
 from sentinel_rag.audit.migrations import bring_up
 from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
@@ -137,7 +137,7 @@ class Database:
         self.run_now(work)
 
     @contextmanager
-    def reading(self) -> Iterator[Connection]:
+    def reading(self) -> Iterator[RecordConnection]:
         """A read-only connection of its own. Raises UnavailableError, also for what fails in the block."""
         try:
             address = f"{self.path.absolute().as_uri()}?mode=ro"

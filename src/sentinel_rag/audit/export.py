@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from sentinel_rag.audit.chain import GENESIS, Head, digest
+from sentinel_rag.audit.chain import GENESIS, ChainHead, digest
 from sentinel_rag.audit.chain_check import Broken, ChainCheck
 from sentinel_rag.audit.files import DamagedJournal, stream
 from sentinel_rag.audit.places import JournalPlace
@@ -31,7 +31,7 @@ class Exported:
 
     records: int
     first: int | None
-    head: Head
+    head: ChainHead
     sealed: int | None
 
 
@@ -56,7 +56,7 @@ def export_records(
         elif until is not None and at >= until and sealed == head.seq:
             break
         target.write(stored.record + b"\n")
-        head, records = Head(stored.seq, stored.digest), records + 1
+        head, records = ChainHead(stored.seq, stored.digest), records + 1
         if stored.checkpoint is not None:
             target.write(stored.checkpoint + b"\n")
             sealed = stored.seq
@@ -122,7 +122,7 @@ def _object(line: bytes, check: ChainCheck) -> dict[str, Any]:
     return body
 
 
-def _end(first: int | None, head: Head, records: int) -> dict[str, JsonValue]:
+def _end(first: int | None, head: ChainHead, records: int) -> dict[str, JsonValue]:
     return {"first": first, "last": head.seq if records else None, "records": records, "head": head.digest.hex()}
 
 

@@ -12,7 +12,7 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sentinel_rag.audit.connections import Connection
+from sentinel_rag.audit.connections import RecordConnection
 from sentinel_rag.audit.places import JournalPlace, PostgresPlace
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 
@@ -38,7 +38,7 @@ class DamagedJournal(SentinelError):
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class RecordRange:
     """Records `first` to `last` and where they are. For the live file, and a database, `last` is `END`."""
 
     first: int
@@ -52,17 +52,17 @@ class Part:
 class Snapshot:
     """The parts, oldest first, and a connection to each that is asked for. The last part is the live file."""
 
-    parts: tuple[Part, ...]
+    parts: tuple[RecordRange, ...]
     sealed: bool
     """False for a file written before checkpoints existed."""
     _stack: ExitStack
-    _open: dict[JournalPlace, Connection] = field(default_factory=dict)
+    _open: dict[JournalPlace, RecordConnection] = field(default_factory=dict)
 
     @property
-    def live(self) -> Connection:
+    def live(self) -> RecordConnection:
         return self._open[self.parts[-1].path]
 
-    def connection(self, part: Part) -> Connection:
+    def connection(self, part: RecordRange) -> RecordConnection:
         """Read-only. Raises DamagedJournal if the segment is not there or no database."""
         known = self._open.get(part.path)
         if known is None:
@@ -78,7 +78,7 @@ class Snapshot:
             self._open[part.path] = known
         return known
 
-    def holding(self, seq: int) -> Part:
+    def holding(self, seq: int) -> RecordRange:
         """The part where record `seq` is, if it is anywhere."""
         return next((part for part in self.parts if part.first <= seq <= part.last), self.parts[0])
 
@@ -90,7 +90,7 @@ def open_snapshot(path: JournalPlace) -> Iterator[Snapshot]:
         from sentinel_rag.audit.postgres import one_moment
 
         with one_moment(path) as connection, ExitStack() as stack:
-            yield Snapshot((Part(1, END, path),), True, stack, {path: connection})
+            yield Snapshot((RecordRange(1, END, path),), True, stack, {path: connection})
         return
     if not path.exists():
         raise UnavailableError(
@@ -105,7 +105,7 @@ def open_snapshot(path: JournalPlace) -> Iterator[Snapshot]:
             tables = {row[0] for row in live.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             parts = (
                 [
-                    Part(first, last, path.parent / SEGMENTS_FOLDER / name, last_at)
+                    RecordRange(first, last, path.parent / SEGMENTS_FOLDER / name, last_at)
                     for first, last, name, last_at in live.execute(
                         "SELECT first_seq, last_seq, file, last_at FROM segment ORDER BY first_seq"
                     )
@@ -119,7 +119,7 @@ def open_snapshot(path: JournalPlace) -> Iterator[Snapshot]:
                 next_step="Check that the file is yours to read, and that its disk is mounted.",
             ) from error
         # Rows of the live file up to the last segment are leftovers of a move: they are read from the segment.
-        parts.append(Part(parts[-1].last + 1 if parts else 1, END, path))
+        parts.append(RecordRange(parts[-1].last + 1 if parts else 1, END, path))
         try:
             yield Snapshot(tuple(parts), "checkpoint" in tables, stack, {path: live})
         except (sqlite3.DatabaseError, UnicodeDecodeError) as error:
@@ -150,7 +150,7 @@ def _read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
 
 
 @dataclass(frozen=True, slots=True)
-class Stored:
+class StoredRecord:
     """A record as it lies in a file, and the checkpoint line made for it, if there is one."""
 
     seq: int
@@ -161,7 +161,7 @@ class Stored:
     checkpoint: bytes | None
 
 
-def stream(path: JournalPlace, after: int = -END) -> Iterator[Stored]:
+def stream(path: JournalPlace, after: int = -END) -> Iterator[StoredRecord]:
     """Every record above `after` in order, whatever gaps there are; memory does not grow with the journal.
 
     One page is one short transaction, so that the log of a running gateway is not held up. Raises DamagedJournal
@@ -188,7 +188,7 @@ def well_typed(row: Sequence[object]) -> bool:
     return all(map(isinstance, row, (int, str, str, bytes, bytes, bytes | None)))
 
 
-def _page(snapshot: Snapshot, part: Part, after: int) -> Iterator[Stored]:
+def _page(snapshot: Snapshot, part: RecordRange, after: int) -> Iterator[StoredRecord]:
     connection = snapshot.connection(part)
     line = "(SELECT line FROM checkpoint c WHERE c.seq = j.seq)" if snapshot.sealed else "NULL"
     rows = connection.execute(
@@ -202,4 +202,4 @@ def _page(snapshot: Snapshot, part: Part, after: int) -> Iterator[Stored]:
                 f"Record {row[0]} of the journal is not of its type.",
                 next_step="Run `sentinel audit verify` and restore the file from a copy.",
             )
-        yield Stored(*row)
+        yield StoredRecord(*row)

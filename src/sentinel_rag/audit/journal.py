@@ -16,12 +16,12 @@ from typing import Protocol
 import anyio.to_thread
 
 from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive
-from sentinel_rag.audit.chain import GENESIS, Head, seal
-from sentinel_rag.audit.connections import Connection, StateAway, StateDatabase, Work, known_of, put
+from sentinel_rag.audit.chain import GENESIS, ChainHead, seal
+from sentinel_rag.audit.connections import RecordConnection, StateAway, StateDatabase, Work, known_of, put
 from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
 from sentinel_rag.audit.instances import Solo
-from sentinel_rag.audit.reader import Entry, Found, JournalReader, RecordFilter
+from sentinel_rag.audit.reader import JournalEntry, JournalPage, JournalReader, RecordFilter
 from sentinel_rag.audit.schema import MIGRATIONS
 from sentinel_rag.audit.sealing import Sealer, Sealing
 from sentinel_rag.audit.table_archive import TableArchive
@@ -45,7 +45,7 @@ class Membership(Protocol):
     def take_over(self) -> tuple[str, ...]: ...
 
 
-class Listener(Protocol):
+class JournalListener(Protocol):
     """Hears of each record that `append` wrote or could not write, in the task that asked for it."""
 
     def written(self, event: AuditEvent, seconds: float) -> None: ...
@@ -74,7 +74,7 @@ class Journal:
         self._membership = membership or Solo()
         self._reader = JournalReader(database.place)
         self._sealer: Sealer | None = None
-        self.listener: Listener | None = None
+        self.listener: JournalListener | None = None
         self.archive: Archive | TableArchive
         """Removes old records; from a file they move into segments first."""
         if isinstance(database, Database):
@@ -99,7 +99,7 @@ class Journal:
             self.close()
             raise
 
-    async def append(self, event: AuditEvent, *, alongside: Work[object] | None = None) -> Head:
+    async def append(self, event: AuditEvent, *, alongside: Work[object] | None = None) -> ChainHead:
         """Write one record; returns its place once it is durable. `alongside` is done in the same transaction, first.
 
         Raises UnavailableError if it cannot be written; then `alongside` did not happen either.
@@ -115,7 +115,7 @@ class Journal:
         self.listener.written(event, time.perf_counter() - started)
         return head
 
-    async def _append(self, event: AuditEvent, alongside: Work[object] | None) -> Head:
+    async def _append(self, event: AuditEvent, alongside: Work[object] | None) -> ChainHead:
         try:
             head = await self._database.run(self._record(event, alongside))
         except (UnavailableError, asyncio.CancelledError):
@@ -125,34 +125,34 @@ class Journal:
             self._sealer.committed()
         return head
 
-    def append_now(self, event: AuditEvent, alongside: Work[object] | None = None) -> Head:
+    def append_now(self, event: AuditEvent, alongside: Work[object] | None = None) -> ChainHead:
         """`append` for callers without an event loop; blocks."""
         head = self._database.run_now(self._record(event, alongside))
         if self._sealer is not None:
             self._sealer.committed()
         return head
 
-    def seal_now(self) -> Head:
+    def seal_now(self) -> ChainHead:
         """Sign the head now and return it; blocks. Without `sealing` just the head."""
         return self._database.run_now(_head) if self._sealer is None else self._sealer.seal()
 
-    async def head(self) -> Head:
+    async def head(self) -> ChainHead:
         """The place of the last record; `GENESIS` for an empty journal."""
         return await self._database.run(_head)
 
-    async def read(self, after_seq: int = 0, limit: int = 100) -> list[Entry]:
+    async def read(self, after_seq: int = 0, limit: int = 100) -> list[JournalEntry]:
         """At most `limit` records with a sequence number above `after_seq`, oldest first."""
         return await anyio.to_thread.run_sync(self._reader.read, after_seq, limit)
 
-    async def back(self, wanted: RecordFilter, before: int | None, limit: int) -> Found:
+    async def back(self, wanted: RecordFilter, before: int | None, limit: int) -> JournalPage:
         """Records before number `before` that `wanted` accepts, newest first; see `JournalReader.back`."""
         return await anyio.to_thread.run_sync(self._reader.back, wanted, before, limit)
 
-    async def find(self, audit_id: str) -> list[Entry]:
+    async def find(self, audit_id: str) -> list[JournalEntry]:
         """All records of one call, oldest first; empty if there are none."""
         return await anyio.to_thread.run_sync(self._reader.find, audit_id)
 
-    async def verify(self, known: Head | None = None) -> Verification:
+    async def verify(self, known: ChainHead | None = None) -> Verification:
         """Check the whole chain; see `JournalReader.verify`."""
         return await anyio.to_thread.run_sync(self._reader.verify, known)
 
@@ -162,10 +162,10 @@ class Journal:
         if self._sealer is not None:
             self._sealer.close()
 
-    def _record(self, event: AuditEvent, alongside: Work[object] | None) -> Callable[[Connection], Head]:
+    def _record(self, event: AuditEvent, alongside: Work[object] | None) -> Callable[[RecordConnection], ChainHead]:
         fields = {"at": format_time(self._clock()), "kind": event.kind, "audit_id": event.audit_id, **event.fields()}
 
-        def work(connection: Connection) -> Head:
+        def work(connection: RecordConnection) -> ChainHead:
             if alongside is not None:
                 alongside(connection)
             head, record = seal(_head(connection), fields)
@@ -194,7 +194,7 @@ class Journal:
 
         return work
 
-    def _recover(self, sealed: Head) -> None:
+    def _recover(self, sealed: ChainHead) -> None:
         """Seal a tail that nobody else will, and say so. One of two that start at once does it."""
         left_behind = self._membership.take_over()
         head = self._database.run_now(_head)
@@ -202,7 +202,7 @@ class Journal:
             self.append_now(TailSealed(audit_id=str(uuid.uuid4()), first=sealed.seq + 1, last=head.seq))
             self.seal_now()
 
-    def _close_open_calls(self, connection: Connection) -> int:
+    def _close_open_calls(self, connection: RecordConnection) -> int:
         rows = connection.execute("SELECT audit_id, instance FROM open_call ORDER BY audit_id").fetchall()
         live = {instance for _, instance in rows if self._membership.is_live(instance)}
         left = [audit_id for audit_id, instance in rows if instance not in live]
@@ -215,7 +215,7 @@ class Journal:
         if self._database.exact_outcomes and event.kind in (CallIntended.kind, CallOutcome.kind):
             self._database.later(partial(self._close_if_open, event.audit_id))
 
-    def _close_if_open(self, audit_id: str, connection: Connection) -> None:
+    def _close_if_open(self, audit_id: str, connection: RecordConnection) -> None:
         if connection.execute("SELECT 1 FROM open_call WHERE audit_id = ?", [audit_id]).fetchone() is not None:
             self._record(CallOutcome(audit_id=audit_id, status=OutcomeStatus.UNKNOWN), None)(connection)
 
@@ -223,10 +223,10 @@ class Journal:
         self.append_now(SealingChanged(audit_id=str(uuid.uuid4()), place=place, problem=problem))
 
 
-def _head(connection: Connection) -> Head:
+def _head(connection: RecordConnection) -> ChainHead:
     known = known_of(connection)
     if known is not None and "head" in known:
-        head: Head = known["head"]
+        head: ChainHead = known["head"]
         return head
     row = connection.execute("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1").fetchone()
-    return GENESIS if row is None else Head(row[0], row[1])
+    return GENESIS if row is None else ChainHead(row[0], row[1])

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.audit.connections import Connection, Migration
+from sentinel_rag.audit.connections import Migration, RecordConnection
 from sentinel_rag.contracts.errors import UnavailableError
 
 VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (component TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 
 
 def bring_up(
-    component: str, steps: Sequence[Migration], name: str, connection: Connection, *, make: bool = True
+    component: str, steps: Sequence[Migration], name: str, connection: RecordConnection, *, make: bool = True
 ) -> None:
     """Do the steps that the database `name` lacks, in the transaction of `connection`. `make`: the table of the
     versions too, if there is none.

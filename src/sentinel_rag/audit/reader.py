@@ -12,10 +12,10 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.audit.chain import Head
-from sentinel_rag.audit.connections import Connection
+from sentinel_rag.audit.chain import ChainHead
+from sentinel_rag.audit.connections import RecordConnection
 from sentinel_rag.audit.events import CallIntended, OutcomeStatus
-from sentinel_rag.audit.files import DamagedJournal, Part, Snapshot, open_snapshot, well_typed
+from sentinel_rag.audit.files import DamagedJournal, RecordRange, Snapshot, open_snapshot, well_typed
 from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.audit.signing import PublicKey
 from sentinel_rag.audit.verification import Verification, verify_journal
@@ -42,7 +42,7 @@ _SELECT_OUTCOME = "SELECT record FROM journal WHERE audit_id = ? AND kind = 'out
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class JournalEntry:
     """One record. `outcome` is set for an intent: the status of its outcome record, `unknown` while there is none
     (the call still runs, or the gateway died; a restart writes which)."""
 
@@ -96,10 +96,10 @@ class RecordFilter:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class JournalPage:
     """Records, newest first. `next_before` is where to go on; None where the first record was reached."""
 
-    entries: tuple[Entry, ...]
+    entries: tuple[JournalEntry, ...]
     next_before: int | None
 
 
@@ -109,7 +109,7 @@ class JournalReader:
     def __init__(self, path: JournalPlace) -> None:
         self.path = path
 
-    def read(self, after_seq: int = 0, limit: int = 100) -> list[Entry]:
+    def read(self, after_seq: int = 0, limit: int = 100) -> list[JournalEntry]:
         """At most `limit` (up to 1 000) records with a sequence number above `after_seq`, oldest first.
 
         A page also ends after about 8 MB, so only an empty one means that there is no more.
@@ -118,17 +118,17 @@ class JournalReader:
         with open_snapshot(self.path) as snapshot:
             return list(_entries(snapshot, _page(_forwards(snapshot, after_seq, limit))))
 
-    def last(self, limit: int) -> list[Entry]:
+    def last(self, limit: int) -> list[JournalEntry]:
         """The newest `limit` (up to 1 000) records, oldest first."""
         return self.search(RecordFilter(), limit)
 
-    def search(self, wanted: RecordFilter, limit: int) -> list[Entry]:
+    def search(self, wanted: RecordFilter, limit: int) -> list[JournalEntry]:
         """The newest `limit` (up to 1 000) records that `wanted` accepts, oldest first.
 
         Looks back until it has enough, the first record, or one older than `since`.
         """
         limit = max(0, min(limit, MAX_PAGE))
-        found: list[Entry] = []
+        found: list[JournalEntry] = []
         needles = wanted.needles()
         with open_snapshot(self.path) as snapshot:
             rows = (row for row in _backwards(snapshot, wanted.since) if all(needle in row[3] for needle in needles))
@@ -140,7 +140,7 @@ class JournalReader:
                     found.append(entry)
         return found[::-1]
 
-    def back(self, wanted: RecordFilter, before: int | None = None, limit: int = 100) -> Found:
+    def back(self, wanted: RecordFilter, before: int | None = None, limit: int = 100) -> JournalPage:
         """At most `limit` (up to 1 000) records before number `before` that `wanted` accepts, newest first; from the
         newest on without one.
 
@@ -149,7 +149,7 @@ class JournalReader:
         """
         limit = max(1, min(limit, MAX_PAGE))
         needles = wanted.needles()
-        found: list[Entry] = []
+        found: list[JournalEntry] = []
         looked_at = size = 0
         reached: int | None = None
         with open_snapshot(self.path) as snapshot:
@@ -166,9 +166,9 @@ class JournalReader:
             else:
                 reached = None
             first = snapshot.parts[0].first
-        return Found(tuple(found), None if reached is None or reached <= first else reached)
+        return JournalPage(tuple(found), None if reached is None or reached <= first else reached)
 
-    def find(self, audit_id: str) -> list[Entry]:
+    def find(self, audit_id: str) -> list[JournalEntry]:
         """All records of one call, oldest first; empty if there are none."""
         with open_snapshot(self.path) as snapshot:
             rows = (
@@ -179,7 +179,7 @@ class JournalReader:
             return list(_entries(snapshot, rows))
 
     def verify(
-        self, known: Head | None = None, *, public_key: PublicKey | None = None, anchor: Path | None = None
+        self, known: ChainHead | None = None, *, public_key: PublicKey | None = None, anchor: Path | None = None
     ) -> Verification:
         """Check everything that can be checked; see `verification.verify_journal`."""
         return verify_journal(self.path, known=known, public_key=public_key, anchor=anchor)
@@ -214,7 +214,7 @@ def _backwards(snapshot: Snapshot, since: datetime | None, before: int | None = 
             yield row
 
 
-def _forwards_by_pages(connection: Connection, after: int, last: int, limit: int) -> Iterator[Row]:
+def _forwards_by_pages(connection: RecordConnection, after: int, last: int, limit: int) -> Iterator[Row]:
     """A server sends all that it is asked for, so it is asked for little, and for more if that was not enough."""
     size = LEAST_PAGE
     while limit > 0 and (rows := connection.execute(_SELECT_PAGE, [after, last, min(size, limit)]).fetchall()):
@@ -223,7 +223,7 @@ def _forwards_by_pages(connection: Connection, after: int, last: int, limit: int
         after, size = rows[-1][0], min(2 * size, LARGEST_PAGE)
 
 
-def _backwards_by_pages(connection: Connection, first: int, last: int) -> Iterator[Row]:
+def _backwards_by_pages(connection: RecordConnection, first: int, last: int) -> Iterator[Row]:
     """The same from the newest on."""
     size = LEAST_PAGE
     while rows := connection.execute(f"{_SELECT_BACKWARDS} LIMIT ?", [first, last, size]).fetchall():
@@ -240,7 +240,7 @@ def _page(rows: Iterable[Row]) -> Iterator[Row]:
             return
 
 
-def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[Entry]:
+def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[JournalEntry]:
     for seq, audit_id, kind, record, stored, outcome in rows:
         try:
             if not well_typed((seq, audit_id, kind, record, stored, outcome)):
@@ -249,7 +249,7 @@ def _entries(snapshot: Snapshot, rows: Iterable[Row]) -> Iterator[Entry]:
             if kind == CallIntended.kind:
                 outcome = outcome or _later_outcome(snapshot, seq, audit_id)
                 status = OutcomeStatus.UNKNOWN if outcome is None else OutcomeStatus(json.loads(outcome)["status"])
-            yield Entry(seq, audit_id, kind, json.loads(record), stored, status)
+            yield JournalEntry(seq, audit_id, kind, json.loads(record), stored, status)
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             raise DamagedJournal(
                 f"Record {seq} of the journal cannot be read.",
@@ -266,5 +266,5 @@ def _later_outcome(snapshot: Snapshot, seq: int, audit_id: str) -> bytes | None:
     return None
 
 
-def _parts_after(snapshot: Snapshot, seq: int) -> list[Part]:
+def _parts_after(snapshot: Snapshot, seq: int) -> list[RecordRange]:
     return [part for part in snapshot.parts if part.first > seq]

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.audit.connections import Connection
+from sentinel_rag.audit.connections import RecordConnection
 
 RECORDS = (
     "CREATE TABLE journal (seq INTEGER PRIMARY KEY, audit_id TEXT NOT NULL, kind TEXT NOT NULL, "
@@ -15,14 +15,14 @@ RECORDS_INDEX = "CREATE INDEX journal_audit_id ON journal (audit_id, kind)"
 CHECKPOINTS = "CREATE TABLE checkpoint (seq INTEGER PRIMARY KEY, line BLOB NOT NULL) STRICT"
 
 
-def _records_and_open_calls(connection: Connection) -> None:
+def _records_and_open_calls(connection: RecordConnection) -> None:
     connection.execute(RECORDS)
     connection.execute(RECORDS_INDEX)
     # Calls without an outcome yet: bounded by the calls in flight, so a restart finds them without reading history.
     connection.execute("CREATE TABLE open_call (audit_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
 
 
-def _instances_checkpoints_and_segments(connection: Connection) -> None:
+def _instances_checkpoints_and_segments(connection: RecordConnection) -> None:
     connection.execute("ALTER TABLE open_call ADD COLUMN instance TEXT NOT NULL DEFAULT ''")
     connection.execute(CHECKPOINTS)
     connection.execute(

@@ -16,9 +16,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.audit.chain import GENESIS, Head
+from sentinel_rag.audit.chain import GENESIS, ChainHead
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
-from sentinel_rag.audit.connections import Connection, StateDatabase
+from sentinel_rag.audit.connections import RecordConnection, StateDatabase
 from sentinel_rag.audit.places import JournalPlace, PostgresPlace, checkpoints_of, folder_of
 from sentinel_rag.audit.signing import KEY_FILE, PUBLIC_FILE, SigningKey, SigningKeyLost
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
@@ -85,10 +85,10 @@ class Sealer:
         self._some, self._many = threading.Event(), threading.Event()
         self._stopping = False
         self._thread = threading.Thread(target=self._serve, name="audit-sealer", daemon=True)
-        self.after_seal: Callable[[Head], None] | None = None
+        self.after_seal: Callable[[ChainHead], None] | None = None
         """Called in the sealer's thread with each place that was sealed."""
 
-    def begin(self) -> Head:
+    def begin(self) -> ChainHead:
         """Check that the journal holds what was sealed, make the first checkpoint of a new one, and start the thread.
 
         Returns the last sealed place. Raises JournalCut if something that was sealed is gone, UnavailableError if a
@@ -128,7 +128,7 @@ class Sealer:
         elif self._unsealed >= SEAL_RECORDS and not self._many.is_set():
             self._many.set()
 
-    def seal(self) -> Head:
+    def seal(self) -> ChainHead:
         """Sign the head now, if it is not signed yet, and return it. Blocks for a disk sync.
 
         Raises UnavailableError if the journal cannot be written.
@@ -185,14 +185,14 @@ class Sealer:
                 self._problems[name] = problem
         seq, line = checkpoint.head.seq, checkpoint.line()
 
-        def add(connection: Connection) -> None:
+        def add(connection: RecordConnection) -> None:
             if self._shared:  # of two gateways that begin one journal at once, the second finds the key of the first
                 self._check_key(connection)
             connection.execute("INSERT INTO checkpoint VALUES (?, ?) ON CONFLICT DO NOTHING", [seq, line])
 
         self._database.run_now(add)
 
-    def _proved_elsewhere(self) -> Head:
+    def _proved_elsewhere(self) -> ChainHead:
         """The last record of the journal that a checkpoint outside it proves. Raises JournalCut if it is not there."""
         proved = GENESIS
         first = self._row("SELECT min(seq) FROM journal")[0] or 1
@@ -213,16 +213,16 @@ class Sealer:
             proved = max(proved, sealed.head, key=lambda head: head.seq)
         return proved
 
-    def _head(self) -> Head:
+    def _head(self) -> ChainHead:
         row = self._row("SELECT seq, hash FROM journal ORDER BY seq DESC LIMIT 1")
-        return GENESIS if row is None else Head(row[0], row[1])
+        return GENESIS if row is None else ChainHead(row[0], row[1])
 
-    def _last_sealed(self) -> Head | None:
+    def _last_sealed(self) -> ChainHead | None:
         with self._database.reading() as connection:
             newest = _newest(connection)
         return None if newest is None else newest.head
 
-    def _check_key(self, connection: Connection) -> None:
+    def _check_key(self, connection: RecordConnection) -> None:
         """Of several gateways with one journal each must sign with the same key, or a verifier would need them all."""
         newest, key = _newest(connection), self._sealing.key.public.fingerprint
         if newest is not None and newest.key != key:
@@ -240,7 +240,7 @@ class Sealer:
         return format_time(self._clock())
 
 
-def _newest(connection: Connection) -> Checkpoint | None:
+def _newest(connection: RecordConnection) -> Checkpoint | None:
     row = connection.execute("SELECT line FROM checkpoint ORDER BY seq DESC LIMIT 1").fetchone()
     if row is None:
         return None

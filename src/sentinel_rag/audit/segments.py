@@ -12,8 +12,8 @@ import sqlite3
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel_rag.audit.chain import GENESIS, Head
-from sentinel_rag.audit.connections import Connection
+from sentinel_rag.audit.chain import GENESIS, ChainHead
+from sentinel_rag.audit.connections import RecordConnection
 from sentinel_rag.audit.files import DamagedJournal
 from sentinel_rag.audit.schema import CHECKPOINTS, RECORDS, RECORDS_INDEX
 
@@ -32,24 +32,24 @@ class Segment:
     last_at: str
 
 
-def all_segments(connection: Connection) -> list[Segment]:
+def all_segments(connection: RecordConnection) -> list[Segment]:
     """Oldest first."""
     rows = connection.execute("SELECT first_seq, last_seq, last_hash, file, last_at FROM segment ORDER BY first_seq")
     return [Segment(*row) for row in rows]
 
 
-def boundary(connection: Connection) -> Head:
+def boundary(connection: RecordConnection) -> ChainHead:
     """The last record that a segment holds, or held before it was pruned."""
     row = connection.execute("SELECT last_seq, last_hash FROM segment ORDER BY first_seq DESC LIMIT 1").fetchone()
     if row is not None:
-        return Head(row[0], row[1])
+        return ChainHead(row[0], row[1])
     first = connection.execute("SELECT seq, record FROM journal ORDER BY seq LIMIT 1").fetchone()
     if first is None or first[0] == 1:
         return GENESIS
-    return Head(first[0] - 1, bytes.fromhex(json.loads(first[1])["previous"]))  # every segment was pruned
+    return ChainHead(first[0] - 1, bytes.fromhex(json.loads(first[1])["previous"]))  # every segment was pruned
 
 
-def register(connection: Connection, segment: Segment) -> None:
+def register(connection: RecordConnection, segment: Segment) -> None:
     """From here on readers take its records from its file."""
     connection.execute(
         "INSERT INTO segment (first_seq, last_seq, last_hash, file, last_at) VALUES (?, ?, ?, ?, ?)",
@@ -57,13 +57,13 @@ def register(connection: Connection, segment: Segment) -> None:
     )
 
 
-def forget(connection: Connection, through: int) -> None:
+def forget(connection: RecordConnection, through: int) -> None:
     """From here on nobody looks for records up to `through`; the checkpoint of that one stays."""
     connection.execute("DELETE FROM segment WHERE last_seq <= ?", [through])
     connection.execute("DELETE FROM checkpoint WHERE seq < ? AND seq > 0", [through])
 
 
-def drop_rows(connection: Connection, through: int) -> int:
+def drop_rows(connection: RecordConnection, through: int) -> int:
     """Take a few rows up to `through` out of the live file; 0 if there are none left."""
     dropped = connection.execute(
         "DELETE FROM journal WHERE seq IN (SELECT seq FROM journal WHERE seq <= ? ORDER BY seq LIMIT ?)",
@@ -78,7 +78,7 @@ def drop_rows(connection: Connection, through: int) -> int:
     return dropped
 
 
-def fill(target: sqlite3.Connection, live: Path, done: Head, head: Head) -> str:
+def fill(target: sqlite3.Connection, live: Path, done: ChainHead, head: ChainHead) -> str:
     """Copy rows inside SQLite, which leaves the interpreter to the calls meanwhile. Returns the time of the last."""
     target.execute("PRAGMA journal_mode = MEMORY")
     target.execute("PRAGMA synchronous = OFF")
@@ -110,7 +110,7 @@ def fill(target: sqlite3.Connection, live: Path, done: Head, head: Head) -> str:
     return str(json.loads(record)["at"])
 
 
-def last_record(connection: Connection) -> int:
+def last_record(connection: RecordConnection) -> int:
     """Its number; 0 for an empty journal."""
     row = connection.execute("SELECT max(seq) FROM journal").fetchone()
     return int(row[0] or 0)

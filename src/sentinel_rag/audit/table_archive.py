@@ -10,27 +10,19 @@ import json
 import uuid
 from collections.abc import Callable
 from datetime import datetime
-from typing import Protocol
 
-from sentinel_rag.audit.chain import Head
-from sentinel_rag.audit.connections import Connection, StateDatabase, Work
-from sentinel_rag.audit.events import AuditEvent
+from sentinel_rag.audit.chain import ChainHead
+from sentinel_rag.audit.connections import AppendRecord, RecordConnection, StateDatabase
 from sentinel_rag.audit.segments import Segment
 from sentinel_rag.audit.upkeep_events import RecordsPruned
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.query_results import format_time, parse_time
 
 
-class Record(Protocol):
-    """How the archive adds a record to the chain; `Journal.append_now`."""
-
-    def __call__(self, event: AuditEvent, alongside: Work[object] | None = None) -> Head: ...
-
-
 class TableArchive:
     """The records of the journal in `database`. Its methods block; none belongs into an event loop."""
 
-    def __init__(self, database: StateDatabase, *, record: Record, seal: Callable[[], Head]) -> None:
+    def __init__(self, database: StateDatabase, *, record: AppendRecord, seal: Callable[[], ChainHead]) -> None:
         self._database = database
         self._record = record
         self._seal = seal
@@ -73,7 +65,7 @@ class TableArchive:
         self._database.aside(lambda connection: _remove(connection, gone.last))
         return [gone]
 
-    def sealed(self, head: Head) -> None:
+    def sealed(self, head: ChainHead) -> None:
         """Told of each checkpoint; there is nothing to do."""
 
     def resume(self) -> None:
@@ -83,7 +75,7 @@ class TableArchive:
         """There is nothing to stop."""
 
 
-def _up_to_a_checkpoint(connection: Connection, older_than: datetime) -> Segment | None:
+def _up_to_a_checkpoint(connection: RecordConnection, older_than: datetime) -> Segment | None:
     """The oldest records, up to the last signed one that is old enough; None if there is none.
 
     Times of records do not go back, apart from clocks that differ between gateways, so the search may halve: what is
@@ -112,13 +104,13 @@ def _up_to_a_checkpoint(connection: Connection, older_than: datetime) -> Segment
     return Segment(first, last, digest, "", str(json.loads(record)["at"]))
 
 
-def _time_of(connection: Connection, seq: int) -> datetime:
+def _time_of(connection: RecordConnection, seq: int) -> datetime:
     return parse_time(
         json.loads(connection.execute("SELECT record FROM journal WHERE seq = ?", [seq]).fetchone()[0])["at"]
     )
 
 
-def _remove(connection: Connection, through: int) -> None:
+def _remove(connection: RecordConnection, through: int) -> None:
     """The checkpoint of the last one stays: it is the signed boundary."""
     connection.execute("DELETE FROM journal WHERE seq <= ?", [through])
     connection.execute("DELETE FROM checkpoint WHERE seq < ? AND seq > 0", [through])

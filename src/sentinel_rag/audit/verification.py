@@ -12,7 +12,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from sentinel_rag.audit.chain import GENESIS, Head
+from sentinel_rag.audit.chain import GENESIS, ChainHead
 from sentinel_rag.audit.chain_check import Broken, ChainCheck, parse_signed
 from sentinel_rag.audit.checkpoints import CheckpointFile
 from sentinel_rag.audit.files import DamagedJournal, Snapshot, open_snapshot, stream
@@ -34,7 +34,7 @@ class Verification:
 
     intact: bool
     records: int
-    head: Head
+    head: ChainHead
     broken_at: int | None = None
     problem: str = ""
     first: int = 1
@@ -68,7 +68,11 @@ class Verification:
 
 
 def verify_journal(
-    path: JournalPlace, *, known: Head | None = None, public_key: PublicKey | None = None, anchor: Path | None = None
+    path: JournalPlace,
+    *,
+    known: ChainHead | None = None,
+    public_key: PublicKey | None = None,
+    anchor: Path | None = None,
 ) -> Verification:
     """Check the journal at `path`, its segments and its checkpoints, and those of `anchor`.
 
@@ -92,7 +96,7 @@ def verify_journal(
 
 
 def _verify_once(
-    path: JournalPlace, known: Head | None, public_key: PublicKey | None, anchor: Path | None
+    path: JournalPlace, known: ChainHead | None, public_key: PublicKey | None, anchor: Path | None
 ) -> Verification:
     check = ChainCheck(public_key)
     # Each of several gateways keeps the checkpoints that it made, from its own beginning.
@@ -171,7 +175,7 @@ def _last_in_journal(path: JournalPlace) -> int | None:
         return None if row[0] is None else int(row[0])
 
 
-def _walk(path: JournalPlace, check: ChainCheck, known: Head | None) -> None:
+def _walk(path: JournalPlace, check: ChainCheck, known: ChainHead | None) -> None:
     """Every record, with the checkpoints of the file that holds it."""
     met = known is None or known == GENESIS
     for stored in stream(path):
@@ -216,7 +220,7 @@ def _check_indexes(path: JournalPlace) -> None:
                 )
 
 
-def _stored_hash(snapshot: Snapshot, check: ChainCheck, claimed: Head) -> bytes | None:
+def _stored_hash(snapshot: Snapshot, check: ChainCheck, claimed: ChainHead) -> bytes | None:
     """The hash of record `claimed.seq` as the journal has it; None if it should be there and is not."""
     first = check.first or 1
     if claimed.seq == GENESIS.seq:

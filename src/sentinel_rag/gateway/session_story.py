@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from sentinel_rag.audit import Entry, Journal, RecordFilter
+from sentinel_rag.audit import Journal, JournalEntry, RecordFilter
 from sentinel_rag.contracts.json_values import JsonValue
 
 MOST_RECORDS = 1_000
@@ -42,7 +42,7 @@ class Story:
 async def story_of(journal: Journal, session_id: str) -> Story:
     """What became of the calls of the session, back to its opening."""
     head = await journal.head()
-    found: dict[int, Entry] = {}
+    found: dict[int, JournalEntry] = {}
     before, opened = None, False
     for _ in range(MOST_PAGES):
         page = await journal.back(RecordFilter(session_id=session_id), before, MOST_RECORDS)
@@ -60,7 +60,7 @@ async def story_of(journal: Journal, session_id: str) -> Story:
     )
 
 
-def _told(entries: Iterable[Entry]) -> Iterable[dict[str, Any]]:
+def _told(entries: Iterable[JournalEntry]) -> Iterable[dict[str, Any]]:
     for entry in entries:
         if entry.kind in TOLD and not (entry.kind == "intent" and entry.record.get("effect") == READ):
             shown = {name: entry.record[name] for name in FIELDS if name in entry.record}

@@ -14,7 +14,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
-from sentinel_rag.knowledge.documents.model import Block, BlockKind, Collection, Document, Section
+from sentinel_rag.knowledge.documents.model import BlockKind, Collection, Document, DocumentBlock, DocumentSection
 
 TARGET = 1_200
 """Characters that a chunk of prose grows to: about what the local model reads of a text (256 word pieces)."""
@@ -55,31 +55,31 @@ def chunks_of(document: Document, *, target: int = TARGET, whole: int = WHOLE) -
     return tuple(found)
 
 
-def _merged(sections: Sequence[Section], target: int) -> Iterator[Section]:
+def _merged(sections: Sequence[DocumentSection], target: int) -> Iterator[DocumentSection]:
     """Neighbours put together up to `target`, each under its heading: as chunks of their own, the sections of 50,000
     incidents would be a quarter of a million."""
-    blocks: list[Block] = []
+    blocks: list[DocumentBlock] = []
     paths: list[tuple[str, ...]] = []
     for section in sections:
         # The heading is part of the first block, so that no cut parts the two.
         first = replace(section.blocks[0], text=f"## {' > '.join(section.path)}\n\n{section.blocks[0].text}")
         more = [first, *section.blocks[1:]]
         if blocks and sum(len(each.text) for each in (*blocks, *more)) > target:
-            yield Section(paths[0] if len(paths) == 1 else (), tuple(blocks))
+            yield DocumentSection(paths[0] if len(paths) == 1 else (), tuple(blocks))
             blocks, paths = [], []
         blocks += more
         paths.append(section.path)
     if blocks:
-        yield Section(paths[0] if len(paths) == 1 else (), tuple(blocks))
+        yield DocumentSection(paths[0] if len(paths) == 1 else (), tuple(blocks))
 
 
-def _head(title: str, section: Section) -> str:
+def _head(title: str, section: DocumentSection) -> str:
     """The title, then the headings; the title is not said twice."""
     headings = section.path[1:] if section.path[:1] == (title,) else section.path
     return "\n".join(filter(None, (title, " > ".join(headings)[:_MOST_HEADINGS])))
 
 
-def _joined(blocks: Sequence[Block]) -> str:
+def _joined(blocks: Sequence[DocumentBlock]) -> str:
     """Blocks parted by a blank line, items of a list by a line's end."""
     texts = [blocks[0].text]
     for before, block in pairwise(blocks):
@@ -88,10 +88,10 @@ def _joined(blocks: Sequence[Block]) -> str:
     return "".join(texts)
 
 
-def _runs(blocks: Sequence[Block], target: int, whole: int) -> Iterator[list[Block]]:
+def _runs(blocks: Sequence[DocumentBlock], target: int, whole: int) -> Iterator[list[DocumentBlock]]:
     """Blocks put together up to `target`. A table or a code block stays with the text that leads to it where both
     fit, since that text says what it is for."""
-    run: list[Block] = []
+    run: list[DocumentBlock] = []
     length = 0
     for block in (piece for each in blocks for piece in _pieces(each, target, whole)):
         if run and length + len(block.text) > target:
@@ -105,7 +105,7 @@ def _runs(blocks: Sequence[Block], target: int, whole: int) -> Iterator[list[Blo
         yield run
 
 
-def _pieces(block: Block, target: int, whole: int) -> Iterator[Block]:
+def _pieces(block: DocumentBlock, target: int, whole: int) -> Iterator[DocumentBlock]:
     """The block, or its parts if it is too long for a chunk."""
     if block.whole:
         if len(block.text) <= whole:
@@ -118,20 +118,20 @@ def _pieces(block: Block, target: int, whole: int) -> Iterator[Block]:
         yield from _parted_prose(block, target)
 
 
-def _parted_prose(block: Block, target: int) -> Iterator[Block]:
+def _parted_prose(block: DocumentBlock, target: int) -> Iterator[DocumentBlock]:
     """Parts that end with a sentence or a line, else with a word, else (a text without any blank) anywhere."""
     text, line = block.text, block.place
     while len(text) > target:
         ends = [match.start() for match in _SENTENCE_END.finditer(text, target // 2, target)]
         cut = ends[-1] if ends else text.rfind(" ", 1, target)
         cut = target if cut <= 0 else cut
-        yield Block(block.kind, text[:cut].rstrip(), line)
+        yield DocumentBlock(block.kind, text[:cut].rstrip(), line)
         text = text[cut:].lstrip()
     if text:
-        yield Block(block.kind, text, line)
+        yield DocumentBlock(block.kind, text, line)
 
 
-def _parted_lines(block: Block, whole: int) -> Iterator[Block]:
+def _parted_lines(block: DocumentBlock, whole: int) -> Iterator[DocumentBlock]:
     """A giant table by rows under its head, a giant code block by lines inside its fences."""
     lines = block.text.split("\n")
     fenced = re.match(r"\s*(`{3,}|~{3,})", lines[0])
@@ -148,13 +148,13 @@ def _parted_lines(block: Block, whole: int) -> Iterator[Block]:
     place = block.place + len(head)
     for line in (piece for each in body for piece in _short(each, room)):
         if part and length + len(line) + 1 > room:
-            yield Block(block.kind, "\n".join((*head, *part, *foot)), first)
+            yield DocumentBlock(block.kind, "\n".join((*head, *part, *foot)), first)
             part, length, first = [], 0, place
         part.append(line)
         length += len(line) + 1
         place += 1
     if part:
-        yield Block(block.kind, "\n".join((*head, *part, *foot)), first)
+        yield DocumentBlock(block.kind, "\n".join((*head, *part, *foot)), first)
 
 
 def _short(line: str, room: int) -> Iterator[str]:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from sentinel_rag.knowledge.chunking import chunks_of
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.stores.port import Entry, KnowledgeStore, Vector, Version, mismatch
+from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoreEntry, Vector, Version, mismatch
 
 _CHUNKS_AT_ONCE = 64
 """Documents are put together until they have so many chunks."""
@@ -73,7 +73,7 @@ def ingest(
             listener(report)
         return report
 
-    def changed() -> Iterator[Entry]:
+    def changed() -> Iterator[StoreEntry]:
         for document in documents:
             if document.collection is not collection:
                 raise ValueError(f"{document.id} is of {document.collection.value}, not of {collection.value}")
@@ -81,7 +81,7 @@ def ingest(
             if versions.get(document.id) == Version(document.content_hash, document.etag):
                 counts["unchanged"] += 1
             else:
-                yield Entry(document, chunks_of(document))
+                yield StoreEntry(document, chunks_of(document))
 
     for entries in _steps(changed()):
         counts["embedded"] += _put(store, embedder, entries)
@@ -118,9 +118,9 @@ def give_vectors(store: KnowledgeStore, embedder: Embedder, listener: Callable[[
     return store.re_embed(embedder.space, embed, batch=embedder.batch)
 
 
-def _steps(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
+def _steps(entries: Iterable[StoreEntry]) -> Iterator[list[StoreEntry]]:
     """Entries a few at a time; a large document makes a step of its own."""
-    step: list[Entry] = []
+    step: list[StoreEntry] = []
     for entry in entries:
         step.append(entry)
         if sum(len(each.chunks) for each in step) >= _CHUNKS_AT_ONCE:
@@ -130,7 +130,7 @@ def _steps(entries: Iterable[Entry]) -> Iterator[list[Entry]]:
         yield step
 
 
-def _put(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[Entry]) -> int:
+def _put(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[StoreEntry]) -> int:
     """Put the entries with the vectors that they need; how many texts were embedded for that."""
     space = None if embedder is None else embedder.space
     embedded = _embed(store, embedder, entries)
@@ -143,7 +143,7 @@ def _put(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[Ent
     return embedded
 
 
-def _embed(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[Entry]) -> int:
+def _embed(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[StoreEntry]) -> int:
     """See that a vector is kept for every chunk; how many texts were embedded for that."""
     if embedder is None:
         return 0

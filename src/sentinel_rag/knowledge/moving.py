@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.port import Entry, KnowledgeStore, Vector, VectorSpace, mismatch
+from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoreEntry, Vector, VectorSpace, mismatch
 
 _DOCUMENTS_AT_ONCE = 32
 _SAME_TEXT = 1e-3
@@ -134,7 +134,7 @@ def _parts(ids: Sequence[str]) -> Iterator[Sequence[str]]:
 
 
 def _move_vectors(
-    source: KnowledgeStore, target: KnowledgeStore, space: VectorSpace | None, entries: Sequence[Entry]
+    source: KnowledgeStore, target: KnowledgeStore, space: VectorSpace | None, entries: Sequence[StoreEntry]
 ) -> int:
     """See that the target keeps the vector of every chunk; how many went over for that."""
     hashes = {chunk.search_hash for entry in entries for chunk in entry.chunks}

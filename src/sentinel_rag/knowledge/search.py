@@ -23,7 +23,7 @@ from sentinel_rag.knowledge.documents.model import encodable
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.field_words import meanings_of
 from sentinel_rag.knowledge.question_words import named_share, query_words
-from sentinel_rag.knowledge.stores.port import Found, KnowledgeStore, StoredChunk, Vector, Wanted
+from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoredChunk, StoreHit, Vector, Wanted
 from sentinel_rag.language.attack import known_tactics, known_techniques
 
 DEPTHS = (100, 300, 1_000)
@@ -52,7 +52,7 @@ class Similarity:
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class KnowledgeHit:
     """One chunk that was found. `score` compares hits of one answer only. `alike` cites the other incidents that were
     found and tell the same, best first; `alike_label` is the join of their labels."""
 
@@ -74,7 +74,7 @@ class Hit:
 
 
 def citation_of(chunk: StoredChunk) -> str:
-    """See `Hit.citation`."""
+    """See `KnowledgeHit.citation`."""
     if chunk.collection is Collection.INCIDENTS:
         return chunk.source
     return " > ".join((chunk.source, *chunk.path))
@@ -84,7 +84,7 @@ def citation_of(chunk: StoredChunk) -> str:
 class SearchAnswer:
     """Hits, best first, with sentences on what the search could not do."""
 
-    hits: tuple[Hit, ...]
+    hits: tuple[KnowledgeHit, ...]
     remarks: tuple[str, ...] = ()
 
     @property
@@ -139,14 +139,14 @@ class KnowledgeSearch:
     def _hits(
         self,
         query: str,
-        by_words: Sequence[Found],
-        by_meaning: Sequence[Found],
+        by_words: Sequence[StoreHit],
+        by_meaning: Sequence[StoreHit],
         readers: frozenset[str],
         limit: int,
         per_document: int,
         like: Facets | None,
         without: tuple[Collection, str] | None,
-    ) -> list[Hit]:
+    ) -> list[KnowledgeHit]:
         keys = list(dict.fromkeys(found.key for found in (*by_words, *by_meaning)))
         loaded = self._store.load(keys, readers)
         chunks = {chunk.key: chunk for chunk in loaded if (chunk.collection, chunk.document_id) != without}
@@ -155,7 +155,7 @@ class KnowledgeSearch:
         place_by_words = {key: place for place, key in enumerate(words, 1)}
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
         documents = {key: (chunk.collection, chunk.document_id) for key, chunk in chunks.items()}
-        hits: list[Hit] = []
+        hits: list[KnowledgeHit] = []
         for key, score in fused(words, near, documents):
             chunk = chunks[key]
             told = next((place for place, hit in enumerate(hits) if recurs(hit.chunk, chunk)), None)
@@ -165,7 +165,7 @@ class KnowledgeSearch:
                 hits[told] = replace(hits[told], alike=tuple(citations), alike_label=label)
             elif len(hits) < limit and _is_new(chunk, hits, per_document):
                 why = _similarity(query, chunk, place_by_words.get(key), place_by_meaning.get(key), like)
-                hits.append(Hit(chunk, score, why))
+                hits.append(KnowledgeHit(chunk, score, why))
         return hits
 
     def _vector(self, query: str) -> tuple[Vector | None, list[str]]:
@@ -178,7 +178,7 @@ class KnowledgeSearch:
         except SentinelError as error:
             return None, [f"Searched by words only: {error}"]
 
-    def _near(self, vector: Vector | None, wanted: Wanted, depth: int) -> Sequence[Found]:
+    def _near(self, vector: Vector | None, wanted: Wanted, depth: int) -> Sequence[StoreHit]:
         if self._embedder is None or vector is None:
             return ()
         return self._store.by_vector(self._embedder.space, vector, wanted, depth)
@@ -192,7 +192,7 @@ def spelled_out(query: str) -> str:
     return " ".join((query, *(known[name].name for name in named if name in known), *meanings_of(query)))
 
 
-def _is_new(chunk: StoredChunk, hits: Sequence[Hit], per_document: int) -> bool:
+def _is_new(chunk: StoredChunk, hits: Sequence[KnowledgeHit], per_document: int) -> bool:
     """Whether it says something that no hit before it does."""
     text = " ".join(chunk.text.split()).casefold()
     if any(text == " ".join(hit.chunk.text.split()).casefold() for hit in hits):
@@ -201,7 +201,7 @@ def _is_new(chunk: StoredChunk, hits: Sequence[Hit], per_document: int) -> bool:
     return of_document[(chunk.collection, chunk.document_id)] < per_document
 
 
-def _named(ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], query: str) -> Sequence[Found]:
+def _named(ranking: Sequence[StoreHit], chunks: Mapping[int | str, StoredChunk], query: str) -> Sequence[StoreHit]:
     """A ranking by words in which a document that the question names comes before those that only mention it: it gains
     as much of the best score as it is named."""
     best = max((found.score for found in ranking), default=0.0)
@@ -214,7 +214,7 @@ def _named(ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], qu
 
 
 def _aged(
-    ranking: Sequence[Found], chunks: Mapping[int | str, StoredChunk], now: datetime
+    ranking: Sequence[StoreHit], chunks: Mapping[int | str, StoredChunk], now: datetime
 ) -> Mapping[int | str, float]:
     """A ranking as keys with their scores, best first, those of incidents with their age in them."""
     scores: dict[int | str, float] = {}
@@ -229,7 +229,7 @@ def _aged(
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
-def _recurring(hits: Sequence[Hit], *, at_least: bool) -> Iterator[str]:
+def _recurring(hits: Sequence[KnowledgeHit], *, at_least: bool) -> Iterator[str]:
     """`at_least`: the rankings went on where they were left, so there may be more."""
     for hit in hits:
         if hit.alike:

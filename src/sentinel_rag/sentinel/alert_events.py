@@ -21,7 +21,7 @@ from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.recorded_events import columns_of, recorded_events
 from sentinel_rag.sentinel.results import Stopwatch, build_result, one_line
 from sentinel_rag.sentinel.stored_query import StoredQuery, stored_query
-from sentinel_rag.sentinel.stored_query_runs import WAIT_S, NotRun, Ran, StoredQueries
+from sentinel_rag.sentinel.stored_query_runs import WAIT_S, QueryNotRun, QueryRan, StoredQueryRunner
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.template_queries import json_rows
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -40,7 +40,7 @@ _FALLBACK = "Microsoft's parser is not installed, so a stricter one checked the 
 
 
 class AlertEvents:
-    """The tool with what its queries need; the parameters are those of `StoredQueries`."""
+    """The tool with what its queries need; the parameters are those of `StoredQueryRunner`."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class AlertEvents:
         allowed_tables: frozenset[str] | None = None,
         wait_s: int = WAIT_S,
     ) -> None:
-        self._queries = StoredQueries(make_guard, allowed_tables=allowed_tables, wait_s=wait_s)
+        self._queries = StoredQueryRunner(make_guard, allowed_tables=allowed_tables, wait_s=wait_s)
 
     async def close(self) -> None:
         """End what the queries started."""
@@ -75,9 +75,9 @@ class AlertEvents:
         if carried:
             return told.carried(evidence, stored, carried)
         match await self._queries.run(view, stored, arguments["limit"]):
-            case NotRun() as refused:
+            case QueryNotRun() as refused:
                 return told.not_run(evidence, stored, refused, answer=found)
-            case Ran() as ran:
+            case QueryRan() as ran:
                 return told.ran(evidence, stored, ran)
 
 
@@ -95,7 +95,7 @@ class _Telling:
         return self._result(summary, answer=answer, tables=(newest_alerts.ALERT_TABLE,), window=TimeWindow())
 
     def not_run(
-        self, evidence: dict[str, JsonValue], stored: StoredQuery, refused: NotRun, *, answer: LogsTable
+        self, evidence: dict[str, JsonValue], stored: StoredQuery, refused: QueryNotRun, *, answer: LogsTable
     ) -> QueryResult:
         self.notes.append(refused.sentence)
         problems: list[JsonValue] = [problem.to_dict() for problem in refused.problems[:MOST_PROBLEMS]]
@@ -113,7 +113,7 @@ class _Telling:
         tables = (newest_alerts.ALERT_TABLE,)
         return self._result(summary, rows=table, total=len(events), tables=tables, window=stored.window)
 
-    def ran(self, evidence: dict[str, JsonValue], stored: StoredQuery, ran: Ran) -> QueryResult:
+    def ran(self, evidence: dict[str, JsonValue], stored: StoredQuery, ran: QueryRan) -> QueryResult:
         if ran.whole_rule:
             self.notes.append(_WHOLE_RULE)
         if ran.parser == "fallback":

@@ -27,7 +27,7 @@ WHOLE_ALERT = RowBudget(
 
 
 @dataclass(frozen=True, slots=True)
-class Form:
+class RowForm:
     """What one row may show. `alert` None gives alerts the room that their number leaves (`row_budget`)."""
 
     alerts: int = _NO_LIMIT
@@ -46,15 +46,15 @@ class Form:
         return self.alert or row_budget(count)
 
 
-FULL = Form(alert=WHOLE_ALERT, entities=_NO_LIMIT, events=_NO_LIMIT, bookmarks=_NO_LIMIT, bookmark_text=_NO_LIMIT)
+FULL = RowForm(alert=WHOLE_ALERT, entities=_NO_LIMIT, events=_NO_LIMIT, bookmarks=_NO_LIMIT, bookmark_text=_NO_LIMIT)
 _BRIEF = RowBudget(entities=4, description=120, entity_properties=False, remediation_steps=False, sparse=True)
 _BARE = RowBudget(entities=0, description=0, entity_properties=False, remediation_steps=False, sparse=True)
 _FORMS = (
     FULL,
-    Form(),
-    Form(alert=_BRIEF, entities=100, events=100, comments=20, comment=2000, description=2000, bookmark_text=300),
-    Form(alert=_BRIEF, entities=20, events=60, comments=12, comment=1000, description=1000, bookmark_text=150),
-    Form(
+    RowForm(),
+    RowForm(alert=_BRIEF, entities=100, events=100, comments=20, comment=2000, description=2000, bookmark_text=300),
+    RowForm(alert=_BRIEF, entities=20, events=60, comments=12, comment=1000, description=1000, bookmark_text=150),
+    RowForm(
         alert=_BRIEF,
         entities=20,
         properties=False,
@@ -66,7 +66,7 @@ _FORMS = (
         bookmark_text=100,
     ),
     *(
-        Form(
+        RowForm(
             alerts,
             _BARE,
             entities,
@@ -85,7 +85,7 @@ _FORMS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class FormedRow:
     """A row, what it leaves out of what there is (name -> how many), and whether it has the form FULL, in which only
     a text may be cut."""
 
@@ -94,7 +94,7 @@ class Told:
     full: bool
 
 
-def richest(build: Callable[[Form], Told], *, share: int) -> Told:
+def richest(build: Callable[[RowForm], FormedRow], *, share: int) -> FormedRow:
     """The first form of the row whose JSON has at most `share` bytes; the barest if none has."""
     told = build(FULL)
     for form in _FORMS:

@@ -1,4 +1,4 @@
-"""Everything that is known of one incident, gathered once and told in any `Form`.
+"""Everything that is known of one incident, gathered once and told in any `RowForm`.
 
 Above is get_incident_detail, which reads the rows; a part that a form cuts is counted, so that no count is lost.
 """
@@ -18,7 +18,7 @@ from sentinel_rag.sentinel.alert_notes import reader_notes
 from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.entity_properties import LONGEST_TEXT, merged_properties
 from sentinel_rag.sentinel.entity_tally import EntityTally
-from sentinel_rag.sentinel.incident_forms import FULL, WHOLE_ALERT, Form, Told
+from sentinel_rag.sentinel.incident_forms import FULL, WHOLE_ALERT, FormedRow, RowForm
 from sentinel_rag.sentinel.incident_links import IncidentLinks
 from sentinel_rag.sentinel.incident_live import bookmark_row
 from sentinel_rag.sentinel.incident_timeline import incident_durations, incident_timeline
@@ -65,7 +65,7 @@ class IncidentParts:
         timeline = tuple(incident_timeline(record, own, with_row, comments))
         return cls(record, ids, with_row, entities, counts, comments, timeline, bookmarks, merged_into, alerts_whole)
 
-    def told(self, form: Form) -> Told:
+    def told(self, form: RowForm) -> FormedRow:
         """The row in `form`."""
         left_out: Counter[str] = Counter()
         shown = _weightiest(self.alerts, form.alerts)
@@ -106,7 +106,7 @@ class IncidentParts:
             assert isinstance(values, list)
             left_out["values"] += max(0, len(values) - form.values)
             row[name] = values[: form.values]
-        return Told(row, {name: count for name, count in left_out.items() if count}, form is FULL)
+        return FormedRow(row, {name: count for name, count in left_out.items() if count}, form is FULL)
 
     def notes(self) -> list[str]:
         """The sentences that a reader needs about it."""
@@ -131,7 +131,7 @@ class IncidentParts:
         known = {alert.alert_id for alert in self.alerts}
         return [alert_id for alert_id in self.alert_ids if alert_id not in known]
 
-    def _alert_row(self, alert: Alert, form: Form, left_out: Counter[str]) -> JsonValue:
+    def _alert_row(self, alert: Alert, form: RowForm, left_out: Counter[str]) -> JsonValue:
         budget = form.alert_budget(len(self.alerts))
         row = alert.row(self.record["IncidentNumber"], budget)
         entities, count = row.get("entities", []), row["entity_count"]
@@ -149,7 +149,7 @@ class IncidentParts:
             left_out["alert_fields"] += _fields_lost(row, alert.row(self.record["IncidentNumber"], WHOLE_ALERT))
         return row
 
-    def _entities(self, form: Form, left_out: Counter[str]) -> dict[str, JsonValue]:
+    def _entities(self, form: RowForm, left_out: Counter[str]) -> dict[str, JsonValue]:
         told: dict[str, JsonValue] = {}
         for kind, listed in self.entities.items():
             assert isinstance(listed, list)
@@ -168,7 +168,7 @@ class IncidentParts:
             told[kind] = kept
         return told
 
-    def _comments(self, form: Form, left_out: Counter[str]) -> list[JsonValue]:
+    def _comments(self, form: RowForm, left_out: Counter[str]) -> list[JsonValue]:
         """The newest comments that fit, in their order."""
         left_out["comments"] = max(0, len(self.comments) - form.comments)
         kept: list[JsonValue] = []
@@ -180,7 +180,7 @@ class IncidentParts:
             kept.append({**comment, "message": message})
         return kept
 
-    def _custom_details(self, form: Form, left_out: Counter[str]) -> dict[str, JsonValue]:
+    def _custom_details(self, form: RowForm, left_out: Counter[str]) -> dict[str, JsonValue]:
         """`{name -> [value]}` over all alerts, each value once; text that does not parse as JSON under UNREAD."""
         found: dict[str, dict[str, None]] = {}
         for alert in self.alerts:

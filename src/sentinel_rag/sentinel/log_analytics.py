@@ -24,8 +24,8 @@ from sentinel_rag.sentinel.credentials import AUDIENCE
 from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.query_answers import read_answer, read_large_answer, read_schema
-from sentinel_rag.sentinel.query_slots import QuerySlots
-from sentinel_rag.telemetry import Kind, start_span
+from sentinel_rag.sentinel.query_slots import IdentitySlots
+from sentinel_rag.telemetry import SpanKind, start_span
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
@@ -61,7 +61,7 @@ class LogAnalytics:
         wait_s: int = LONGEST_WAIT_S,
         retries: int = 3,
         first_retry_delay_s: float = 0.8,
-        slots: QuerySlots | None = None,
+        slots: IdentitySlots | None = None,
         transport: AsyncHttpTransport[Any, Any] | None = None,
         largest_body: int = LARGEST_BODY,
     ) -> None:
@@ -78,7 +78,7 @@ class LogAnalytics:
         self._credential = credential
         self._wait_s = max(1, min(wait_s, LONGEST_WAIT_S))
         self._largest_body = largest_body
-        self._slots = slots or QuerySlots()
+        self._slots = slots or IdentitySlots()
         self._client: LogsQueryClient = LogsQueryClient(
             credential,
             endpoint=endpoint,
@@ -185,7 +185,7 @@ class LogsWorkspace:
         Raises QueryFailedError for every way in which there is no table. A cut result is a table with
         `partial_reason`; HTTP 204, which means a workspace without data, is a table without columns.
         """
-        with start_span("kql.query", Kind.CLIENT) as told:
+        with start_span("kql.query", SpanKind.CLIENT) as told:
             told.set("db.system.name", "azure.log_analytics")
             told.set("db.operation.name", "query")
             told.set("db.namespace", self.name)

@@ -14,7 +14,7 @@ import anyio
 MOST_CONCURRENT_QUERIES = 5
 
 
-class QuerySlots:
+class IdentitySlots:
     """The slots of one identity; `of_endpoint` gives an endpoint's share of them."""
 
     def __init__(self, most: int = MOST_CONCURRENT_QUERIES, *, _all: anyio.Semaphore | None = None) -> None:
@@ -22,9 +22,9 @@ class QuerySlots:
         self._own = anyio.Semaphore(most)
         self._all = _all
 
-    def of_endpoint(self) -> QuerySlots:
+    def of_endpoint(self) -> IdentitySlots:
         """Slots that count in these and leave one of them to others."""
-        return QuerySlots(max(1, self._most - 1), _all=self._own)
+        return IdentitySlots(max(1, self._most - 1), _all=self._own)
 
     @asynccontextmanager
     async def one(self) -> AsyncIterator[None]:

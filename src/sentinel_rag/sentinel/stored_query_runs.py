@@ -41,7 +41,7 @@ _ENDED_BY_THE_QUERY = frozenset({QueryErrorCode.QUERY_REJECTED, QueryErrorCode.T
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class QueryRan:
     """Rows, and how many there are in all (None if that was not told). `whole_rule` is True where the rule's query for
     all its alerts stood in for the alert's own."""
 
@@ -55,7 +55,7 @@ class Ran:
 
 
 @dataclass(frozen=True, slots=True)
-class NotRun:
+class QueryNotRun:
     """`why` is refused (by the guard, with `problems`) or failed (in the workspace); `sentence` is for the reader.
     `slow` if it ran out of time."""
 
@@ -66,7 +66,7 @@ class NotRun:
     slow: bool = False
 
 
-class StoredQueries:
+class StoredQueryRunner:
     """Runs stored queries behind a guard that `make_guard` gives when the first of them comes, and that is closed here.
 
     Without `make_guard` it is one with whichever parser is installed. `allowed_tables` None means every table of the
@@ -92,12 +92,12 @@ class StoredQueries:
         if self._guard is not None:
             await self._guard.close()
 
-    async def run(self, view: WorkspaceView, stored: StoredQuery, limit: int) -> Ran | NotRun:
+    async def run(self, view: WorkspaceView, stored: StoredQuery, limit: int) -> QueryRan | QueryNotRun:
         """The first form of the query that may run and does; the first one's fault if none does. A form that took too
         long is the last: the others are the same query, read otherwise.
 
         Raises QueryFailedError for what is no fault of the query (throttled, no access, no answer)."""
-        first: NotRun | None = None
+        first: QueryNotRun | None = None
         forms = [(kql, False) for kql in stored.candidates]
         if stored.rule_query:
             forms.append((taken_apart(stored.rule_query)[1], True))
@@ -107,18 +107,18 @@ class StoredQueries:
             async with self._slots:
                 for kql, whole_rule in forms:
                     outcome = await self._run_form(view, stored, kql, limit, ends, whole_rule=whole_rule)
-                    if isinstance(outcome, Ran) or outcome.slow:
+                    if isinstance(outcome, QueryRan) or outcome.slow:
                         return outcome
                     first = first or outcome
-        return first or NotRun("failed", f"The query did not end within {self._wait_s} seconds. {_SLOW_STEP}")
+        return first or QueryNotRun("failed", f"The query did not end within {self._wait_s} seconds. {_SLOW_STEP}")
 
     async def _run_form(
         self, view: WorkspaceView, stored: StoredQuery, kql: str, limit: int, ends: float, *, whole_rule: bool
-    ) -> Ran | NotRun:
+    ) -> QueryRan | QueryNotRun:
         report = await self._report(view, kql)
         tables = tuple(sorted(report.tables))
         if not report.allowed:
-            return NotRun("refused", _refusal(report), report.errors, tables)
+            return QueryNotRun("refused", _refusal(report), report.errors, tables)
         at = f"set query_now = {datetime_literal(stored.query_now)};\n"
         first = tables[0] if tables else ""
         try:
@@ -131,8 +131,8 @@ class StoredQueries:
             if failure.error.code not in _ENDED_BY_THE_QUERY:
                 raise
             slow = failure.error.code is QueryErrorCode.TIMEOUT
-            return NotRun("failed", f"{failure.error.message} {failure.error.next_step}".strip(), (), tables, slow)
-        return Ran(replace(rows, query=kql), total, tables, report.parser, statistics, late, whole_rule)
+            return QueryNotRun("failed", f"{failure.error.message} {failure.error.next_step}".strip(), (), tables, slow)
+        return QueryRan(replace(rows, query=kql), total, tables, report.parser, statistics, late, whole_rule)
 
     async def _rows(
         self, view: WorkspaceView, stored: StoredQuery, kql: str, limit: int, ends: float

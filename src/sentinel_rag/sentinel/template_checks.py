@@ -12,7 +12,7 @@ from typing import Any
 
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.template_files import Fault, Keys
+from sentinel_rag.sentinel.template_files import Keys, TemplateFault
 from sentinel_rag.sentinel.template_parameters import PARAMETER_TYPES, TemplateParameter
 
 WINDOW_SLOT = "window"
@@ -39,39 +39,43 @@ _TEMPLATE_KEYS = (
 _PARAMETER_KEYS = ("type", "description", "required", "default", "min", "max", "pattern", "allowed")
 
 
-def faults_of(document: Any, stem: str) -> list[Fault]:
+def faults_of(document: Any, stem: str) -> list[TemplateFault]:
     """Everything that is wrong with one file; empty for a sound one."""
     if not isinstance(document, Mapping):
-        return [Fault("not a mapping of keys")]
+        return [TemplateFault("not a mapping of keys")]
     faults = _unknown_keys(document, _TEMPLATE_KEYS, ())
     for key in ("name", "description", "time_column", "kql"):
         if not isinstance(document.get(key), str) or not document[key].strip():
-            faults.append(Fault(f"{key} must be text", (key,)))
+            faults.append(TemplateFault(f"{key} must be text", (key,)))
     for key, least in (("tables", 1), ("questions", 1), ("tactics", 0), ("techniques", 0), ("totals", 0)):
         value = document.get(key, [])
         if not isinstance(value, list) or len(value) < least or not all(isinstance(item, str) for item in value):
-            faults.append(Fault(f"{key} must be a list of texts" + (" with at least one" if least else ""), (key,)))
+            faults.append(
+                TemplateFault(f"{key} must be a list of texts" + (" with at least one" if least else ""), (key,))
+            )
     parameters = document.get("parameters") or {}
     if not isinstance(parameters, Mapping):
-        faults.append(Fault("parameters must be a mapping of declarations", ("parameters",)))
+        faults.append(TemplateFault("parameters must be a mapping of declarations", ("parameters",)))
     if faults:
         return faults
     if document["name"] != stem or _NAME.fullmatch(stem) is None:
         faults.append(
-            Fault(f"name {document['name']!r} must be the file's name, in lower case with underscores", ("name",))
+            TemplateFault(
+                f"name {document['name']!r} must be the file's name, in lower case with underscores", ("name",)
+            )
         )
     faults += [
-        Fault(f"{key} {document[key]!r} is not a column name", (key,))
+        TemplateFault(f"{key} {document[key]!r} is not a column name", (key,))
         for key in ("time_column", "window_on")
         if key in document and _COLUMN.fullmatch(str(document[key])) is None
     ]
     faults += [
-        Fault(f"tables: {table!r} is not a table name", ("tables",))
+        TemplateFault(f"tables: {table!r} is not a table name", ("tables",))
         for table in document["tables"]
         if _COLUMN.fullmatch(table) is None
     ]
     faults += [
-        Fault(f"technique {technique!r} is not of the form T1078 or T1078.004", ("techniques",))
+        TemplateFault(f"technique {technique!r} is not of the form T1078 or T1078.004", ("techniques",))
         for technique in document.get("techniques", ())
         if _TECHNIQUE.fullmatch(technique) is None
     ]
@@ -80,14 +84,14 @@ def faults_of(document: Any, stem: str) -> list[Fault]:
     return faults + _slot_faults(document["kql"], tuple(map(str, parameters))) + _total_faults(document)
 
 
-def _parameter_faults(name: str, declared: Any) -> list[Fault]:
+def _parameter_faults(name: str, declared: Any) -> list[TemplateFault]:
     keys = ("parameters", name)
     if not isinstance(declared, Mapping):
-        return [Fault(f"parameter {name!r}: must be a mapping", keys)]
+        return [TemplateFault(f"parameter {name!r}: must be a mapping", keys)]
     faults = _unknown_keys(declared, _PARAMETER_KEYS, keys)
 
     def wrong(text: str, key: str | None = None) -> None:
-        faults.append(Fault(f"parameter {name!r}: {text}", keys if key is None else (*keys, key)))
+        faults.append(TemplateFault(f"parameter {name!r}: {text}", keys if key is None else (*keys, key)))
 
     if _NAME.fullmatch(name) is None or name == WINDOW_SLOT:
         wrong("the name must be lower case with underscores, and not 'window'")
@@ -118,40 +122,42 @@ def _parameter_faults(name: str, declared: Any) -> list[Fault]:
     return faults
 
 
-def _unknown_keys(mapping: Mapping[Any, Any], known: tuple[str, ...], above: Keys) -> list[Fault]:
+def _unknown_keys(mapping: Mapping[Any, Any], known: tuple[str, ...], above: Keys) -> list[TemplateFault]:
     of = f"parameter {above[-1]!r}: " if above else ""
     return [
-        Fault(f"{of}unknown key {key!r}.{nearest_hint(str(key), known)}", (*above, str(key)))
+        TemplateFault(f"{of}unknown key {key!r}.{nearest_hint(str(key), known)}", (*above, str(key)))
         for key in mapping
         if key not in known
     ]
 
 
-def _slot_faults(query: str, declared: tuple[str, ...]) -> list[Fault]:
+def _slot_faults(query: str, declared: tuple[str, ...]) -> list[TemplateFault]:
     kql = _COMMENT_OR_QUOTED.sub(lambda part: "" if part[0].startswith("//") else part[0], query)
     used = set(SLOT.findall(kql))
     faults = [
-        Fault(f"slot {{{slot}}} is not a declared parameter.{nearest_hint(slot, declared)}", ("kql",), slot)
+        TemplateFault(f"slot {{{slot}}} is not a declared parameter.{nearest_hint(slot, declared)}", ("kql",), slot)
         for slot in sorted(used - set(declared) - {WINDOW_SLOT})
     ]
     faults += [
-        Fault(f"parameter {name!r} is never used", ("parameters", name)) for name in declared if name not in used
+        TemplateFault(f"parameter {name!r} is never used", ("parameters", name))
+        for name in declared
+        if name not in used
     ]
     if WINDOW_SLOT not in used:
-        faults.append(Fault("the query has no {window} slot, so the time window would not hold", ("kql",)))
+        faults.append(TemplateFault("the query has no {window} slot, so the time window would not hold", ("kql",)))
     quoted = sorted({slot for literal in _QUOTED.findall(kql) for slot in SLOT.findall(literal)})
     return faults + [
-        Fault(
+        TemplateFault(
             f"slot {{{slot}}} stands inside quotes; a slot becomes a whole literal, so leave them out", ("kql",), slot
         )
         for slot in quoted
     ]
 
 
-def _total_faults(document: Mapping[str, Any]) -> list[Fault]:
+def _total_faults(document: Mapping[str, Any]) -> list[TemplateFault]:
     columns = set(_COLUMN.findall(SLOT.sub("", document["kql"])))
     return [
-        Fault(f"totals: the query has no column {name!r}.{nearest_hint(name, tuple(columns))}", ("totals",))
+        TemplateFault(f"totals: the query has no column {name!r}.{nearest_hint(name, tuple(columns))}", ("totals",))
         for name in document.get("totals", ())
         if name not in columns
     ]

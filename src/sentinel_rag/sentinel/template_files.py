@@ -20,7 +20,7 @@ Keys = tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Fault:
+class TemplateFault:
     """What is wrong, and with which value: the keys that lead to it, and the slot of the query if it is one."""
 
     text: str
@@ -36,7 +36,7 @@ class TemplateFile:
     lines: Mapping[Keys, int]
     text: str
 
-    def line_of(self, fault: Fault) -> int:
+    def line_of(self, fault: TemplateFault) -> int:
         """The line of the fault's value, or of the nearest key above it that the file has."""
         keys = fault.keys
         while keys and keys not in self.lines:

@@ -18,7 +18,7 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.sentinel.template_checks import SLOT, WINDOW_SLOT, faults_of
-from sentinel_rag.sentinel.template_files import Fault, read_template_file
+from sentinel_rag.sentinel.template_files import TemplateFault, read_template_file
 from sentinel_rag.sentinel.template_parameters import TemplateParameter, bind
 from sentinel_rag.sentinel.time_windows import within
 
@@ -133,7 +133,7 @@ def read_template(path: Path, *, taken: Collection[str] = ()) -> KqlTemplate | l
         return file
     faults = faults_of(file.document, path.stem)
     if path.stem in taken:
-        faults.append(Fault(f"{path.stem!r} is the name of a shipped template; choose another", ("name",)))
+        faults.append(TemplateFault(f"{path.stem!r} is the name of a shipped template; choose another", ("name",)))
     if faults:
         return [f"{path.name}:{file.line_of(fault)}: {fault.text}" for fault in faults]
     return _template(file.document)

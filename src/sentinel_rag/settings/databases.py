@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from sentinel_rag.settings.shapes import PostgresSettings, Secret
-from sentinel_rag.settings.values import Reader
+from sentinel_rag.settings.values import SettingReader
 
 _AUTHORITY = re.compile(r"(?:[^@/?#]*@)?[^@/?#]*(?:[/?#][^@]*)?\Z")
 _SCHEMA_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
@@ -15,7 +15,7 @@ LONGEST_STATE_SCHEMA = 58
 """PostgreSQL cuts a name at 63 characters and says nothing: three schemas would become one."""
 
 
-def read_database(reader: Reader) -> PostgresSettings:
+def read_database(reader: SettingReader) -> PostgresSettings:
     """Where the gateway's state is kept; without an address in SQLite files of the home."""
     return PostgresSettings(
         url=reader.read("SENTINEL_DATABASE_URL", postgres_url, None),

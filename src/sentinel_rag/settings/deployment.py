@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.settings.shapes import DeploymentSettings, Secret, TlsFiles
-from sentinel_rag.settings.values import Reader
+from sentinel_rag.settings.values import SettingReader
 from sentinel_rag.settings.workspace_file import http_url
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ T = TypeVar("T")
 LEAST_TOKEN = 32
 
 
-def read_deployment(reader: Reader) -> DeploymentSettings:
+def read_deployment(reader: SettingReader) -> DeploymentSettings:
     """What is set; a certificate without its key, and an address without its token, are problems."""
     read, none = reader.read, {}  # type: ignore[var-annotated]  # empty, of either kind
     certificate = read("SENTINEL_TLS_CERTIFICATE", _file, None)
@@ -49,7 +49,7 @@ def read_deployment(reader: Reader) -> DeploymentSettings:
     )
 
 
-def _given(reader: Reader, name: str) -> bool:
+def _given(reader: SettingReader, name: str) -> bool:
     return bool(reader.values.get(name, "").strip())
 
 

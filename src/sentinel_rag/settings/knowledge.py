@@ -9,7 +9,7 @@ from pathlib import Path
 from sentinel_rag.settings.databases import postgres_url, schema_name
 from sentinel_rag.settings.models import copied_key, url_without_name
 from sentinel_rag.settings.shapes import AzureSearchSettings, KnowledgeSettings, PostgresSettings
-from sentinel_rag.settings.values import Reader, between, one_of
+from sentinel_rag.settings.values import SettingReader, between, one_of
 
 KNOWLEDGE_STORES = ("local", "chroma", "pgvector", "azure-search")
 """The stores of ours by their names; others are plugins. `app.knowledge_stores` opens them."""
@@ -28,7 +28,7 @@ NEEDED: Mapping[str, Mapping[str, str]] = {
 """Store -> variable that it cannot do without -> what that holds."""
 
 
-def read_knowledge(reader: Reader) -> KnowledgeSettings:
+def read_knowledge(reader: SettingReader) -> KnowledgeSettings:
     """What is set for every store, since `sentinel knowledge migrate` opens two; what the one in use lacks is a
     problem."""
     store = reader.read("SENTINEL_KNOWLEDGE_STORE", _store_name, "local")
@@ -54,14 +54,14 @@ def _store_name(text: str) -> str:
     return one_of((*KNOWLEDGE_STORES, *sorted(plugins - {*KNOWLEDGE_STORES})))(text)
 
 
-def _postgres(reader: Reader) -> PostgresSettings:
+def _postgres(reader: SettingReader) -> PostgresSettings:
     return PostgresSettings(
         url=reader.read("SENTINEL_KNOWLEDGE_URL", postgres_url, None),
         schema=reader.read("SENTINEL_KNOWLEDGE_SCHEMA", schema_name, "sentinel_knowledge"),
     )
 
 
-def _azure_search(reader: Reader) -> AzureSearchSettings:
+def _azure_search(reader: SettingReader) -> AzureSearchSettings:
     return AzureSearchSettings(
         url=reader.read("SENTINEL_AZURE_SEARCH_ENDPOINT", url_without_name, ""),
         key=reader.read("SENTINEL_AZURE_SEARCH_KEY", copied_key, None),

@@ -27,7 +27,7 @@ from sentinel_rag.settings.tools import (
 )
 from sentinel_rag.settings.upstream_credentials import credential_places, read_upstream_credentials
 from sentinel_rag.settings.values import (
-    Reader,
+    SettingReader,
     between,
     folder,
     key_text,
@@ -77,7 +77,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
         environment = os.environ  # noqa: TID251  # this package is the one reader
     env_file = env_file if env_file is not None else Path(".env")
     from_file = read_env_file(env_file)
-    reader = Reader({**from_file, **environment})
+    reader = SettingReader({**from_file, **environment})
     settings = replace(_read(reader), upstream_places=credential_places(reader.values, from_file, env_file))
     problems = [*reader.problems, *_contradictions(settings, reader.values), *_misspelt(from_file, env_file)]
     if problems:
@@ -89,7 +89,7 @@ def load_settings(environment: Mapping[str, str] | None = None, env_file: Path |
     return settings
 
 
-def _read(reader: Reader) -> Settings:
+def _read(reader: SettingReader) -> Settings:
     """Each setting by itself; what cannot be read is a problem of the reader, and its default stands there."""
     home = default_home(reader.values)
     model = reader.read("SENTINEL_MODEL", one_of(MODELS), "offline")
@@ -263,7 +263,7 @@ def _one_word(text: str) -> str:
     return text
 
 
-def read_oidc(reader: Reader) -> OidcSettings | None:
+def read_oidc(reader: SettingReader) -> OidcSettings | None:
     """The identity provider; None where none is set."""
     read = reader.read
     issuer = read("SENTINEL_OIDC_ISSUER", _issuer, "")

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from decimal import Decimal
 
 from sentinel_rag.settings.shapes import EmbeddingSettings, ModelSettings, Secret
-from sentinel_rag.settings.values import MOST_SECONDS, Reader, between, one_of, seconds
+from sentinel_rag.settings.values import MOST_SECONDS, SettingReader, between, one_of, seconds
 from sentinel_rag.settings.workspace_file import http_url
 
 MODELS = ("offline", "azure", "openai-compatible", "openrouter")
@@ -56,7 +56,7 @@ def _model_prices(text: str) -> Mapping[str, tuple[Decimal, Decimal]]:
     return found
 
 
-def read_model(provider: str, reader: Reader) -> ModelSettings | None:
+def read_model(provider: str, reader: SettingReader) -> ModelSettings | None:
     """What `provider` needs, read and checked; None for `offline`, whatever else is set."""
     if provider == "offline":
         return None
@@ -117,7 +117,7 @@ def _context_tokens(text: str) -> int:
     return between(LEAST_CONTEXT_TOKENS, 10_000_000)(text)
 
 
-def read_embeddings(reader: Reader) -> EmbeddingSettings:
+def read_embeddings(reader: SettingReader) -> EmbeddingSettings:
     """What makes the vectors of knowledge; `local` and `none` need nothing else."""
     read = reader.read
     provider = read("SENTINEL_EMBEDDINGS", one_of(EMBEDDING_PROVIDERS), "local")

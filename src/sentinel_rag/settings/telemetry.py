@@ -9,7 +9,7 @@ from urllib.parse import unquote, urlsplit
 
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
 from sentinel_rag.settings.shapes import Secret, TelemetrySettings
-from sentinel_rag.settings.values import Reader, between, key_text, one_of, yes_or_no
+from sentinel_rag.settings.values import SettingReader, between, key_text, one_of, yes_or_no
 
 SAMPLERS = (
     "always_on",
@@ -27,7 +27,7 @@ _ATTRIBUTE = re.compile(r"[a-z][a-z0-9_.]{0,63}")
 _OURS = ("service.name", "service.version", "service.instance.id", "sentinel.", "telemetry.sdk.")
 
 
-def read_telemetry(reader: Reader) -> TelemetrySettings:
+def read_telemetry(reader: SettingReader) -> TelemetrySettings:
     """The settings; problems go to the reader."""
     endpoint = reader.read("OTEL_EXPORTER_OTLP_ENDPOINT", collector_address, None)
     none: Mapping[str, Secret] = {}

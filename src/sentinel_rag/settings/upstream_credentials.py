@@ -12,13 +12,13 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings.env_file import read_env_file
 from sentinel_rag.settings.shapes import Secret
-from sentinel_rag.settings.values import Reader
+from sentinel_rag.settings.values import SettingReader
 from sentinel_rag.settings.variables import UPSTREAM_PREFIX
 
 _IN_A_FILE = "_FILE"
 
 
-def read_upstream_credentials(reader: Reader) -> dict[str, Secret]:
+def read_upstream_credentials(reader: SettingReader) -> dict[str, Secret]:
     """By variable; one that a file holds stands under the variable without `_FILE`."""
     given = {name: text.strip() for name, text in reader.values.items() if name.startswith(UPSTREAM_PREFIX)}
     found = {name: Secret(text) for name, text in given.items() if text}

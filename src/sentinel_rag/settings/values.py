@@ -1,5 +1,5 @@
 """Texts of the environment as values. A converter takes the text of one variable and raises ValueError with the end of
-a sentence about it; `Reader` collects these, so that a person mends all in one go.
+a sentence about it; `SettingReader` collects these, so that a person mends all in one go.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ T = TypeVar("T")
 MOST_SECONDS = 3_600.0
 
 
-class Reader:
+class SettingReader:
     """Collects problems while values are read, so that a person fixes them in one go."""
 
     def __init__(self, values: Mapping[str, str]) -> None:

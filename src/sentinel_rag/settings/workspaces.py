@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
-from sentinel_rag.settings.values import Reader
+from sentinel_rag.settings.values import SettingReader
 from sentinel_rag.settings.workspace_file import (
     PUBLIC,
     NamedWorkspace,
@@ -56,7 +56,7 @@ _AZURE_BY_VARIABLES = (
 )
 
 
-def read_workspaces(reader: Reader, home: Path) -> tuple[str | None, tuple[NamedWorkspace, ...]]:
+def read_workspaces(reader: SettingReader, home: Path) -> tuple[str | None, tuple[NamedWorkspace, ...]]:
     """The name of one embedded workspace, and every workspace of a list, the default one first."""
     none: tuple[str, ...] = ()
     names = reader.read("SENTINEL_WORKSPACE", _embedded_names, none)
@@ -77,7 +77,7 @@ def read_workspaces(reader: Reader, home: Path) -> tuple[str | None, tuple[Named
     return (names[0] if names else None), ()
 
 
-def _listed_workspaces(reader: Reader, file: Path, names: tuple[str, ...]) -> tuple[NamedWorkspace, ...]:
+def _listed_workspaces(reader: SettingReader, file: Path, names: tuple[str, ...]) -> tuple[NamedWorkspace, ...]:
     found = read_workspace_file(file)
     reader.problems += found.problems
     for variable in _AZURE_BY_VARIABLES:
@@ -91,7 +91,7 @@ def _listed_workspaces(reader: Reader, file: Path, names: tuple[str, ...]) -> tu
     return tuple(sorted(found.workspaces, key=lambda workspace: workspace.name != names[0]))
 
 
-def _azure_workspaces(reader: Reader) -> tuple[NamedWorkspace, ...]:
+def _azure_workspaces(reader: SettingReader) -> tuple[NamedWorkspace, ...]:
     """The workspaces of SENTINEL_WORKSPACE_ID, all at one endpoint."""
     none: Mapping[str, str] = {}
     ids = reader.read("SENTINEL_WORKSPACE_ID", _azure_ids, none)

@@ -6,7 +6,7 @@ that several machines share. Nothing here knows what is kept.
 """
 
 from sentinel_rag.storage.file import RecordFile
-from sentinel_rag.storage.port import Connection, Cursor, Migration, Records
+from sentinel_rag.storage.port import Cursor, Migration, RecordConnection, Records
 from sentinel_rag.storage.write_ahead import begin_write_ahead
 
-__all__ = ["Connection", "Cursor", "Migration", "RecordFile", "Records", "begin_write_ahead"]
+__all__ = ["Cursor", "Migration", "RecordConnection", "RecordFile", "Records", "begin_write_ahead"]

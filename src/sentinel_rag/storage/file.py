@@ -14,7 +14,7 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.storage.port import Connection, Migration
+from sentinel_rag.storage.port import Migration, RecordConnection
 from sentinel_rag.storage.write_ahead import begin_write_ahead
 
 BUSY_S = 5.0
@@ -48,7 +48,7 @@ class RecordFile:
         self._lock = threading.Lock()
 
     @contextmanager
-    def transaction(self, *, reads: bool = False) -> Iterator[Connection]:
+    def transaction(self, *, reads: bool = False) -> Iterator[RecordConnection]:
         with self._lock:
             try:
                 run = self._open()
@@ -65,7 +65,7 @@ class RecordFile:
                     self._drop()
                 raise self._unusable(error) from error
 
-    def is_live(self, run: Connection, holder: str) -> bool:
+    def is_live(self, run: RecordConnection, holder: str) -> bool:
         """One process at a time has the file for what it is at work on."""
         return holder == self.holder
 

@@ -24,7 +24,7 @@ class Cursor(Protocol):
     def __iter__(self) -> Iterator[Any]: ...
 
 
-class Connection(Protocol):
+class RecordConnection(Protocol):
     """Runs statements. Values are None, int, float, str and bytes; a row is a tuple."""
 
     def execute(self, sql: str, parameters: Sequence[Any] = ..., /) -> Cursor: ...
@@ -32,7 +32,7 @@ class Connection(Protocol):
     def executemany(self, sql: str, parameters: Iterable[Sequence[Any]], /) -> Cursor: ...
 
 
-Migration = Callable[[Connection], None]
+Migration = Callable[[RecordConnection], None]
 """One numbered step of a store's tables; each is done once in the life of a place."""
 
 
@@ -55,12 +55,12 @@ class Records(Protocol):
         """This process's name for what it is at work on; another one after each start."""
         ...
 
-    def transaction(self, *, reads: bool = False) -> AbstractContextManager[Connection]:
+    def transaction(self, *, reads: bool = False) -> AbstractContextManager[RecordConnection]:
         """A transaction for the block: all of it is kept, or nothing if the block raises. It begins after every one
         that wrote before, in whichever process; with `reads` it only reads, and waits for nobody."""
         ...
 
-    def is_live(self, run: Connection, holder: str) -> bool:
+    def is_live(self, run: RecordConnection, holder: str) -> bool:
         """Whether the process that called itself `holder` still runs; asked within a transaction."""
         ...
 

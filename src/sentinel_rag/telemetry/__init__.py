@@ -7,9 +7,9 @@ from sentinel_rag.telemetry.logs import configure_logging, scrub
 from sentinel_rag.telemetry.spans import (
     NO_SPAN,
     AnySpan,
-    Kind,
+    SharedAttributes,
     Span,
-    Told,
+    SpanKind,
     continuing,
     current_span,
     start_span,
@@ -20,9 +20,9 @@ from sentinel_rag.telemetry.spans import (
 __all__ = [
     "NO_SPAN",
     "AnySpan",
-    "Kind",
+    "SharedAttributes",
     "Span",
-    "Told",
+    "SpanKind",
     "configure_logging",
     "continuing",
     "current_span",

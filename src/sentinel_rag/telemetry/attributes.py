@@ -17,7 +17,7 @@ from sentinel_rag.telemetry.session_ids import told_session_id
 from sentinel_rag.telemetry.spans import Value
 
 
-class Form(Enum):
+class AttributeForm(Enum):
     """What values of an attribute look like."""
 
     CODE = re.compile(r"[A-Za-z][A-Za-z0-9_.-]{0,63}")
@@ -36,54 +36,54 @@ class Form(Enum):
     """So many codes at most."""
 
 
-ALLOWED: Mapping[str, Form] = {
+ALLOWED: Mapping[str, AttributeForm] = {
     # The names that the blind courier's document gives.
-    "tool.name": Form.NAME,
-    "session.id": Form.SESSION,
-    "http.status_code": Form.COUNT,
+    "tool.name": AttributeForm.NAME,
+    "session.id": AttributeForm.SESSION,
+    "http.status_code": AttributeForm.COUNT,
     # OpenTelemetry's general and HTTP conventions.
-    "error.type": Form.CODE,
-    "http.request.method": Form.CODE,
-    "http.response.status_code": Form.COUNT,
-    "http.route": Form.ROUTE,
-    "server.address": Form.NAME,
+    "error.type": AttributeForm.CODE,
+    "http.request.method": AttributeForm.CODE,
+    "http.response.status_code": AttributeForm.COUNT,
+    "http.route": AttributeForm.ROUTE,
+    "server.address": AttributeForm.NAME,
     # Its conventions for generative AI.
-    "gen_ai.agent.name": Form.NAME,
-    "gen_ai.conversation.id": Form.SESSION,
-    "gen_ai.operation.name": Form.CODE,
-    "gen_ai.provider.name": Form.CODE,
-    "gen_ai.request.max_tokens": Form.COUNT,
-    "gen_ai.request.model": Form.NAME,
-    "gen_ai.response.finish_reasons": Form.CODES,
-    "gen_ai.tool.call.id": Form.RECORD,
-    "gen_ai.tool.name": Form.NAME,
-    "gen_ai.tool.type": Form.CODE,
-    "gen_ai.usage.input_tokens": Form.COUNT,
-    "gen_ai.usage.output_tokens": Form.COUNT,
+    "gen_ai.agent.name": AttributeForm.NAME,
+    "gen_ai.conversation.id": AttributeForm.SESSION,
+    "gen_ai.operation.name": AttributeForm.CODE,
+    "gen_ai.provider.name": AttributeForm.CODE,
+    "gen_ai.request.max_tokens": AttributeForm.COUNT,
+    "gen_ai.request.model": AttributeForm.NAME,
+    "gen_ai.response.finish_reasons": AttributeForm.CODES,
+    "gen_ai.tool.call.id": AttributeForm.RECORD,
+    "gen_ai.tool.name": AttributeForm.NAME,
+    "gen_ai.tool.type": AttributeForm.CODE,
+    "gen_ai.usage.input_tokens": AttributeForm.COUNT,
+    "gen_ai.usage.output_tokens": AttributeForm.COUNT,
     # For MCP.
-    "mcp.method.name": Form.NAME,
-    "mcp.protocol.version": Form.DATE,
+    "mcp.method.name": AttributeForm.NAME,
+    "mcp.protocol.version": AttributeForm.DATE,
     # For databases.
-    "db.namespace": Form.NAME,
-    "db.operation.name": Form.CODE,
-    "db.response.returned_rows": Form.COUNT,
-    "db.system.name": Form.CODE,
+    "db.namespace": AttributeForm.NAME,
+    "db.operation.name": AttributeForm.CODE,
+    "db.response.returned_rows": AttributeForm.COUNT,
+    "db.system.name": AttributeForm.CODE,
     # Our own.
-    "sentinel.approval.id": Form.RECORD,
-    "sentinel.audit.id": Form.RECORD,
-    "sentinel.context.integrity": Form.CODE,
-    "sentinel.context.sensitivity": Form.CODE,
-    "sentinel.label.integrity": Form.CODE,
-    "sentinel.label.sensitivity": Form.CODE,
-    "sentinel.outcome": Form.CODE,
-    "sentinel.partial": Form.FLAG,
-    "sentinel.reason": Form.CODE,
-    "sentinel.result.bytes": Form.COUNT,
-    "sentinel.result.rows": Form.COUNT,
-    "sentinel.rule.id": Form.NAME,
-    "sentinel.server": Form.NAME,
-    "sentinel.tool.calls": Form.COUNT,
-    "sentinel.upstream.ms": Form.COUNT,
+    "sentinel.approval.id": AttributeForm.RECORD,
+    "sentinel.audit.id": AttributeForm.RECORD,
+    "sentinel.context.integrity": AttributeForm.CODE,
+    "sentinel.context.sensitivity": AttributeForm.CODE,
+    "sentinel.label.integrity": AttributeForm.CODE,
+    "sentinel.label.sensitivity": AttributeForm.CODE,
+    "sentinel.outcome": AttributeForm.CODE,
+    "sentinel.partial": AttributeForm.FLAG,
+    "sentinel.reason": AttributeForm.CODE,
+    "sentinel.result.bytes": AttributeForm.COUNT,
+    "sentinel.result.rows": AttributeForm.COUNT,
+    "sentinel.rule.id": AttributeForm.NAME,
+    "sentinel.server": AttributeForm.NAME,
+    "sentinel.tool.calls": AttributeForm.COUNT,
+    "sentinel.upstream.ms": AttributeForm.COUNT,
 }
 """Every attribute that a span may carry."""
 
@@ -112,10 +112,10 @@ def error_code(text: str) -> str:
     return _code(text) or "_OTHER"
 
 
-def _text_of(form: Form) -> Callable[[object], str | None]:
+def _text_of(form: AttributeForm) -> Callable[[object], str | None]:
     fits = form.value.fullmatch
     # No credential that is known by its form consists of the characters of such an id.
-    harmless = form is Form.RECORD
+    harmless = form is AttributeForm.RECORD
 
     def allowed(value: object) -> str | None:
         if not isinstance(value, str) or fits(value) is None:
@@ -125,9 +125,9 @@ def _text_of(form: Form) -> Callable[[object], str | None]:
     return allowed
 
 
-_code = _text_of(Form.CODE)
-_TOO_MANY: int = Form.COUNT.value
-_MOST_CODES: int = Form.CODES.value
+_code = _text_of(AttributeForm.CODE)
+_TOO_MANY: int = AttributeForm.COUNT.value
+_MOST_CODES: int = AttributeForm.CODES.value
 
 
 def _flag(value: object) -> Value | None:
@@ -148,7 +148,12 @@ def _session(value: object) -> Value | None:
     return told_session_id(value) if isinstance(value, str) else None
 
 
-_OTHER_THAN_TEXT = {Form.FLAG: _flag, Form.COUNT: _count, Form.CODES: _codes, Form.SESSION: _session}
+_OTHER_THAN_TEXT = {
+    AttributeForm.FLAG: _flag,
+    AttributeForm.COUNT: _count,
+    AttributeForm.CODES: _codes,
+    AttributeForm.SESSION: _session,
+}
 _ALLOWED_VALUES: Mapping[str, Callable[[object], Value | None]] = {
     name: _OTHER_THAN_TEXT.get(form) or _text_of(form) for name, form in ALLOWED.items()
 }

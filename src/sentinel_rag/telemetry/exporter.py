@@ -60,7 +60,7 @@ class Counts:
     """The collector did not take them."""
 
 
-class Refused(Exception):
+class ExportRefused(Exception):
     """The collector answered with a status that is no success; `again` tells whether it may be asked again."""
 
     def __init__(self, status: int) -> None:
@@ -109,7 +109,7 @@ class CollectorConnection:
             self.close()
             raise
         if not 200 <= response.status < 300:
-            raise Refused(response.status)
+            raise ExportRefused(response.status)
         return answer
 
     def _connect(self) -> http.client.HTTPConnection:
@@ -190,8 +190,8 @@ class SpanExporter:
         for wait in (*_WAITS_S, None):
             try:
                 rejected = min(rejected_spans(self._connection.post(body)), len(batch))
-            except (Refused, OSError, http.client.HTTPException, ValueError) as fault:
-                again = fault.again if isinstance(fault, Refused) else True
+            except (ExportRefused, OSError, http.client.HTTPException, ValueError) as fault:
+                again = fault.again if isinstance(fault, ExportRefused) else True
                 if self._healthy:  # once, until it is back
                     self._healthy = False
                     _log.warning("the collector does not take spans (%s)", _reason(fault))
@@ -208,4 +208,4 @@ class SpanExporter:
 
 
 def _reason(fault: Exception) -> str:
-    return str(fault) if isinstance(fault, Refused) else type(fault).__name__
+    return str(fault) if isinstance(fault, ExportRefused) else type(fault).__name__

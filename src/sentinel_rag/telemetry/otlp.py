@@ -10,8 +10,8 @@ from __future__ import annotations
 import struct
 from collections.abc import Iterable, Mapping
 
-from sentinel_rag.telemetry.attributes import ALLOWED, Form, allowed_name, allowed_value, error_code
-from sentinel_rag.telemetry.spans import Span, Told, Value
+from sentinel_rag.telemetry.attributes import ALLOWED, AttributeForm, allowed_name, allowed_value, error_code
+from sentinel_rag.telemetry.spans import SharedAttributes, Span, Value
 
 SCHEMA_URL = "https://opentelemetry.io/schemas/1.44.0"
 MAX_REMEMBERED = 4_096
@@ -120,7 +120,7 @@ class SpanEncoder:
         parts.append(_SAMPLED_FLAG)
         return b"".join(parts)
 
-    def _write(self, group: Told) -> None:
+    def _write(self, group: SharedAttributes) -> None:
         written = [self._attribute(name, value) for name, value in group.attributes.items()]
         group.withheld = written.count(b"")
         group.written = b"".join(written)
@@ -140,7 +140,7 @@ class SpanEncoder:
             return b""
         written = self._field(name, told)
         form = ALLOWED[name]
-        if form is Form.SESSION:  # a few go on for long, and each takes a hash; then they are others
+        if form is AttributeForm.SESSION:  # a few go on for long, and each takes a hash; then they are others
             if len(self._sessions) >= MAX_SESSIONS:
                 for stale in self._sessions:
                     self._remembered.pop(stale, None)
@@ -164,8 +164,8 @@ class SpanEncoder:
         return field(9, key + field(2, _any_value(value)))
 
 
-def _comes_again(form: Form, value: Value) -> bool:
-    few = form is not Form.RECORD and (not isinstance(value, int) or value < _SMALL)
+def _comes_again(form: AttributeForm, value: Value) -> bool:
+    few = form is not AttributeForm.RECORD and (not isinstance(value, int) or value < _SMALL)
     return few and type(value) in _REMEMBERED
 
 

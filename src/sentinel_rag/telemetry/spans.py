@@ -20,7 +20,7 @@ from sentinel_rag.telemetry.trace_context import TraceContext, read_traceparent
 Value = str | int | float | bool | tuple[str, ...]
 
 
-class Kind(IntEnum):
+class SpanKind(IntEnum):
     """What a span is to its parent; numbers of OTLP."""
 
     INTERNAL = 1
@@ -28,7 +28,7 @@ class Kind(IntEnum):
     CLIENT = 3
 
 
-class Told:
+class SharedAttributes:
     """Attributes that many spans share, such as a rule with its labels: written once and kept. Nothing of one call
     alone may stand in it, and whoever keeps such objects keeps few."""
 
@@ -63,7 +63,7 @@ class Span:
     recording = True
 
     def __init__(
-        self, name: str, kind: Kind, trace_id: int, parent_id: int, span_id: int, finish: Callable[[Span], None]
+        self, name: str, kind: SpanKind, trace_id: int, parent_id: int, span_id: int, finish: Callable[[Span], None]
     ) -> None:
         self.name = name
         self.kind = kind
@@ -71,7 +71,7 @@ class Span:
         self.parent_id = parent_id
         self.span_id = span_id
         self.attributes: dict[str, Value] = {}
-        self.shared: tuple[Told, ...] = ()
+        self.shared: tuple[SharedAttributes, ...] = ()
         self.deferred: list[tuple[Callable[..., None], tuple[Any, ...]]] | None = None
         self.error = ""
         self.started_ns = time.time_ns()
@@ -92,7 +92,7 @@ class Span:
         """Tell several attributes."""
         self.attributes.update(attributes)
 
-    def share(self, told: Told) -> None:
+    def share(self, told: SharedAttributes) -> None:
         """Tell attributes that are shared with other spans. One that the span is told itself goes before."""
         self.shared += (told,)
 
@@ -146,7 +146,7 @@ class _NoSpan:
     def update(self, attributes: Mapping[str, Value]) -> None:
         pass
 
-    def share(self, told: Told) -> None:
+    def share(self, told: SharedAttributes) -> None:
         pass
 
     def defer(self, tell: Callable[..., None], *values: Any) -> None:
@@ -185,7 +185,7 @@ class Tracer:
         self._finish = finish
         self._bits = random.Random()  # noqa: S311  # ids tell spans apart and protect nothing
 
-    def start(self, name: str, kind: Kind) -> AnySpan:
+    def start(self, name: str, kind: SpanKind) -> AnySpan:
         """A span below the current place. Only a root decides; what is below an unrecorded span is not recorded."""
         place = _place.get()
         if isinstance(place, Span):
@@ -234,7 +234,7 @@ def tracing() -> bool:
     return _tracer is not None
 
 
-def start_span(name: str, kind: Kind = Kind.INTERNAL, attributes: Mapping[str, Value] | None = None) -> AnySpan:
+def start_span(name: str, kind: SpanKind = SpanKind.INTERNAL, attributes: Mapping[str, Value] | None = None) -> AnySpan:
     """A span below the current place; end it by leaving its `with`, or by `end`."""
     if _tracer is None:
         return NO_SPAN

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
-from sentinel_rag.telemetry import AnySpan, Kind, continuing, start_span
+from sentinel_rag.telemetry import AnySpan, SpanKind, continuing, start_span
 from sentinel_rag.tools.door import HEALTH_PATH, Door
 from sentinel_rag.tools.fixed_answers import FixedAnswers, fixed_answers
 from sentinel_rag.tools.plain_calls import PlainCalls
@@ -141,7 +141,7 @@ def _told(call: CallTool, names: frozenset[str]) -> CallTool:
 
     async def run(name: str, arguments: Mapping[str, Any], meta: Mapping[str, Any]) -> ToolAnswer:
         tool = name if name in names else "unknown"
-        with continuing(meta.get("traceparent")), start_span(f"tools/call {tool}", Kind.SERVER) as span:
+        with continuing(meta.get("traceparent")), start_span(f"tools/call {tool}", SpanKind.SERVER) as span:
             answer = await call(name, arguments, meta)
             if span.recording:
                 _tell(span, tool, meta, answer)

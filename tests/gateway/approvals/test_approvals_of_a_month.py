@@ -9,7 +9,7 @@ from datetime import timedelta
 import pytest
 from approval_desk import Desk, the_call
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.gateway.approvals.table import KEPT, micros
 
 pytestmark = pytest.mark.requirement("APPR-3")
@@ -39,7 +39,7 @@ async def steps_of_a_question(desk: Desk, comment: str) -> int:
         nonlocal steps
         steps += 1
 
-    def watch(connection: Connection, *, on: bool) -> None:
+    def watch(connection: RecordConnection, *, on: bool) -> None:
         assert isinstance(connection, sqlite3.Connection)
         connection.set_progress_handler(step if on else None, 1)
 

@@ -11,7 +11,7 @@ from typing import Any, cast
 import pytest
 from tests.support.postgres_state import EmptyStates
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.labels import TOP
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.flow import Hidden, NoSuchHandle, Reference
@@ -42,7 +42,7 @@ class WatchedDatabase:
         self.values: list[Sequence[Any]] = []
 
     async def look(self, work: Any) -> Any:
-        def watched(connection: Connection) -> Any:
+        def watched(connection: RecordConnection) -> Any:
             seen = Watched(connection)
             try:
                 return work(seen)
@@ -56,7 +56,7 @@ class WatchedDatabase:
 class Watched:
     """A connection that tells which rows a statement brought."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: RecordConnection) -> None:
         self.connection = connection
         self.asked: list[str] = []
         self.values: list[Sequence[Any]] = []
@@ -78,7 +78,7 @@ def parts(result: int, many: int, value: bytes = b"7") -> list[Hidden]:
 async def keep(state: State, session_id: str, hidden: list[Hidden]) -> list[str]:
     """Keep them; the statements that looked at hidden values which are there already."""
 
-    def work(connection: Connection) -> list[str]:
+    def work(connection: RecordConnection) -> list[str]:
         watched = Watched(connection)
         state.handles.keep(session_id, hidden)(watched)
         return [sql for sql in watched.asked if "FROM handle" in sql]
@@ -186,7 +186,7 @@ async def test_a_handle_is_found_by_index_however_much_its_session_hides(state: 
     await HandleStore(cast("Any", watched)).known(session, [Reference(1, ("a", "b"))])
     [sql], [values] = watched.asked, watched.values
 
-    def plan(connection: Connection) -> str:
+    def plan(connection: RecordConnection) -> str:
         if isinstance(connection, sqlite3.Connection):
             steps = connection.execute(f"EXPLAIN QUERY PLAN {sql}", list(values)).fetchall()
             return "\n".join(step[3] for step in steps)

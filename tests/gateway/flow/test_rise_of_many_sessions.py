@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from tests.support.postgres_state import EmptyStates
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import format_time
@@ -25,7 +25,7 @@ LABELS = [Label(sensitivity, integrity) for sensitivity, integrity in product(Se
 class Counting:
     """A connection that counts what is asked of it."""
 
-    def __init__(self, connection: Connection) -> None:
+    def __init__(self, connection: RecordConnection) -> None:
         self.connection = connection
         self.asked: list[tuple[str, Sequence[Any]]] = []
 
@@ -67,7 +67,7 @@ def put_sessions(state: State, rows: Iterable[tuple[str, str, str | None, Label,
 async def counted(state: State, session: Session, label: Label) -> int:
     write = session.raise_to(label, audit_id="call", tool="read", now=utc_now())
 
-    def work(connection: Connection) -> int:
+    def work(connection: RecordConnection) -> int:
         counting = Counting(connection)
         write(counting)
         return len(counting.asked)
@@ -175,7 +175,7 @@ def test_sessions_that_are_high_already_or_closed_are_not_looked_at(tmp_path: Pa
         for opener, index in ((Opener.AGENT, "session_of_agent"), (Opener.PERSON, "session_of_person")):
             plans: list[str] = []
 
-            def work(connection: Connection, opener: Opener = opener, plans: list[str] = plans) -> None:
+            def work(connection: RecordConnection, opener: Opener = opener, plans: list[str] = plans) -> None:
                 counting = Counting(connection)
                 raise_below(counting, opener, "key", LABELS[-1], ("call", "read", utc_now()))
                 for sql, parameters in counting.asked:

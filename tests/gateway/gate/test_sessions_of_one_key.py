@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from small_gate import KEY, Clock
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Integrity, Label, Sensitivity
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.store import ContextMoved, Session, State
@@ -69,7 +69,7 @@ async def test_a_read_whose_first_try_was_undone_still_counts_as_use_of_its_sess
     rested = await state.sessions.open(KEY)
     clock.passes(hours=25)
 
-    def undone(connection: Connection) -> None:
+    def undone(connection: RecordConnection) -> None:
         rested.raise_to(BOTTOM, audit_id="a", tool="t", now=clock())(connection)
         raise ContextMoved
 

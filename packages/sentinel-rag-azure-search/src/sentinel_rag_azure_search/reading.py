@@ -11,9 +11,9 @@ from collections.abc import Mapping, Sequence
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
-    Entry,
-    Found,
     StoredChunk,
+    StoreEntry,
+    StoreHit,
     StoreState,
     Vector,
     VectorSpace,
@@ -91,16 +91,16 @@ class Reading:
             chunks = [stored_chunk(record) for record in self._index.rows(condition, CHUNK_FIELDS, page=TEXT_ROWS)]
         return sorted(chunks, key=lambda chunk: chunk.number)
 
-    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[StoreEntry]:
         seen = moment_of(self._index).seen
-        found: dict[str, Entry] = {}
+        found: dict[str, StoreEntry] = {}
         for part in parts(document_key(collection, each) for each in dict.fromkeys(ids)):
             rows = self._index.rows(f"{one_of('document_key', part)} and {seen}", ENTRY_FIELDS, page=TEXT_ROWS)
             with our_records():
                 found |= {entry.document.id: entry for entry in entries_of(rows)}
         return [found[each] for each in dict.fromkeys(ids) if each in found]
 
-    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         expression = search_expression(query)
         if not expression or limit <= 0 or not wanted.collections:
             return ()
@@ -116,7 +116,7 @@ class Reading:
             },
         )
 
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         moment = moment_of(self._index)
         if moment.space is None:
             return ()
@@ -155,10 +155,10 @@ class Reading:
             }
         return [found[key] for key in named if key in found]
 
-    def _found(self, moment: Moment, wanted: Wanted, query: Mapping[str, object]) -> Sequence[Found]:
+    def _found(self, moment: Moment, wanted: Wanted, query: Mapping[str, object]) -> Sequence[StoreHit]:
         condition = all_of((f"kind eq '{CHUNK}'", moment.seen, *conditions(wanted)))
         answer = self._index.search({**query, "filter": condition, "select": "key"})
-        return [Found(record["key"], float(record["@search.score"])) for record in answer["value"]]
+        return [StoreHit(record["key"], float(record["@search.score"])) for record in answer["value"]]
 
 
 def _of(collection: Collection, readers: frozenset[str]) -> Wanted:

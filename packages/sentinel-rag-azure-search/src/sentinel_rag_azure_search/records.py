@@ -15,7 +15,7 @@ from typing import Any
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.knowledge.chunking import Chunk
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
-from sentinel_rag.knowledge.stores.port import Entry, StoredChunk
+from sentinel_rag.knowledge.stores.port import StoredChunk, StoreEntry
 from sentinel_rag_azure_search.odata import microseconds
 from sentinel_rag_azure_search.plain_text import original, plain
 from sentinel_rag_azure_search.wire import foreign_records
@@ -48,7 +48,7 @@ def document_key(collection: Collection, document_id: str) -> str:
     return hashlib.sha256(f"{collection.value}\n{document_id}".encode("utf-8", "surrogatepass")).hexdigest()[:40]
 
 
-def records_of(entry: Entry, put: str) -> Iterator[Record]:
+def records_of(entry: StoreEntry, put: str) -> Iterator[Record]:
     """The head of a document and its chunks, without vectors."""
     document = entry.document
     name = document_key(document.collection, document.id)
@@ -107,7 +107,7 @@ def stored_chunk(record: Mapping[str, Any]) -> StoredChunk:
     )
 
 
-def entries_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
+def entries_of(records: Iterable[Mapping[str, Any]]) -> Iterator[StoreEntry]:
     """Documents from their records with ENTRY_FIELDS, heads and chunks in any order."""
     heads: dict[str, Mapping[str, Any]] = {}
     chunks: dict[str, list[Chunk]] = {}
@@ -132,7 +132,7 @@ def entries_of(records: Iterable[Mapping[str, Any]]) -> Iterator[Entry]:
             etag=original(head["etag"]),
         )
         ordered = sorted(chunks.get(name, ()), key=lambda chunk: chunk.number)
-        yield Entry(document, tuple(ordered), head["content_hash"])
+        yield StoreEntry(document, tuple(ordered), head["content_hash"])
 
 
 def _comparable(values: Iterable[str]) -> list[str]:

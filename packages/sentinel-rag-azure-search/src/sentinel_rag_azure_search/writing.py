@@ -13,7 +13,7 @@ from typing import Any
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, StoreEntry, Vector, VectorSpace, mismatch
 from sentinel_rag_azure_search.definition import (
     knowledge_index,
     vector_field,
@@ -62,7 +62,7 @@ class Writing:
         with self._lock:
             return self._kept.fetch(space, search_hashes)
 
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
         latest = {(each.document.collection, each.document.id): each for each in entries}
         with self._lock:
             self._check_space(space)

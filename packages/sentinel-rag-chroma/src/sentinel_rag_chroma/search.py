@@ -13,9 +13,9 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.port import MOST_RESULTS, Found, Vector, VectorSpace, Wanted, mismatch
+from sentinel_rag.knowledge.stores.port import MOST_RESULTS, StoreHit, Vector, VectorSpace, Wanted, mismatch
 from sentinel_rag.knowledge.stores.rows.filters import conditions
-from sentinel_rag.knowledge.stores.rows.reading import Reading, moment_of
+from sentinel_rag.knowledge.stores.rows.reading import RowReader, moment_of
 from sentinel_rag_chroma.collections import VectorCollections
 from sentinel_rag_chroma.records import RECORD_ID, chunk_of
 
@@ -34,12 +34,12 @@ Allowed = Mapping[Collection, Sequence[str] | None]
 class ChromaSearch:
     """The vector leg over `collections`, which are made of the rows that `reading` reads."""
 
-    def __init__(self, reading: Reading, collections: VectorCollections) -> None:
+    def __init__(self, reading: RowReader, collections: VectorCollections) -> None:
         self._reading = reading
         self._collections = collections
         self._allowed: OrderedDict[tuple[int, Wanted], tuple[int, Allowed]] = OrderedDict()
 
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         from sentinel_rag.knowledge.stores.unit_vectors import unit
 
         query = unit(vector)[0]
@@ -67,7 +67,7 @@ class ChromaSearch:
             if len(there) < min(limit, count):
                 return _compared(connection, query, wanted, limit)
         best = sorted(there, key=lambda record: (-found[record], chunk_of(record)))[:limit]
-        return [Found(chunk_of(record), found[record]) for record in best]
+        return [StoreHit(chunk_of(record), found[record]) for record in best]
 
     def close(self) -> None:
         self._collections.close()
@@ -111,7 +111,7 @@ def _still_there(connection: sqlite3.Connection, records: Mapping[str, float], w
     return [record for (record,) in rows if record in records]
 
 
-def _compared(connection: sqlite3.Connection, query: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+def _compared(connection: sqlite3.Connection, query: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
     """The nearest by comparing with every vector that a filter lets through, part by part."""
     import numpy as np
 
@@ -123,11 +123,11 @@ def _compared(connection: sqlite3.Connection, query: Vector, wanted: Wanted, lim
         f"ON v.hash = c.hash AND v.space = state.space WHERE {condition}",
         values,
     )
-    best: list[Found] = []
+    best: list[StoreHit] = []
     while part := rows.fetchmany(_PART):
         array = np.frombuffer(b"".join(data for _, data in part), dtype="<f4").reshape(len(part), len(query))
         every: np.ndarray[tuple[int], np.dtype[np.int64]] = np.arange(len(part))
         places, scores = nearest(array, query, every, limit)
-        found = (Found(part[place][0], float(score)) for place, score in zip(places, scores, strict=True))
+        found = (StoreHit(part[place][0], float(score)) for place, score in zip(places, scores, strict=True))
         best = sorted([*best, *found], key=lambda each: (-each.score, each.key))[:limit]
     return best

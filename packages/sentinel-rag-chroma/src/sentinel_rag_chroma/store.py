@@ -13,9 +13,9 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.knowledge.stores.rows.reading import Reading
+from sentinel_rag.knowledge.stores.rows.reading import RowReader
 from sentinel_rag.knowledge.stores.rows.row_store import RowStore
-from sentinel_rag.knowledge.stores.rows.writing import Writing, current_space
+from sentinel_rag.knowledge.stores.rows.writing import RowWriter, current_space
 from sentinel_rag_chroma.collections import ChromaFailedError, VectorCollections, chromadb_module
 from sentinel_rag_chroma.index import ChromaIndex, settle
 from sentinel_rag_chroma.ownership import LOCK_FILE, Left, Ownership, Phase
@@ -38,11 +38,11 @@ class ChromaStore(RowStore):
             undo.callback(self._owner.release)
             undo.callback(self._owner.tell, self._owner.before.phase)
             self._owner.tell(Phase.CHECKING)
-            reading = Reading(rows)
+            reading = RowReader(rows)
             undo.callback(reading.close)
             collections = _opened(folder / INDEX_FOLDER, reading, self._owner.before)
             undo.callback(collections.close)
-            writing = Writing(rows, ChromaIndex(collections))
+            writing = RowWriter(rows, ChromaIndex(collections))
             undo.pop_all()
         self._owner.tell(Phase.OPEN)
         self._collections = collections
@@ -55,7 +55,7 @@ class ChromaStore(RowStore):
         self._owner.release()
 
 
-def _opened(index: Path, reading: Reading, before: Left) -> VectorCollections:
+def _opened(index: Path, reading: RowReader, before: Left) -> VectorCollections:
     """The collections as the rows say; made again from them where Chroma cannot open or read what is there, or where
     the last owner died of looking at it."""
     if before.phase is not Phase.CHECKING:
@@ -68,7 +68,7 @@ def _opened(index: Path, reading: Reading, before: Left) -> VectorCollections:
     return _settled(index, reading, thorough=False)
 
 
-def _settled(index: Path, reading: Reading, *, thorough: bool) -> VectorCollections:
+def _settled(index: Path, reading: RowReader, *, thorough: bool) -> VectorCollections:
     collections = VectorCollections(index)
     try:
         with reading.snapshot() as connection:

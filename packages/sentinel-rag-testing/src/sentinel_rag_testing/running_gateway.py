@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.audit import Entry, JournalReader, KeyChanged, PostgresPlace
+from sentinel_rag.audit import JournalEntry, JournalReader, KeyChanged, PostgresPlace
 from sentinel_rag.audit.approval_events import ApprovalNotified
 from sentinel_rag.audit.tool_events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
@@ -118,7 +118,7 @@ class RunningGateway:
     def records(self) -> list[dict[str, Any]]:
         """The journal so far, oldest first, without what opens every journal here: pins of tools, making of keys."""
         reader = JournalReader(self.state.database.place)
-        entries: list[Entry] = []
+        entries: list[JournalEntry] = []
         while page := reader.read(entries[-1].seq if entries else 0, PAGE):
             entries += page
         return _told(entries)
@@ -129,7 +129,7 @@ class RunningGateway:
         return next(record for record in reversed(newest) if record["kind"] != ApprovalNotified.kind)
 
 
-def _told(entries: list[Entry]) -> list[dict[str, Any]]:
+def _told(entries: list[JournalEntry]) -> list[dict[str, Any]]:
     return [entry.record for entry in entries if entry.kind not in (KeyChanged.kind, ToolPinned.kind)]
 
 

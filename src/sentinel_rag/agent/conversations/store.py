@@ -22,7 +22,7 @@ from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Pr
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.storage import Connection, Migration, RecordFile, Records
+from sentinel_rag.storage import Migration, RecordConnection, RecordFile, Records
 
 WAIT_FOR_LOCK_S = 1.0
 MAX_TITLE = 80
@@ -38,7 +38,7 @@ Version = tuple[str, int, int]
 """When a conversation was written last, its `cleared_turns`, and the number of its newest turn."""
 
 
-def _first(connection: Connection) -> None:
+def _first(connection: RecordConnection) -> None:
     connection.execute(
         "CREATE TABLE conversation ("
         "id TEXT PRIMARY KEY, started_at TEXT NOT NULL, used_at TEXT NOT NULL, title TEXT NOT NULL, "
@@ -54,11 +54,11 @@ def _first(connection: Connection) -> None:
     )
 
 
-def _second(connection: Connection) -> None:
+def _second(connection: RecordConnection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN shown TEXT")
 
 
-def _third(connection: Connection) -> None:
+def _third(connection: RecordConnection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN results TEXT")
 
 
@@ -269,7 +269,7 @@ class ConversationStore:
         with self._records.transaction(reads=True) as run:
             return run.execute(sql, values).fetchall()
 
-    def _purge(self, run: Connection, newest: str) -> None:
+    def _purge(self, run: RecordConnection, newest: str) -> None:
         """Hold the bounds. Single questions go before conversations: a script that asks often displaces no chat."""
         oldest = format_time(self._clock() - timedelta(days=self._keep_days))
         run.execute("DELETE FROM conversation WHERE used_at < ?", [oldest])

@@ -21,7 +21,7 @@ import anyio.to_thread
 import psycopg
 
 from sentinel_rag.audit._jobs import Job, deliver
-from sentinel_rag.audit.connections import Connection, Migration, StateAway, Work
+from sentinel_rag.audit.connections import Migration, RecordConnection, StateAway, Work
 from sentinel_rag.audit.migrations import VERSIONS, bring_up
 from sentinel_rag.audit.places import PostgresPlace
 from sentinel_rag.audit.postgres.batches import commit, lock_of
@@ -114,14 +114,14 @@ class PostgresDatabase:
         finally:
             raw.close()
 
-    def reading(self) -> AbstractContextManager[Connection]:
+    def reading(self) -> AbstractContextManager[RecordConnection]:
         """See `StateDatabase.reading`. Raises StateAway."""
         return self._readers.borrow()
 
     def greet(self, greeting: Callable[[psycopg.Connection[Any]], object]) -> None:
         """Do this now and for each new connection of the writer, before anything else: for locks of a session."""
 
-        def first(connection: Connection) -> None:
+        def first(connection: RecordConnection) -> None:
             assert isinstance(connection, StateConnection)
             greeting(connection.raw)
 
@@ -136,7 +136,7 @@ class PostgresDatabase:
         """See `StateDatabase.migrate`. Of several gateways that start at once one does the steps, and the others find
         them done."""
 
-        def work(connection: Connection) -> None:
+        def work(connection: RecordConnection) -> None:
             # A role that may not make tables may not even ask for one that is there.
             if connection.execute("SELECT to_regclass('schema_version')").fetchone()[0] is None:
                 connection.execute(VERSIONS)

@@ -12,7 +12,7 @@ from typing import Any
 
 import psycopg
 
-from sentinel_rag.audit.connections import Connection
+from sentinel_rag.audit.connections import RecordConnection
 from sentinel_rag.audit.postgres.database import PostgresDatabase
 
 _HELD = (
@@ -22,7 +22,7 @@ _HELD = (
 )
 
 
-def _tables(connection: Connection) -> None:
+def _tables(connection: RecordConnection) -> None:
     connection.execute("CREATE TABLE gateway (instance_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
 
 
@@ -58,7 +58,7 @@ class PostgresInstance:
     def take_over(self) -> tuple[str, ...]:
         """The ids of gateways that ended without leaving. Each is told to one caller only, once."""
 
-        def work(connection: Connection) -> tuple[str, ...]:
+        def work(connection: RecordConnection) -> tuple[str, ...]:
             rows = connection.execute("SELECT instance_id FROM gateway ORDER BY instance_id").fetchall()
             left = [each for (each,) in rows if each != self.instance_id and not is_held(connection, each)]
             connection.executemany("DELETE FROM gateway WHERE instance_id = ?", [(each,) for each in left])
@@ -78,7 +78,7 @@ def hold(raw: psycopg.Connection[Any], instance_id: str) -> None:
     raw.execute("SELECT pg_advisory_lock_shared(%s)", [number])
 
 
-def is_held(connection: Connection, instance_id: str) -> bool:
+def is_held(connection: RecordConnection, instance_id: str) -> bool:
     """Whether the process of that id is connected. A number of 64 bits is listed as two halves."""
     try:
         number = int(instance_id, 16)
@@ -87,7 +87,7 @@ def is_held(connection: Connection, instance_id: str) -> bool:
     return bool(connection.execute(_HELD, [number >> 32, number & 0xFFFFFFFF]).fetchone()[0])
 
 
-def living(connection: Connection) -> int:
+def living(connection: RecordConnection) -> int:
     """How many gateways are connected now."""
     rows = connection.execute("SELECT instance_id FROM gateway").fetchall()
     return sum(is_held(connection, each) for (each,) in rows)

@@ -22,7 +22,7 @@ from sentinel_rag.audit.postgres.batches import lock_of
 from sentinel_rag.audit.postgres.connecting import Connector, StateConnection, is_lost
 from sentinel_rag.audit.postgres.members import hold, is_held
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.storage import Connection, Migration
+from sentinel_rag.storage import Migration, RecordConnection
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 
@@ -55,7 +55,7 @@ class RecordSchema:
         self._lock = threading.Lock()
 
     @contextmanager
-    def transaction(self, *, reads: bool = False) -> Iterator[Connection]:
+    def transaction(self, *, reads: bool = False) -> Iterator[RecordConnection]:
         with self._lock:
             try:
                 raw = self._begun(_READ if reads else self._write)
@@ -70,7 +70,7 @@ class RecordSchema:
             except StateAway as away:
                 raise self._unusable(away) from None
 
-    def is_live(self, run: Connection, holder: str) -> bool:
+    def is_live(self, run: RecordConnection, holder: str) -> bool:
         """A process that is cut off from the database counts as one that ended, until it is back."""
         return holder == self.holder or is_held(run, holder)
 

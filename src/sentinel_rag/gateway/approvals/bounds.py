@@ -10,7 +10,7 @@ import math
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.gateway.approvals.approval import Approval
 from sentinel_rag.gateway.approvals.table import asker_of, micros
 
@@ -40,7 +40,7 @@ class TurnedAway:
 
 
 def turned_away(
-    connection: Connection, bounds: Bounds, approval: Approval, now: datetime, life: timedelta
+    connection: RecordConnection, bounds: Bounds, approval: Approval, now: datetime, life: timedelta
 ) -> TurnedAway | None:
     """Why this question may not be asked now; None if it may."""
     denied = _earliest(
@@ -89,7 +89,7 @@ def turned_away(
     return None
 
 
-def _earliest(connection: Connection, query: str, values: list[object]) -> tuple[int, int | None]:
+def _earliest(connection: RecordConnection, query: str, values: list[object]) -> tuple[int, int | None]:
     count, moment = connection.execute(query, values).fetchone()
     return int(count), moment
 

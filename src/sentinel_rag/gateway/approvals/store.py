@@ -18,7 +18,7 @@ from typing import TypeVar
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.audit import Connection, Journal, StateDatabase, Work
+from sentinel_rag.audit import Journal, RecordConnection, StateDatabase, Work
 from sentinel_rag.audit.approval_events import (
     ApprovalAsked,
     ApprovalDecided,
@@ -45,7 +45,7 @@ from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway, turned_awa
 from sentinel_rag.gateway.approvals.deciders import check_decider, too_late
 
 T = TypeVar("T")
-PersonOf = Callable[[Connection, str], str | None]
+PersonOf = Callable[[RecordConnection, str], str | None]
 """The key of the person who opened a session; None for one that an agent opened by itself."""
 
 DEFAULT_TTL_S = 900.0
@@ -119,7 +119,7 @@ class ApprovalStore:
         now, sha256 = self._clock(), binding.sha256()
         asked = Approval(self._new_id(), ApprovalState.PENDING, binding, question, now, now + self._life)
 
-        def insert(connection: Connection) -> None:
+        def insert(connection: RecordConnection) -> None:
             open_states = [ApprovalState.PENDING, ApprovalState.APPROVED]
             known = table.open_for(connection, sha256, open_states, now)
             if known is not None:
@@ -155,7 +155,7 @@ class ApprovalStore:
         more), used, lapsed or for another binding."""
         sha256 = binding.sha256()
 
-        def work(connection: Connection) -> None:
+        def work(connection: RecordConnection) -> None:
             if not table.use(connection, approval_id, sha256, self._clock()):
                 raise ApprovalSpent(
                     "This approval does not let this call run: it was used, has lapsed, or is for another call.",
@@ -179,7 +179,7 @@ class ApprovalStore:
         now = self._clock()
         ruling = Ruling(decider.key_id, decider.via, decider.actor, comment, now)
 
-        def rule(connection: Connection) -> None:
+        def rule(connection: RecordConnection) -> None:
             stands = table.standing(connection, approval_id, now)
             assert stands is not None  # an approval is forgotten long after it ended, and this one was there just now
             check_decider(stands, decider, token, person=self._person_of(connection, shown.binding.session_id))
@@ -220,7 +220,7 @@ class ApprovalStore:
         """One approval, whatever its state; None if there is none, or it ended more than 30 days ago."""
         await self._lapse()
 
-        def read(connection: Connection) -> Approval | None:
+        def read(connection: RecordConnection) -> Approval | None:
             found = table.find(connection, approval_id, self._clock())
             return None if found is None else self._with_person(connection, found)
 
@@ -230,7 +230,7 @@ class ApprovalStore:
         """At most `limit` approvals in that state, or in any; see `table.page`."""
         await self._lapse()
 
-        def read(connection: Connection) -> Page:
+        def read(connection: RecordConnection) -> Page:
             now = self._clock()
             found, left_off = table.page(connection, state, limit, now, asker)
             told = tuple(self._with_person(connection, approval) for approval in found)
@@ -275,7 +275,7 @@ class ApprovalStore:
         for listener in self._listeners:
             listener()
 
-    def _with_person(self, connection: Connection, approval: Approval) -> Approval:
+    def _with_person(self, connection: RecordConnection, approval: Approval) -> Approval:
         return replace(approval, person=self._person_of(connection, approval.binding.session_id))
 
     async def _read(self, work: Work[T]) -> T:
@@ -292,7 +292,7 @@ class ApprovalStore:
         now = self._clock()
         for approval_id, state in await self._database.run(lambda connection: table.overdue(connection, now)):
 
-            def mark(connection: Connection, approval_id: str = approval_id) -> None:
+            def mark(connection: RecordConnection, approval_id: str = approval_id) -> None:
                 if not table.lapse(connection, approval_id, now):
                     raise _Done
 
@@ -314,5 +314,5 @@ class _Done(Exception):
     """Another process was first."""
 
 
-def _nobody(_: Connection, __: str) -> None:
+def _nobody(_: RecordConnection, __: str) -> None:
     """No session is a person's."""

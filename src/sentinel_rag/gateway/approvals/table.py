@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.gateway.approvals.approval import Approval, ApprovalState, Ruling
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding, DecidedBy
@@ -25,7 +25,7 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
 
-def _tables(connection: Connection) -> None:
+def _tables(connection: RecordConnection) -> None:
     connection.execute(
         "CREATE TABLE approval (approval_id TEXT PRIMARY KEY, binding_sha256 TEXT NOT NULL, key_id TEXT NOT NULL, "
         "tool TEXT NOT NULL, state TEXT NOT NULL, asked_at INTEGER NOT NULL, ends_at INTEGER NOT NULL, "
@@ -38,14 +38,14 @@ def _tables(connection: Connection) -> None:
     connection.execute("CREATE INDEX approval_key ON approval (key_id, asked_at)")
 
 
-def _many_that_ended(connection: Connection) -> None:
+def _many_that_ended(connection: RecordConnection) -> None:
     """A key may ask thousands of times in the days that ended ones are kept; nobody reads through them."""
     connection.execute("CREATE INDEX approval_mark ON approval (state, ends_at, asked_at, decided_at, used_at)")
     connection.execute("DROP INDEX approval_binding")
     connection.execute("CREATE INDEX approval_binding ON approval (binding_sha256, state, decided_at)")
 
 
-def _whom_they_are_asked_for(connection: Connection) -> None:
+def _whom_they_are_asked_for(connection: RecordConnection) -> None:
     """`asker` is the conversation that asks: a session of a person's, or the key of an agent that asks by itself,
     however many sessions it opens. `person` is the key of that person; `by_asker` says that they decide themselves."""
     connection.execute("ALTER TABLE approval ADD COLUMN asker TEXT NOT NULL DEFAULT ''")
@@ -81,7 +81,7 @@ class Standing:
     decided_by: DecidedBy = DecidedBy.OTHER
 
 
-def insert(connection: Connection, approval: Approval, token: str) -> None:
+def insert(connection: RecordConnection, approval: Approval, token: str) -> None:
     """Add a pending approval, and forget those that ended long ago."""
     binding = approval.binding
     body = canonical_json({"binding": binding.to_dict(), "question": approval.question.to_dict()})
@@ -117,12 +117,12 @@ def asker_of(binding: Binding, person: str | None) -> str:
     return binding.key_id if person is None else binding.session_id
 
 
-def find(connection: Connection, approval_id: str, now: datetime) -> Approval | None:
+def find(connection: RecordConnection, approval_id: str, now: datetime) -> Approval | None:
     row = connection.execute(f"SELECT {_COLUMNS} FROM approval WHERE approval_id = ?", [approval_id]).fetchone()  # noqa: S608  # a constant
     return None if row is None else _decode(row, now)
 
 
-def standing(connection: Connection, approval_id: str, now: datetime) -> Standing | None:
+def standing(connection: RecordConnection, approval_id: str, now: datetime) -> Standing | None:
     """What decides about a verdict, without the body, which may be long."""
     row = connection.execute(
         "SELECT key_id, state, ends_at, approvers, token, by_asker FROM approval WHERE approval_id = ?", [approval_id]
@@ -133,7 +133,9 @@ def standing(connection: Connection, approval_id: str, now: datetime) -> Standin
     return Standing(row[0], _state_at(row[1], row[2], now), tuple(json.loads(row[3])), row[4] or "", by)
 
 
-def open_for(connection: Connection, binding_sha256: str, states: Sequence[ApprovalState], now: datetime) -> str | None:
+def open_for(
+    connection: RecordConnection, binding_sha256: str, states: Sequence[ApprovalState], now: datetime
+) -> str | None:
     """The oldest approval of exactly that binding that is in one of `states` and has not lapsed."""
     row = connection.execute(
         "SELECT approval_id FROM approval WHERE binding_sha256 = ? AND ends_at > ? "  # noqa: S608  # marks of values
@@ -143,7 +145,7 @@ def open_for(connection: Connection, binding_sha256: str, states: Sequence[Appro
     return None if row is None else str(row[0])
 
 
-def rule(connection: Connection, approval_id: str, state: ApprovalState, ruling: Ruling, ends: datetime) -> bool:
+def rule(connection: RecordConnection, approval_id: str, state: ApprovalState, ruling: Ruling, ends: datetime) -> bool:
     """Decide a pending approval; False if it is not pending or has lapsed by the time of the ruling."""
     changed = connection.execute(
         "UPDATE approval SET state = ?, decided_by = ?, via = ?, actor = ?, comment = ?, decided_at = ?, ends_at = ?, "
@@ -163,7 +165,7 @@ def rule(connection: Connection, approval_id: str, state: ApprovalState, ruling:
     return changed == 1
 
 
-def use(connection: Connection, approval_id: str, binding_sha256: str, now: datetime) -> bool:
+def use(connection: RecordConnection, approval_id: str, binding_sha256: str, now: datetime) -> bool:
     """Spend an approved approval of exactly that binding; False if there is none (any more)."""
     changed = connection.execute(
         "UPDATE approval SET state = 'used', used_at = ? "
@@ -173,7 +175,7 @@ def use(connection: Connection, approval_id: str, binding_sha256: str, now: date
     return changed == 1
 
 
-def overdue(connection: Connection, now: datetime) -> list[tuple[str, str]]:
+def overdue(connection: RecordConnection, now: datetime) -> list[tuple[str, str]]:
     """Id and stored state of those whose time is over and whose row does not say so yet."""
     return connection.execute(
         "SELECT approval_id, state FROM approval WHERE state IN ('pending', 'approved') AND ends_at <= ? "
@@ -182,7 +184,7 @@ def overdue(connection: Connection, now: datetime) -> list[tuple[str, str]]:
     ).fetchall()
 
 
-def lapse(connection: Connection, approval_id: str, now: datetime) -> bool:
+def lapse(connection: RecordConnection, approval_id: str, now: datetime) -> bool:
     """Mark one of `overdue`; False if another process has done so."""
     changed = connection.execute(
         "UPDATE approval SET state = 'expired', token = NULL, notify_at = NULL "
@@ -193,7 +195,7 @@ def lapse(connection: Connection, approval_id: str, now: datetime) -> bool:
 
 
 def page(
-    connection: Connection, state: ApprovalState | None, limit: int, now: datetime, asker: str | None = None
+    connection: RecordConnection, state: ApprovalState | None, limit: int, now: datetime, asker: str | None = None
 ) -> tuple[list[Approval], int]:
     """At most `limit`, oldest first, and how many more there are: newer ones among the pending, which are decided in
     turn, else older ones. With `asker`, the key of a person, those that this person decides about themselves."""
@@ -212,14 +214,14 @@ def page(
     return (found if order == "ASC" else found[::-1]), total - len(found)
 
 
-def pending_by_tool(connection: Connection, now: datetime) -> dict[str, int]:
+def pending_by_tool(connection: RecordConnection, now: datetime) -> dict[str, int]:
     rows = connection.execute(
         "SELECT tool, count(*) FROM approval WHERE state = 'pending' AND ends_at > ? GROUP BY tool", [micros(now)]
     )
     return dict(rows.fetchall())
 
 
-def mark(connection: Connection, now: datetime) -> str:
+def mark(connection: RecordConnection, now: datetime) -> str:
     """Another text after each change of any approval, also one that the clock makes: no move between states leaves how
     many there are of each, and when the newest of each was asked, decided and used."""
     rows = connection.execute(
@@ -230,7 +232,7 @@ def mark(connection: Connection, now: datetime) -> str:
     return hashlib.sha256(repr(rows.fetchall()).encode()).hexdigest()[:16]
 
 
-def claim_notices(connection: Connection, now: datetime, waits: Sequence[float], limit: int) -> list[Notice]:
+def claim_notices(connection: RecordConnection, now: datetime, waits: Sequence[float], limit: int) -> list[Notice]:
     """Pending approvals whose notice is due, oldest first, with the next attempt put off by the wait of this one: a
     process that ends in the middle has only delayed it, and two processes do not send the same attempt."""
     rows = connection.execute(
@@ -248,7 +250,7 @@ def claim_notices(connection: Connection, now: datetime, waits: Sequence[float],
     return notices
 
 
-def end_notices(connection: Connection, approval_id: str) -> None:
+def end_notices(connection: RecordConnection, approval_id: str) -> None:
     """No further attempt: it was delivered, or given up."""
     connection.execute("UPDATE approval SET notify_at = NULL WHERE approval_id = ?", [approval_id])
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from sentinel_rag.audit import CallIntended, Connection, Journal, Work
+from sentinel_rag.audit import CallIntended, Journal, RecordConnection, Work
 from sentinel_rag.contracts.labels import BOTTOM, join_all
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.gateway.flow.judging import PASSED, LabelledArgument, Source
@@ -71,7 +71,7 @@ def _is_the_agents(argument: LabelledArgument) -> bool:
 def _numbering(call: Call, session: Session) -> Work[object]:
     """Give the call its number among the results of the session, by which handles name what it hides."""
 
-    def write(connection: Connection) -> None:
+    def write(connection: RecordConnection) -> None:
         call.result = next_result(connection, session.session_id)
 
     return write
@@ -114,7 +114,7 @@ def all_of(works: Sequence[Work[object]]) -> Work[object]:
     if len(works) == 1:
         return works[0]
 
-    def write(connection: Connection) -> None:
+    def write(connection: RecordConnection) -> None:
         for work in works:
             work(connection)
 

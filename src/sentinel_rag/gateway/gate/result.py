@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 
-from sentinel_rag.audit import Connection, ValuesNamed, Work
+from sentinel_rag.audit import RecordConnection, ValuesNamed, Work
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Label
@@ -180,7 +180,7 @@ def _if_still(
 ) -> Work[object]:
     """The write, where what the file names still gives the same values. Raises ContextMoved."""
 
-    def checked(connection: Connection) -> None:
+    def checked(connection: RecordConnection) -> None:
         if derived(named_in_file(connection, session.session_id)).get(source) != values:
             raise ContextMoved
         write(connection)

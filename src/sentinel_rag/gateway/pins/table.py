@@ -9,23 +9,23 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from sentinel_rag.audit import Connection, StateDatabase
+from sentinel_rag.audit import RecordConnection, StateDatabase
 from sentinel_rag.gateway.pins.definition import Definition
 
 Key = tuple[str, str]
 """Server and tool."""
 
-Write = Callable[[Connection], object]
+Write = Callable[[RecordConnection], object]
 
 
-def _tables(connection: Connection) -> None:
+def _tables(connection: RecordConnection) -> None:
     connection.execute(
         "CREATE TABLE pin (server TEXT NOT NULL, tool TEXT NOT NULL, sha256 TEXT NOT NULL, definition BLOB NOT NULL, "
         "waiting_sha256 TEXT, waiting_definition BLOB, PRIMARY KEY (server, tool)) STRICT, WITHOUT ROWID"
     )
 
 
-def _accepted_by_a_person(connection: Connection) -> None:
+def _accepted_by_a_person(connection: RecordConnection) -> None:
     """Whether an administrator has read and accepted the definition, and not only the first listing."""
     connection.execute("ALTER TABLE pin ADD COLUMN vouched INTEGER NOT NULL DEFAULT 0")
 
@@ -80,7 +80,7 @@ class PinTable:
         )
 
 
-def _read(connection: Connection) -> Stored:
+def _read(connection: RecordConnection) -> Stored:
     rows = connection.execute(
         "SELECT server, tool, sha256, definition, waiting_sha256, waiting_definition, vouched FROM pin"
     ).fetchall()

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.audit import Connection, StateDatabase, Work
+from sentinel_rag.audit import RecordConnection, StateDatabase, Work
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.query_results import format_time
@@ -104,7 +104,7 @@ class HandleStore:
         ]
         size = sum(_size(pointer, len(encoded)) for _, _, pointer, encoded, *_ in rows)
 
-        def write(connection: Connection) -> None:
+        def write(connection: RecordConnection) -> None:
             counted = connection.execute(
                 "UPDATE session SET hidden_bytes = hidden_bytes + ? WHERE session_id = ? AND closed_at IS NULL "
                 "RETURNING hidden_bytes",
@@ -124,7 +124,7 @@ class HandleStore:
         return self._database.run_now(lambda connection: _forget_unused(connection, format_time(now - KEPT)))
 
 
-def next_result(connection: Connection, session_id: str) -> int:
+def next_result(connection: RecordConnection, session_id: str) -> int:
     """The number of the next result of a session, counted in the file, so that no two calls share one."""
     row = connection.execute(
         "UPDATE session SET results = results + 1 WHERE session_id = ? RETURNING results", [session_id]
@@ -138,7 +138,7 @@ def _places(reference: Reference) -> Iterator[_Place]:
         yield reference.result, pointer_text(reference.path[:length])
 
 
-def _read(connection: Connection, session_id: str, places: Sequence[_Place]) -> Iterator[tuple[_Place, _Kept]]:
+def _read(connection: RecordConnection, session_id: str, places: Sequence[_Place]) -> Iterator[tuple[_Place, _Kept]]:
     for start in range(0, len(places), MAX_PLACES):
         asked = places[start : start + MAX_PLACES]
         marks = ", ".join(["(?, ?)"] * len(asked))
@@ -170,7 +170,7 @@ def _size(pointer: str, value_bytes: int) -> int:
     return value_bytes + len(pointer) + PART_BYTES
 
 
-def _forget_oldest(connection: Connection, session_id: str, kept: int) -> None:
+def _forget_oldest(connection: RecordConnection, session_id: str, kept: int) -> None:
     """Forget whole results until what is left fits; the newest stays, whatever it takes."""
     one = "SELECT {}(result) FROM handle WHERE session_id = ?"
     newest = connection.execute(one.format("max"), [session_id]).fetchone()[0]
@@ -186,7 +186,7 @@ def _forget_oldest(connection: Connection, session_id: str, kept: int) -> None:
     connection.execute("UPDATE session SET hidden_bytes = ? WHERE session_id = ?", [kept, session_id])
 
 
-def _forget_unused(connection: Connection, limit: str) -> int:
+def _forget_unused(connection: RecordConnection, limit: str) -> int:
     unused = connection.execute(
         f"SELECT session_id FROM session WHERE hidden_bytes > 0 AND used_at < ? LIMIT {MAX_FORGOTTEN}",  # noqa: S608  # a number
         [limit],

@@ -13,7 +13,7 @@ from collections.abc import Callable
 from contextlib import ExitStack, closing
 from pathlib import Path
 
-from sentinel_rag.audit import Connection
+from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.store.key_secrets import Pepper, make_pepper, read_pepper
 from sentinel_rag.storage import begin_write_ahead
@@ -117,12 +117,12 @@ def _prepare(connection: sqlite3.Connection, path: Path) -> Pepper:
     return pepper
 
 
-def begin_store(connection: Connection, pepper: Pepper) -> None:
+def begin_store(connection: RecordConnection, pepper: Pepper) -> None:
     """Give a new store its id, and note which pepper its keys are hashed with."""
     connection.execute("INSERT INTO key_store VALUES (?, ?)", [secrets.token_hex(16), pepper.fingerprint()])
 
 
-def key_tables(connection: Connection) -> None:
+def key_tables(connection: RecordConnection) -> None:
     """The tables of a new store."""
     connection.execute("CREATE TABLE key_store (store_id TEXT NOT NULL, pepper BLOB NOT NULL) STRICT")
     connection.execute(
@@ -157,7 +157,7 @@ def _version_1(connection: sqlite3.Connection, pepper: Pepper) -> None:
         connection.execute("INSERT INTO secret VALUES (?, ?, NULL)", [pepper.strengthen(plain), key_id])
 
 
-def key_readers(connection: Connection) -> None:
+def key_readers(connection: RecordConnection) -> None:
     """Names under which a key may read, as a JSON list; keys made before read what is for everybody."""
     connection.execute("ALTER TABLE api_key ADD COLUMN readers TEXT NOT NULL DEFAULT '[]'")
 

@@ -13,11 +13,11 @@ from contextlib import suppress
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.audit import Connection, Journal, StateDatabase
+from sentinel_rag.audit import Journal, RecordConnection, StateDatabase
 from sentinel_rag.gateway.store.keys import KeyStore
 
 
-def _tables(connection: Connection) -> None:
+def _tables(connection: RecordConnection) -> None:
     connection.execute(
         "CREATE TABLE key_journal (store_id TEXT PRIMARY KEY, seen INTEGER NOT NULL) STRICT, WITHOUT ROWID"
     )
@@ -47,13 +47,13 @@ class KeyJournal:
                         await self._journal.append(event, alongside=self._claim(number))
                     self._seen = number
 
-    def _begin(self, connection: Connection) -> int:
+    def _begin(self, connection: RecordConnection) -> int:
         connection.execute("INSERT INTO key_journal VALUES (?, 0) ON CONFLICT DO NOTHING", [self._keys.store_id])
         row = connection.execute("SELECT seen FROM key_journal WHERE store_id = ?", [self._keys.store_id]).fetchone()
         return int(row[0])
 
-    def _claim(self, number: int) -> Callable[[Connection], object]:
-        def work(connection: Connection) -> None:
+    def _claim(self, number: int) -> Callable[[RecordConnection], object]:
+        def work(connection: RecordConnection) -> None:
             claimed = connection.execute(
                 "UPDATE key_journal SET seen = ? WHERE store_id = ? AND seen < ?", [number, self._keys.store_id, number]
             ).rowcount

@@ -19,7 +19,7 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, Protocol
 
-from sentinel_rag.audit import Connection, KeyChanged
+from sentinel_rag.audit import KeyChanged, RecordConnection
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
@@ -89,7 +89,7 @@ class KeyPlace(Protocol):
     def errors(self) -> tuple[type[Exception], ...]: ...
 
     @property
-    def connection(self) -> Connection: ...
+    def connection(self) -> RecordConnection: ...
 
     @property
     def pepper(self) -> Pepper: ...
@@ -287,7 +287,7 @@ class KeyStore:
         return (stored.info for stored in self._keys.values() if stored.info.state(now) == "live")
 
     @contextmanager
-    def _change(self, change: str, info: KeyInfo, by: str, **more: Any) -> Iterator[Connection]:
+    def _change(self, change: str, info: KeyInfo, by: str, **more: Any) -> Iterator[RecordConnection]:
         """A transaction that changes a key and notes that for the journal; its block sees the newest keys."""
         event = {
             "key_id": info.key_id,

@@ -16,7 +16,7 @@ from itertools import islice
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.audit import Connection, Instance, JournalReader, PostgresPlace
+from sentinel_rag.audit import Instance, JournalReader, PostgresPlace, RecordConnection
 from sentinel_rag.audit.files import stream
 from sentinel_rag.audit.places import checkpoints_of
 from sentinel_rag.audit.postgres import PostgresDatabase
@@ -124,7 +124,7 @@ def _end_in_order(folder: Path, anchor: Path | None) -> None:
     open_state(folder, anchor=anchor).close()
 
 
-def _copy_all(target: Connection, folder: Path, lock: int) -> dict[str, int]:
+def _copy_all(target: RecordConnection, folder: Path, lock: int) -> dict[str, int]:
     """Copy every row, and how many of each table."""
     target.execute("SELECT pg_advisory_xact_lock(?)", [lock])
     for table in ("journal", "session", "approval", "key_store"):
@@ -148,7 +148,7 @@ def _copy_all(target: Connection, folder: Path, lock: int) -> dict[str, int]:
     return counts
 
 
-def _copy_journal(target: Connection, journal: Path) -> int:
+def _copy_journal(target: RecordConnection, journal: Path) -> int:
     """The records of the file and its segments, with their checkpoints."""
     count = 0
     for page in _pages(stream(journal)):
@@ -165,7 +165,7 @@ def _copy_journal(target: Connection, journal: Path) -> int:
     return count
 
 
-def _copy_table(target: Connection, source: sqlite3.Connection, table: str) -> int:
+def _copy_table(target: RecordConnection, source: sqlite3.Connection, table: str) -> int:
     """In the order in which the rows were written, where the table has one."""
     columns = [row[1] for row in source.execute("SELECT * FROM pragma_table_info(?)", [table])]
     names, marks = ", ".join(columns), ", ".join("?" * len(columns))

@@ -18,7 +18,7 @@ from typing import Any
 
 import psycopg
 
-from sentinel_rag.audit import Connection, PostgresPlace, StateAway
+from sentinel_rag.audit import PostgresPlace, RecordConnection, StateAway
 from sentinel_rag.audit.migrations import VERSIONS, bring_up
 from sentinel_rag.audit.postgres.batches import lock_of
 from sentinel_rag.audit.postgres.connecting import Connector, StateConnection
@@ -157,14 +157,14 @@ class _Watch:
         self._number, self._heard_at = row[0], asked_at
 
 
-def make_key_tables(connection: Connection) -> None:
+def make_key_tables(connection: RecordConnection) -> None:
     """Bring the tables up to date; they are nobody's until a gateway with a pepper begins the store."""
     if connection.execute("SELECT to_regclass('schema_version')").fetchone() == (None,):
         connection.execute(VERSIONS)
     bring_up("key_store", (key_tables, key_readers), "The database", connection, make=False)
 
 
-def _prepare(connection: Connection, file: Path) -> Pepper:
+def _prepare(connection: RecordConnection, file: Path) -> Pepper:
     """Tables that are up to date, and the pepper in `file`, made if the store is new."""
     make_key_tables(connection)
     pepper = read_pepper(file)

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from urllib.parse import quote
 
-from sentinel_rag.audit import Connection, StateDatabase, Work
+from sentinel_rag.audit import RecordConnection, StateDatabase, Work
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity
 from sentinel_rag.gateway.store.sessions import ContextMoved
@@ -40,7 +40,7 @@ class ResourceLabels:
     def confirm(self, resources: Collection[str], decided: Label) -> Work[object]:
         """The check, in the transaction of an intent, that the file knows no more than the call was decided by."""
 
-        def check(connection: Connection) -> None:
+        def check(connection: RecordConnection) -> None:
             if not _stored(connection, resources).flows_to(decided):
                 raise ContextMoved
 
@@ -50,7 +50,7 @@ class ResourceLabels:
         """The write that raises the labels of what a call writes, and of all that they are part of."""
         names = sorted({name for resource in resources for name in _with_parents(resource)})
 
-        def write(connection: Connection) -> None:
+        def write(connection: RecordConnection) -> None:
             high, low = label.sensitivity.value, label.integrity.value
             for name in names:
                 if not connection.execute(_RAISE, [high, high, low, low, name]).rowcount:
@@ -81,7 +81,7 @@ def _with_parents(resource: str) -> list[str]:
     return [resource, *("/".join([*parts[:length], "*"]) for length in range(1, len(parts)))]
 
 
-def _stored(connection: Connection, resources: Collection[str]) -> Label:
+def _stored(connection: RecordConnection, resources: Collection[str]) -> Label:
     """What a reader of them hears: their own labels, those of their parts, and of what they are part of."""
     names: list[str] = []
     for resource in resources:

@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import Enum
 from functools import cache
 
-from sentinel_rag.audit import Connection, put
+from sentinel_rag.audit import RecordConnection, put
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.query_results import format_time
 
@@ -25,7 +25,7 @@ class Opener(Enum):
     PERSON = "user_key_id IS NOT NULL"
 
 
-def raise_one(connection: Connection, session_id: str, label: Label, cause: Cause) -> None:
+def raise_one(connection: RecordConnection, session_id: str, label: Label, cause: Cause) -> None:
     """Raise a session in the file to `label`."""
     audit_id, tool, now = cause
     levels = [label.sensitivity.value, label.integrity.value]
@@ -34,7 +34,7 @@ def raise_one(connection: Connection, session_id: str, label: Label, cause: Caus
     put(connection, "INSERT INTO session_raise VALUES (?, ?, ?, ?, ?, ?)", note)
 
 
-def raise_below(connection: Connection, opener: Opener, key_id: str, label: Label, cause: Cause) -> None:
+def raise_below(connection: RecordConnection, opener: Opener, key_id: str, label: Label, cause: Cause) -> None:
     """Raise the open sessions of a key, opened by `opener`, to the join of their own label and `label`, each with a
     note of the cause; those that are as high already cost nothing."""
     statements = _statements(opener, label)

@@ -21,7 +21,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import partial
 
-from sentinel_rag.audit import Connection, Journal, SessionChanged, StateDatabase, Work
+from sentinel_rag.audit import Journal, RecordConnection, SessionChanged, StateDatabase, Work
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.ports import Clock
@@ -127,7 +127,7 @@ class Session:
             self._of_key.raise_persons(label)
         session_id, key_id = self.session_id, self.key_id
 
-        def write(connection: Connection) -> None:
+        def write(connection: RecordConnection) -> None:
             row = connection.execute(
                 "SELECT sensitivity, integrity, closed_at, used_at FROM session WHERE session_id = ?", [session_id]
             ).fetchone()
@@ -156,7 +156,7 @@ class Session:
         self.named.update(dict.fromkeys(fresh, by))
         session_id = self.session_id
 
-        def write(connection: Connection) -> None:
+        def write(connection: RecordConnection) -> None:
             connection.executemany(
                 "INSERT INTO named_value VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 [(session_id, str(value.kind), value.text, by) for value in fresh],
@@ -182,7 +182,7 @@ class Session:
         self.named.update(dict.fromkeys(plan, by))
         session_id = self.session_id
 
-        def write(connection: Connection) -> None:
+        def write(connection: RecordConnection) -> None:
             levels = connection.execute(
                 "SELECT sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
             ).fetchone()
@@ -208,7 +208,7 @@ class Session:
         self.named[step] = by
         session_id = self.session_id
 
-        def write(connection: Connection) -> None:
+        def write(connection: RecordConnection) -> None:
             passed = connection.execute(
                 "INSERT INTO named_value VALUES (?, ?, ?, ?) ON CONFLICT DO NOTHING",
                 [session_id, str(step.kind), step.text, by],
@@ -281,7 +281,7 @@ class SessionStore:
         *,
         user_key_id: str | None = None,
         most: int | None = None,
-        beside: Callable[[Connection, str], object] = lambda _, __: None,
+        beside: Callable[[RecordConnection, str], object] = lambda _, __: None,
     ) -> Session:
         """A new session of `key_id` with an id that nobody can guess; clean if a person's key opens it. The id is hex,
         since one that began with a dash could not be an option's value on a command line. `beside` writes in the
@@ -364,7 +364,7 @@ class SessionStore:
         """The check, in the transaction of an intent, that the file knows of no more than the call was decided by."""
         look = self._memory_of(session, remembers)
 
-        def check(connection: Connection) -> None:
+        def check(connection: RecordConnection) -> None:
             if not look(connection).flows_to(decided):
                 raise ContextMoved
 
@@ -395,7 +395,7 @@ class SessionStore:
         """When a session must have been used last for an agent to remember it."""
         return format_time(self._clock() - max(self._memory, remembers.at_least))
 
-    def _memory_of(self, session: Session, remembers: Remembers) -> Callable[[Connection], Label]:
+    def _memory_of(self, session: Session, remembers: Remembers) -> Callable[[RecordConnection], Label]:
         match remembers.memory:
             case AgentMemory.CONVERSATION:
                 return lambda _: BOTTOM
@@ -413,7 +413,7 @@ class SessionStore:
             session.closed = True
             now = format_time(self._clock())
 
-            def write(connection: Connection) -> None:
+            def write(connection: RecordConnection) -> None:
                 closed = connection.execute(
                     "UPDATE session SET closed_at = ?, hidden_bytes = 0 WHERE session_id = ? AND closed_at IS NULL",
                     [now, session_id],
@@ -440,7 +440,7 @@ class SessionStore:
         key_id: str,
         user_key_id: str | None,
         most: int | None,
-        beside: Callable[[Connection, str], object] = lambda _, __: None,
+        beside: Callable[[RecordConnection, str], object] = lambda _, __: None,
     ) -> None:
         now = self._clock()
         if most is not None and await self._recent_sessions(key_id, user_key_id, now) >= most:
@@ -452,7 +452,7 @@ class SessionStore:
         while True:
             floor = BOTTOM if user_key_id is not None else await self._database.look(partial(_floor, key_id, since))
 
-            def write(connection: Connection, floor: Label = floor) -> None:
+            def write(connection: RecordConnection, floor: Label = floor) -> None:
                 _insert((session_id, key_id, user_key_id), floor, since, now, connection)
                 beside(connection, session_id)
 
@@ -496,7 +496,7 @@ class SessionStore:
 
 
 def _read(
-    connection: Connection, session_id: str
+    connection: RecordConnection, session_id: str
 ) -> tuple[tuple[str, str | None, str | None, int, int] | None, Mapping[NamedValue, str]]:
     row = connection.execute(
         "SELECT key_id, user_key_id, closed_at, sensitivity, integrity FROM session WHERE session_id = ?", [session_id]
@@ -504,7 +504,7 @@ def _read(
     return row, named_in_file(connection, session_id)
 
 
-def named_in_file(connection: Connection, session_id: str) -> Mapping[NamedValue, str]:
+def named_in_file(connection: RecordConnection, session_id: str) -> Mapping[NamedValue, str]:
     """What is named in a session, and who says so, as every process sees it."""
     named = connection.execute("SELECT kind, text, source FROM named_value WHERE session_id = ?", [session_id])
     return {NamedValue(kind, text): source for kind, text, source in named}
@@ -523,12 +523,12 @@ _SEEN = f"SELECT max(sensitivity), max(integrity) FROM ({' UNION ALL '.join(map(
 """The join of the labels that the key's sessions have: one look-up by index for each, however many there are."""
 
 
-def _floor(key_id: str, since: str, connection: Connection) -> Label:
+def _floor(key_id: str, since: str, connection: RecordConnection) -> Label:
     row = connection.execute(_SEEN, [key_id, since]).fetchone()
     return BOTTOM if row[0] is None else _label(row[0], row[1])
 
 
-def _seen_for(key_id: str, user_key_id: str, since: str, connection: Connection) -> Label:
+def _seen_for(key_id: str, user_key_id: str, since: str, connection: RecordConnection) -> Label:
     """What the key's sessions of one person have seen, and those that it opened by itself."""
     rows = [
         connection.execute(
@@ -541,7 +541,9 @@ def _seen_for(key_id: str, user_key_id: str, since: str, connection: Connection)
     return join_all(_label(*row) for row in rows if row[0] is not None)
 
 
-def _insert(ids: tuple[str, str, str | None], floor: Label, since: str, now: datetime, connection: Connection) -> None:
+def _insert(
+    ids: tuple[str, str, str | None], floor: Label, since: str, now: datetime, connection: RecordConnection
+) -> None:
     """Write a new session: its id, its key and the person's. Raises ContextMoved if its key's floor is higher,
     and _Opened if there is a session with that id."""
     _, key_id, user_key_id = ids

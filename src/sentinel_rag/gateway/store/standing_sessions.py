@@ -7,7 +7,7 @@ and its floor. Here is only which one it is, and until when.
 
 from __future__ import annotations
 
-from sentinel_rag.audit import Connection, StateDatabase
+from sentinel_rag.audit import RecordConnection, StateDatabase
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.store.sessions import RECENT, TOUCH, Session, SessionStore
@@ -75,7 +75,7 @@ class StandingSessions:
     async def _open(self, key_id: str, user_key_id: str | None, most: int | None, before: str | None) -> Session:
         at = format_time(self._clock())
 
-        def stand(connection: Connection, session_id: str) -> None:
+        def stand(connection: RecordConnection, session_id: str) -> None:
             stands = connection.execute(
                 "INSERT INTO standing_session VALUES (?1, ?2, ?3) ON CONFLICT (key_id) DO UPDATE SET "
                 "session_id = excluded.session_id, used_at = excluded.used_at WHERE standing_session.session_id = ?4",
@@ -99,7 +99,7 @@ class StandingSessions:
         return touched == 1
 
 
-def _standing(connection: Connection, key_id: str) -> tuple[str, str, str | None, str | None] | None:
+def _standing(connection: RecordConnection, key_id: str) -> tuple[str, str, str | None, str | None] | None:
     row: tuple[str, str, str | None, str | None] | None = connection.execute(
         "SELECT session_id, standing_session.used_at, closed_at, user_key_id "
         "FROM standing_session LEFT JOIN session USING (session_id) WHERE standing_session.key_id = ?",

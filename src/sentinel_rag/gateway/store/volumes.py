@@ -9,7 +9,7 @@ from collections.abc import Collection, Iterable
 from datetime import datetime, timedelta
 from typing import Any
 
-from sentinel_rag.audit import Connection, Work
+from sentinel_rag.audit import RecordConnection, Work
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.policy.model import Volume
 
@@ -48,7 +48,7 @@ def counted_as(tables: Collection[str], volumes: Iterable[Volume]) -> tuple[str,
 def count(whose: str, places: Collection[str], rows: int, now: datetime, volumes: Collection[Volume]) -> Work[object]:
     """Count rows for a person under `places`. Raises VolumeExceeded where that is more than one of `volumes` allows."""
 
-    def write(connection: Connection) -> None:
+    def write(connection: RecordConnection) -> None:
         for volume in volumes:
             since = format_time(now - timedelta(seconds=volume.seconds))
             read = sum(

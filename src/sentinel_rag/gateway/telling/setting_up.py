@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import anyio
 
 from sentinel_rag.audit import AuditEvent
-from sentinel_rag.audit.journal import Listener
+from sentinel_rag.audit.journal import JournalListener
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.approvals import ApprovalState
 from sentinel_rag.gateway.gate import Gate
@@ -44,7 +44,7 @@ def tell_records(
     state: State, gate: Gate, policies: Policies, upstreams: Mapping[str, Upstream], registry: Registry | None
 ) -> None:
     """Have the journal's records told; nothing is set where there is nobody to tell."""
-    listeners: list[Listener] = []
+    listeners: list[JournalListener] = []
     if tracing():
         listeners.append(RecordSpans())
     if registry is not None:
@@ -97,7 +97,7 @@ class _Gateway:
 class Listeners:
     """Tells each of `listeners`."""
 
-    def __init__(self, listeners: Sequence[Listener]) -> None:
+    def __init__(self, listeners: Sequence[JournalListener]) -> None:
         self._listeners = tuple(listeners)
 
     def written(self, event: AuditEvent, seconds: float) -> None:

@@ -20,9 +20,9 @@ from sentinel_rag.gateway.upstream import Returned, ToolFailed, Unanswered, Upst
 from sentinel_rag.telemetry import (
     NO_SPAN,
     AnySpan,
-    Kind,
+    SharedAttributes,
     Span,
-    Told,
+    SpanKind,
     continuing,
     current_span,
     start_span,
@@ -93,7 +93,7 @@ class TracedUpstream:
         readers: frozenset[str] | None = None,
     ) -> UpstreamReply:
         """See `Upstream.call`."""
-        with start_span(f"{CALL} {tool}", Kind.CLIENT) as span:
+        with start_span(f"{CALL} {tool}", SpanKind.CLIENT) as span:
             reply = await self._upstream.call(
                 tool, arguments, principal=principal, session_id=session_id, timeout_s=timeout_s, readers=readers
             )
@@ -156,10 +156,12 @@ def _tell_intended(span: Span, call: tuple[str, str, str], judged: _Judged) -> N
 
 
 @lru_cache(maxsize=512)
-def _allowed(tool: str, rule_id: str, server: str, label: int, context: int) -> Told:
+def _allowed(tool: str, rule_id: str, server: str, label: int, context: int) -> SharedAttributes:
     """What all calls of a tool tell that one rule let pass at the same labels."""
     about = {"tool.name": tool, "gen_ai.tool.name": tool, "sentinel.outcome": "allowed", "sentinel.rule.id": rule_id}
-    return Told({**about, "sentinel.server": server, **_LABEL[_LABELS[label]], **_CONTEXT[_LABELS[context]]})
+    return SharedAttributes(
+        {**about, "sentinel.server": server, **_LABEL[_LABELS[label]], **_CONTEXT[_LABELS[context]]}
+    )
 
 
 def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, duration_ms: float | None) -> None:
@@ -170,7 +172,7 @@ def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, durati
 
 def request_span(request: Request) -> AnySpan:
     """The span of a POST that a key was admitted with: whoever has none costs nothing here."""
-    return start_span(f"POST {request.scope['route'].path}", Kind.SERVER) if tracing() else NO_SPAN
+    return start_span(f"POST {request.scope['route'].path}", SpanKind.SERVER) if tracing() else NO_SPAN
 
 
 @contextmanager
@@ -180,7 +182,7 @@ def message_span(place: object) -> Iterator[None]:
     if not tracing():
         yield
         return
-    with continuing(place), start_span(CALL, Kind.SERVER) as span:
+    with continuing(place), start_span(CALL, SpanKind.SERVER) as span:
         span.set("mcp.method.name", CALL)
         span.set("gen_ai.operation.name", "execute_tool")
         yield
@@ -193,8 +195,8 @@ def tell_status(span: AnySpan, route: str, status: int) -> None:
 
 
 @lru_cache(maxsize=128)
-def _answered(route: str, status: int) -> Told:
-    return Told({"http.request.method": "POST", "http.route": route, **_status(status)})
+def _answered(route: str, status: int) -> SharedAttributes:
+    return SharedAttributes({"http.request.method": "POST", "http.route": route, **_status(status)})
 
 
 def _status(status: int) -> Mapping[str, int]:

@@ -12,12 +12,12 @@ from sentinel_rag.knowledge.documents.incidents import (
 from sentinel_rag.knowledge.documents.model import (
     EVERYONE,
     UNTRUSTED_KNOWLEDGE,
-    Block,
     BlockKind,
     Collection,
     Document,
+    DocumentBlock,
+    DocumentSection,
     Facets,
-    Section,
 )
 from sentinel_rag.knowledge.documents.reading import LARGEST_FILE, FileLimits, FileOutcome, FileReading, read_folder
 
@@ -25,16 +25,16 @@ __all__ = [
     "EVERYONE",
     "LARGEST_FILE",
     "UNTRUSTED_KNOWLEDGE",
-    "Block",
     "BlockKind",
     "Collection",
     "Document",
+    "DocumentBlock",
+    "DocumentSection",
     "Facets",
     "FileLimits",
     "FileOutcome",
     "FileReading",
     "IncidentRecord",
-    "Section",
     "incident_document",
     "incident_from_rest",
     "incident_id",

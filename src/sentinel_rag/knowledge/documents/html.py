@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sentinel_rag.knowledge.documents.html_limits import check_limits
-from sentinel_rag.knowledge.documents.model import Block, BlockKind, Section
+from sentinel_rag.knowledge.documents.model import BlockKind, DocumentBlock, DocumentSection
 from sentinel_rag.knowledge.documents.sectioning import Heading, sections_of
 
 DECLARED = re.compile(rb"""<meta[^>]{0,200}?charset\s{0,5}=\s{0,5}["']?([\w.:-]{1,40})""", re.IGNORECASE)
@@ -43,12 +43,12 @@ class HtmlPage:
     markup has no lines to speak of."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[DocumentSection, ...]
 
 
 @dataclass(slots=True)
 class _Walk:
-    parts: list[Heading | Block] = field(default_factory=list)
+    parts: list[Heading | DocumentBlock] = field(default_factory=list)
     line: list[str] = field(default_factory=list)
     kind: BlockKind = BlockKind.PARAGRAPH
 
@@ -61,7 +61,7 @@ class _Walk:
 
     def add(self, kind: BlockKind, text: str) -> None:
         if text.strip():
-            self.parts.append(Block(kind, text, len(self.parts) + 1))
+            self.parts.append(DocumentBlock(kind, text, len(self.parts) + 1))
 
 
 def read_html(page: str) -> HtmlPage:

@@ -15,12 +15,12 @@ from typing import Any
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.knowledge.documents.model import (
     EVERYONE,
-    Block,
     BlockKind,
     Collection,
     Document,
+    DocumentBlock,
+    DocumentSection,
     Facets,
-    Section,
 )
 from sentinel_rag.language.attack import known_techniques
 
@@ -93,7 +93,7 @@ def incident_document(
     )
 
 
-def _sections(record: IncidentRecord) -> Iterator[Section]:
+def _sections(record: IncidentRecord) -> Iterator[DocumentSection]:
     parts: tuple[tuple[str, Iterable[str]], ...] = (
         ("Summary", _summary(record)),
         ("Alerts", _items(record.alerts)),
@@ -106,10 +106,10 @@ def _sections(record: IncidentRecord) -> Iterator[Section]:
         blocks = []
         for text in texts:
             kind = BlockKind.LIST_ITEM if text.startswith("- ") else BlockKind.PARAGRAPH
-            blocks.append(Block(kind, text, place))
+            blocks.append(DocumentBlock(kind, text, place))
             place += 1
         if blocks:
-            yield Section((heading,), tuple(blocks))
+            yield DocumentSection((heading,), tuple(blocks))
 
 
 def _summary(record: IncidentRecord) -> Iterator[str]:

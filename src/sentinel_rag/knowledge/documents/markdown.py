@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from sentinel_rag.knowledge.documents.model import Block, BlockKind, Section
+from sentinel_rag.knowledge.documents.model import BlockKind, DocumentBlock, DocumentSection
 from sentinel_rag.knowledge.documents.sectioning import Heading, sections_of
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class MarkdownText:
     """Its sections, and the text of its first level-1 heading (empty if there is none)."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[DocumentSection, ...]
 
 
 def read_markdown(text: str, *, first_line: int = 1) -> MarkdownText:
@@ -51,7 +51,7 @@ def read_markdown(text: str, *, first_line: int = 1) -> MarkdownText:
     return MarkdownText(title, sections_of(parts))
 
 
-def _parts(tokens: Sequence[Token], lines: list[str], first_line: int) -> Iterator[Heading | Block]:
+def _parts(tokens: Sequence[Token], lines: list[str], first_line: int) -> Iterator[Heading | DocumentBlock]:
     """Headings and blocks in order. Lists are opened up to their items; all else inside a block belongs to it."""
     for place, token in enumerate(tokens):
         in_list = token.type == "list_item_open" and token.level == 1
@@ -68,7 +68,7 @@ def _parts(tokens: Sequence[Token], lines: list[str], first_line: int) -> Iterat
         if kind is not BlockKind.CODE and "<!--" in written:
             written = without_comments(written).strip("\n")
         if written.strip():
-            yield Block(kind, written, first_line + start, _holds_whole(tokens, place))
+            yield DocumentBlock(kind, written, first_line + start, _holds_whole(tokens, place))
 
 
 def _holds_whole(tokens: Sequence[Token], place: int) -> bool:

@@ -49,7 +49,7 @@ class BlockKind(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Block:
+class DocumentBlock:
     """A paragraph, a list item, a table or a code block as Markdown. `place` is its first line, in a PDF its page; both
     count from 1. `whole`: a table or code stands in it, so it is not parted."""
 
@@ -65,11 +65,11 @@ class Block:
 
 
 @dataclass(frozen=True, slots=True)
-class Section:
+class DocumentSection:
     """What stands under one heading. `path` holds the headings, outermost first; it is empty before the first one."""
 
     path: tuple[str, ...]
-    blocks: tuple[Block, ...]
+    blocks: tuple[DocumentBlock, ...]
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", tuple(map(encodable, self.path)))
@@ -133,7 +133,7 @@ class Document:
     collection: Collection
     title: str
     source: str
-    sections: tuple[Section, ...]
+    sections: tuple[DocumentSection, ...]
     facets: Facets = field(default_factory=Facets)
     label: Label = UNTRUSTED_KNOWLEDGE
     readers: frozenset[str] = frozenset({EVERYONE})

@@ -16,8 +16,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from sentinel_rag.knowledge.documents.faults import FileFault
-from sentinel_rag.knowledge.documents.model import Block, BlockKind, Section
-from sentinel_rag.knowledge.documents.pdf_lines import Line, page_lines
+from sentinel_rag.knowledge.documents.model import BlockKind, DocumentBlock, DocumentSection
+from sentinel_rag.knowledge.documents.pdf_lines import PdfLine, page_lines
 from sentinel_rag.knowledge.documents.sectioning import Heading, sections_of
 
 MOST_PAGES = 5_000
@@ -38,7 +38,7 @@ class PdfText:
     those without any text. `remarks` are sentences about what was left out."""
 
     title: str
-    sections: tuple[Section, ...]
+    sections: tuple[DocumentSection, ...]
     pages: int
     pages_without_text: int
     remarks: tuple[str, ...] = ()
@@ -63,7 +63,7 @@ def read_pdf(content: bytes, *, clock: Callable[[], float] = time.monotonic) -> 
         if "cryptography" in str(error):
             raise FileFault("It is locked in a way that cannot be opened here.") from None
         raise FileFault("It is damaged, or no PDF.") from None
-    pages: list[list[Line]] = []
+    pages: list[list[PdfLine]] = []
     broken: list[int] = []
     characters, began = 0, clock()
     for number in range(1, min(count, MOST_PAGES) + 1):
@@ -91,39 +91,39 @@ def _remarks(count: int, read: int, broken: Sequence[int]) -> Iterator[str]:
         yield f"Page{'s' if len(broken) > 1 else ''} {told} could not be read."
 
 
-def _without_running_heads(pages: Sequence[Sequence[Line]], body: float) -> list[Sequence[Line]]:
+def _without_running_heads(pages: Sequence[Sequence[PdfLine]], body: float) -> list[Sequence[PdfLine]]:
     """Pages less the lines in their margins that most pages have there, numbers aside. They are looked for wherever
     they come in the page's order: many programs write feet first."""
     if len(pages) < 4:
         return list(pages)
     heads = Counter(text for page in pages for text in {_masked(line) for line in _edges(page, body)})
     running = {text for text, times in heads.items() if times > 0.6 * len(pages)}
-    kept: list[Sequence[Line]] = []
+    kept: list[Sequence[PdfLine]] = []
     for page in pages:
         out = {id(line) for line in _edges(page, body) if _masked(line) in running}
         kept.append([line for line in page if id(line) not in out])
     return kept
 
 
-def _edges(page: Sequence[Line], body: float) -> list[Line]:
+def _edges(page: Sequence[PdfLine], body: float) -> list[PdfLine]:
     """The lines in the margins of a page that are no headings."""
     return [line for line in page if line.in_margin and not _is_heading(line, body)]
 
 
-def _masked(line: Line) -> str:
+def _masked(line: PdfLine) -> str:
     return _DIGITS.sub("0", line.text)
 
 
-def _parts(pages: Sequence[Sequence[Line]], body: float) -> Iterator[Heading | Block]:
+def _parts(pages: Sequence[Sequence[PdfLine]], body: float) -> Iterator[Heading | DocumentBlock]:
     numbered = [(number, line) for number, page in enumerate(pages, 1) for line in page]
     sizes = sorted({line.size for _, line in numbered if _is_heading(line, body)}, reverse=True)
-    kind, texts, place, before = BlockKind.PARAGRAPH, list[str](), 0, Line("", 0, 0)
+    kind, texts, place, before = BlockKind.PARAGRAPH, list[str](), 0, PdfLine("", 0, 0)
     for number, line in _whole_headings(numbered, body):
         heading = _is_heading(line, body)
         item = not line.mono and _ITEM.match(line.text) is not None
         parted = not line.mono and (item or before.y - line.y > _PARAGRAPH_GAP * line.size)
         if texts and (heading or parted or (kind is BlockKind.CODE) != line.mono):
-            yield Block(kind, _joined(kind, texts), place)
+            yield DocumentBlock(kind, _joined(kind, texts), place)
             texts = []
         if heading:
             yield Heading(min(6, sizes.index(line.size) + 1), line.text, number)
@@ -134,12 +134,12 @@ def _parts(pages: Sequence[Sequence[Line]], body: float) -> Iterator[Heading | B
             texts.append(line.text)
         before = line
     if texts:
-        yield Block(kind, _joined(kind, texts), place)
+        yield DocumentBlock(kind, _joined(kind, texts), place)
 
 
-def _whole_headings(numbered: Sequence[tuple[int, Line]], body: float) -> Iterator[tuple[int, Line]]:
+def _whole_headings(numbered: Sequence[tuple[int, PdfLine]], body: float) -> Iterator[tuple[int, PdfLine]]:
     """The lines, with a heading that was set over several lines as one of them."""
-    held: tuple[int, Line] | None = None
+    held: tuple[int, PdfLine] | None = None
     for number, line in numbered:
         if held is not None:
             first, heading = held
@@ -157,7 +157,7 @@ def _whole_headings(numbered: Sequence[tuple[int, Line]], body: float) -> Iterat
         yield held
 
 
-def _body_size(lines: Iterable[Line]) -> float:
+def _body_size(lines: Iterable[PdfLine]) -> float:
     """The size in which most characters stand."""
     sizes: Counter[float] = Counter()
     for line in lines:
@@ -165,7 +165,7 @@ def _body_size(lines: Iterable[Line]) -> float:
     return sizes.most_common(1)[0][0] if sizes else 0.0
 
 
-def _is_heading(line: Line, body: float) -> bool:
+def _is_heading(line: PdfLine, body: float) -> bool:
     return not line.mono and line.size >= _HEADING_SIZE * body and len(line.text) <= _LONGEST_HEADING
 
 

@@ -17,7 +17,7 @@ _RUN_TOGETHER = re.compile(r"[^\W\d_]{25,}")
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class PdfLine:
     """One line: its text, the size of most of its type in points (to half a point), its height `y` on the page (it
     falls from line to line), whether all its type is of one width, as code is, and whether it stands at the upper or
     lower edge of the page, where running heads do."""
@@ -37,7 +37,7 @@ class _Piece:
     mono: bool
 
 
-def page_lines(page: PageObject) -> list[Line]:
+def page_lines(page: PageObject) -> list[PdfLine]:
     """The lines of a page that hold text, in reading order. Raises whatever pypdf does on a damaged page."""
     lines: list[list[_Piece]] = [[]]
 
@@ -63,7 +63,7 @@ def page_lines(page: PageObject) -> list[Line]:
     return found
 
 
-def _with_gaps(page: PageObject, lines: list[Line]) -> list[Line]:
+def _with_gaps(page: PageObject, lines: list[PdfLine]) -> list[PdfLine]:
     """The lines with the gaps between words that only their places tell: where each word is a piece of its own and no
     blank is written, pypdf's plain reading runs them together, and its reading by layout does not."""
     laid_out = page.extract_text(extraction_mode="layout").splitlines()
@@ -73,10 +73,10 @@ def _with_gaps(page: PageObject, lines: list[Line]) -> list[Line]:
     ]
 
 
-def _line(pieces: list[_Piece], low: float, high: float) -> Line:
+def _line(pieces: list[_Piece], low: float, high: float) -> PdfLine:
     written = [piece for piece in pieces if piece.text.strip()]
     longest = max(written, key=lambda piece: len(piece.text.strip()))
     mono = all(piece.mono for piece in written)
     text = "".join(piece.text for piece in pieces)
     y = written[0].y
-    return Line(text.rstrip() if mono else " ".join(text.split()), longest.size, y, mono, not low <= y <= high)
+    return PdfLine(text.rstrip() if mono else " ".join(text.split()), longest.size, y, mono, not low <= y <= high)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from sentinel_rag.knowledge.documents.model import Block, Section
+from sentinel_rag.knowledge.documents.model import DocumentBlock, DocumentSection
 
 LONGEST_HEADING = 300
 
@@ -19,19 +19,21 @@ class Heading:
     place: int
 
 
-def sections_of(parts: Iterable[Heading | Block]) -> tuple[Section, ...]:
+def sections_of(parts: Iterable[Heading | DocumentBlock]) -> tuple[DocumentSection, ...]:
     """One section for each heading that has blocks of its own; a heading without any lives on in the paths below it."""
-    found: list[Section] = []
+    found: list[DocumentSection] = []
     above: list[Heading] = []
-    blocks: list[Block] = []
+    blocks: list[DocumentBlock] = []
 
     def close() -> None:
         if blocks:
-            found.append(Section(tuple(each.text[:LONGEST_HEADING] for each in above if each.text), tuple(blocks)))
+            found.append(
+                DocumentSection(tuple(each.text[:LONGEST_HEADING] for each in above if each.text), tuple(blocks))
+            )
             blocks.clear()
 
     for part in parts:
-        if isinstance(part, Block):
+        if isinstance(part, DocumentBlock):
             blocks.append(part)
             continue
         close()

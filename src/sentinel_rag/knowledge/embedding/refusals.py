@@ -14,7 +14,7 @@ _TRY_AGAIN = frozenset({408, 425, 429, 500, 502, 503, 504, 529})
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class EmbeddingRefusal:
     """`error` is what is raised if no further try is made. `wait_s` is what the service asks for, None if nothing.
     `too_long`: a text is longer than the model reads. `about_dimensions`: the server does not take that parameter."""
 
@@ -25,7 +25,9 @@ class Refusal:
     about_dimensions: bool = False
 
 
-def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: datetime | None = None) -> Refusal:
+def refusal_of(
+    status: int, headers: Mapping[str, str], body: bytes, *, now: datetime | None = None
+) -> EmbeddingRefusal:
     """The meaning of an answer with a status other than 200. `headers` have names in lower case."""
     said, code = _said(body)
     if status in (401, 403):
@@ -34,14 +36,14 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: dat
             next_step="Check the key; with Entra ID the role `Cognitive Services OpenAI User` is needed.",
             code="embedding_access",
         )
-        return Refusal(error, False)
+        return EmbeddingRefusal(error, False)
     if status == 404:
         error = UnavailableError(
             "The embedding service knows no such model or deployment (404).",
             next_step="Check the name of the deployment and the address.",
             code="embedding_not_found",
         )
-        return Refusal(error, False)
+        return EmbeddingRefusal(error, False)
     wait = _wait(headers, now or datetime.now(UTC))
     if status == 429:
         if code == "insufficient_quota":
@@ -49,18 +51,18 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: dat
                 "The credit at the embedding service is used up.",
                 next_step="Raise the quota, then go on: what is done stays.",
             )
-            return Refusal(error, False)
+            return EmbeddingRefusal(error, False)
         error = UnavailableError(
             "The embedding service takes no more requests at present (429).",
             next_step="Go on later, what is done stays; or set a lower rate, or raise the deployment's quota.",
             code="embedding_rate_limited",
         )
-        return Refusal(error, True, wait)
+        return EmbeddingRefusal(error, True, wait)
     if status in _TRY_AGAIN:
         error = UnavailableError(
             f"The embedding service failed ({status}).", next_step="Go on later: what is done stays."
         )
-        return Refusal(error, True, wait)
+        return EmbeddingRefusal(error, True, wait)
     words = said.casefold() if status in (400, 422) else ""
     too_long = any(each in words for each in ("maximum context", "too many tokens", "too long"))
     about_dimensions = not too_long and any(each in words for each in ("dimensions", "matryoshka"))
@@ -69,7 +71,7 @@ def refusal_of(status: int, headers: Mapping[str, str], body: bytes, *, now: dat
         f"The embedding service refused the request ({status}){detail}",
         next_step="Check that the model is an embedding model and takes these dimensions.",
     )
-    return Refusal(error, False, too_long=too_long, about_dimensions=about_dimensions)
+    return EmbeddingRefusal(error, False, too_long=too_long, about_dimensions=about_dimensions)
 
 
 def _said(body: bytes) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from typing import Self
 
 import anyio
 
-from sentinel_rag.knowledge.embedding.refusals import Refusal, refusal_of
+from sentinel_rag.knowledge.embedding.refusals import EmbeddingRefusal, refusal_of
 from sentinel_rag.knowledge.embedding.wire import LONGEST_TEXT, EmbeddingEndpoint, request_body, vectors_of
 from sentinel_rag.knowledge.service_exchange import BlockingSession, bounded_body, unreachable
 from sentinel_rag.knowledge.stores.port import Vector, VectorSpace
@@ -101,7 +101,7 @@ class RemoteEmbedder:
                 raise answer.error
             await anyio.sleep(wait)
 
-    async def _asked(self, body: bytes) -> bytes | Refusal:
+    async def _asked(self, body: bytes) -> bytes | EmbeddingRefusal:
         """One request: the body of its answer, or why there is none."""
         import aiohttp
 
@@ -120,7 +120,7 @@ class RemoteEmbedder:
                 named = {name.casefold(): value for name, value in response.headers.items()}
                 return refusal_of(response.status, named, content)
         except (TimeoutError, aiohttp.ClientError, OSError, ValueError) as error:
-            return Refusal(
+            return EmbeddingRefusal(
                 unreachable(f"The embedding service at {self._endpoint.base_url}", error, self._session.timeout_s), True
             )
 

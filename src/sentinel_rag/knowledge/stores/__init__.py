@@ -3,10 +3,10 @@
 from sentinel_rag.knowledge.stores.local import LocalStore
 from sentinel_rag.knowledge.stores.port import (
     EmbeddingMismatchError,
-    Entry,
-    Found,
     KnowledgeStore,
     StoredChunk,
+    StoreEntry,
+    StoreHit,
     StoreState,
     VectorSpace,
     Version,
@@ -15,10 +15,10 @@ from sentinel_rag.knowledge.stores.port import (
 
 __all__ = [
     "EmbeddingMismatchError",
-    "Entry",
-    "Found",
     "KnowledgeStore",
     "LocalStore",
+    "StoreEntry",
+    "StoreHit",
     "StoreState",
     "StoredChunk",
     "VectorSpace",

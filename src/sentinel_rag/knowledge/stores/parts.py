@@ -11,9 +11,9 @@ from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import (
     RE_EMBED_BATCH,
     EmbedTexts,
-    Entry,
-    Found,
     StoredChunk,
+    StoreEntry,
+    StoreHit,
     StoreReading,
     StoreState,
     StoreWriting,
@@ -68,19 +68,19 @@ class StoreOfParts:
     def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
         return self._kept.kept_vectors(space, search_hashes)
 
-    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[StoreEntry]:
         return self._reading.entries(collection, ids)
 
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
         self._writing.put(entries, space)
 
     def remove(self, collection: Collection, ids: Iterable[str]) -> int:
         return self._writing.remove(collection, ids)
 
-    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         return self._reading.by_words(query, wanted, limit)
 
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         return self._vectors.by_vector(space, vector, wanted, limit)
 
     def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:

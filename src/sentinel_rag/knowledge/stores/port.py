@@ -61,7 +61,7 @@ class Version:
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class StoreEntry:
     """A document with its chunks, as it is put into a store. One that comes out of a store has no sections, since the
     chunks hold their text; `stored_hash` is then the hash that it was kept with."""
 
@@ -94,7 +94,7 @@ class Wanted:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoreHit:
     """A chunk by its key (opaque, of this store) and how well it fits: higher is better, comparable in one answer
     only."""
 
@@ -139,12 +139,12 @@ class StoreReading(Protocol):
         """Of every document of a collection, by its id."""
         ...
 
-    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[StoreEntry]:
         """These documents as they were put, without sections, in the order of `ids`; one that is not there is left out.
         For whoever moves a whole store, with `versions`: no reader is asked for."""
         ...
 
-    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         """The best chunks by BM25 over their search text, best first. Whatever `query` holds is words, never syntax:
         `question_words.query_terms` says what is looked for. Differences of scores count when rankings are fused, so
         they must be those of BM25, of any scale."""
@@ -170,7 +170,7 @@ class StoreReading(Protocol):
 class VectorSearch(Protocol):
     """What a store finds by vector."""
 
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         """The nearest chunks by cosine, best first. Raises EmbeddingMismatchError for another space than the store's;
         a store without vectors finds none."""
         ...
@@ -197,7 +197,7 @@ class StoreWriting(Protocol):
         that what was embedded is not embedded again after a crash."""
         ...
 
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
         """Put documents, each in place of its earlier version; all of them or, on an error, none.
 
         With a `space` the vector of each chunk must have been kept, else KeyError. The first put decides the space of

@@ -27,7 +27,7 @@ from sentinel_rag.sentinel.rest.incident_resources import (
     IncidentRelation,
 )
 from sentinel_rag.sentinel.rest.permissions import Permissions
-from sentinel_rag.sentinel.rest.rate_buckets import Operation, RateBuckets
+from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets, RestOperation
 from sentinel_rag.sentinel.rest.settled_writes import understood, write_once
 
 PERMISSIONS_API_VERSION = "2022-04-01"
@@ -99,7 +99,7 @@ class SentinelRest:
         """As `list_incidents`, always from the service and never kept: for a reader of whole workspaces."""
         page = min(limit or LARGEST_PAGE, LARGEST_PAGE)
         parameters = {"$filter": odata_filter, "$orderby": order_by, "$top": str(page)}
-        self._buckets.take(Operation.LIST_INCIDENTS)
+        self._buckets.take(RestOperation.LIST_INCIDENTS)
         read_at = self._clock()
         url = self._url("incidents", {key: value for key, value in parameters.items() if value})
         pages = await read_pages(self.connection, url, most=limit, page_size=page)
@@ -108,7 +108,7 @@ class SentinelRest:
 
     async def get_incident(self, name: str) -> Incident:
         """The incident with the GUID `name`, as it is now. Raises QueryFailedError."""
-        self._buckets.take(Operation.GET_INCIDENT)
+        self._buckets.take(RestOperation.GET_INCIDENT)
         return Incident.from_body(await self.connection.read(self._url(f"incidents/{_segment(name)}")))
 
     async def update_incident(self, incident: Incident, changes: Mapping[str, Any]) -> Incident:
@@ -121,7 +121,7 @@ class SentinelRest:
         body = incident.changed(changes)
 
         async def write() -> Incident:
-            self._buckets.take(Operation.PUT_INCIDENT)
+            self._buckets.take(RestOperation.PUT_INCIDENT)
             written = await self.connection.write("PUT", url, body, if_match=incident.etag or None)
             return understood(Incident.from_body, written)
 
@@ -137,7 +137,7 @@ class SentinelRest:
 
     async def comments(self, name: str) -> tuple[IncidentComment, ...]:
         """All comments of an incident, in the service's order. Raises QueryFailedError."""
-        self._buckets.take(Operation.GET_COMMENTS)
+        self._buckets.take(RestOperation.GET_COMMENTS)
         url = self._url(f"incidents/{_segment(name)}/comments")
         return tuple(map(IncidentComment.from_body, (await read_pages(self.connection, url)).items))
 
@@ -149,12 +149,12 @@ class SentinelRest:
         url = self._url(f"incidents/{_segment(name)}/comments/{_segment(comment_id)}")
 
         async def write() -> IncidentComment:
-            self._buckets.take(Operation.PUT_COMMENT)
+            self._buckets.take(RestOperation.PUT_COMMENT)
             written = await self.connection.write("PUT", url, {"properties": {"message": message}})
             return understood(IncidentComment.from_body, written)
 
         async def settled() -> IncidentComment | None:
-            self._buckets.take(Operation.GET_COMMENTS)
+            self._buckets.take(RestOperation.GET_COMMENTS)
             try:
                 return IncidentComment.from_body(await self.connection.read(url))
             except QueryFailedError as failure:
@@ -170,19 +170,19 @@ class SentinelRest:
 
     async def alerts(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
         """The alerts of an incident as entities of kind SecurityAlert; kept until its etag changes."""
-        return await self._related_of(incident, "alerts", "value", Operation.GET_ALERTS)
+        return await self._related_of(incident, "alerts", "value", RestOperation.GET_ALERTS)
 
     async def entities(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
         """The entities of an incident; kept until its etag changes."""
-        return await self._related_of(incident, "entities", "entities", Operation.GET_ENTITIES)
+        return await self._related_of(incident, "entities", "entities", RestOperation.GET_ENTITIES)
 
     async def bookmarks(self, incident: Incident) -> tuple[Mapping[str, Any], ...]:
         """The bookmarks of an incident as entities of kind Bookmark; kept until its etag changes."""
-        return await self._related_of(incident, "bookmarks", "value", Operation.GET_BOOKMARKS)
+        return await self._related_of(incident, "bookmarks", "value", RestOperation.GET_BOOKMARKS)
 
     async def relations(self, name: str) -> tuple[IncidentRelation, ...]:
         """What an incident is related to, in the service's order. Raises QueryFailedError."""
-        self._buckets.take(Operation.GET_RELATIONS)
+        self._buckets.take(RestOperation.GET_RELATIONS)
         url = self._url(f"incidents/{_segment(name)}/relations")
         return tuple(map(IncidentRelation.from_body, (await read_pages(self.connection, url)).items))
 
@@ -192,7 +192,7 @@ class SentinelRest:
         return Permissions.from_items((await read_pages(self.connection, url)).items)
 
     async def _related_of(
-        self, incident: Incident, what: str, key: str, operation: Operation
+        self, incident: Incident, what: str, key: str, operation: RestOperation
     ) -> tuple[Mapping[str, Any], ...]:
         async def read() -> tuple[Mapping[str, Any], ...]:
             self._buckets.take(operation)

@@ -17,7 +17,7 @@ from sentinel_rag.sentinel.failures import QueryFailedError
 WINDOW_S = 300.0
 
 
-class Operation(StrEnum):
+class RestOperation(StrEnum):
     """What is counted; the value is how a person would name it."""
 
     LIST_INCIDENTS = "list incidents"
@@ -31,14 +31,14 @@ class Operation(StrEnum):
     GET_RELATIONS = "read relations"
 
 
-LIMITS: Mapping[Operation, int] = {
-    Operation.GET_ALERTS: 100,
-    Operation.GET_ENTITIES: 100,
-    Operation.GET_COMMENTS: 100,
-    Operation.GET_BOOKMARKS: 100,
-    Operation.GET_RELATIONS: 100,
-    Operation.PUT_INCIDENT: 75,
-    Operation.PUT_COMMENT: 75,
+LIMITS: Mapping[RestOperation, int] = {
+    RestOperation.GET_ALERTS: 100,
+    RestOperation.GET_ENTITIES: 100,
+    RestOperation.GET_COMMENTS: 100,
+    RestOperation.GET_BOOKMARKS: 100,
+    RestOperation.GET_RELATIONS: 100,
+    RestOperation.PUT_INCIDENT: 75,
+    RestOperation.PUT_COMMENT: 75,
 }
 """Requests in five minutes and a subscription; an operation that is not here has no limit of its own."""
 
@@ -50,9 +50,9 @@ class RateBuckets:
     def __init__(self, clock: Callable[[], float] = time.monotonic, *, share: float = 1.0) -> None:
         self._clock = clock
         self._limits = {operation: max(1, int(limit * share)) for operation, limit in LIMITS.items()}
-        self._taken: dict[Operation, deque[float]] = {operation: deque() for operation in LIMITS}
+        self._taken: dict[RestOperation, deque[float]] = {operation: deque() for operation in LIMITS}
 
-    def take(self, operation: Operation) -> None:
+    def take(self, operation: RestOperation) -> None:
         """Count one request. Raises QueryFailedError THROTTLED, with the time to wait, at the limit."""
         taken = self._taken.get(operation)
         if taken is None:

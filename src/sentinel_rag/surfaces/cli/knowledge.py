@@ -19,7 +19,7 @@ from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 
 if TYPE_CHECKING:
-    from sentinel_rag.knowledge.search import Hit
+    from sentinel_rag.knowledge.search import KnowledgeHit
     from sentinel_rag.knowledge.stores import KnowledgeStore, Wanted
 
 
@@ -100,13 +100,13 @@ def _closed(store: KnowledgeStore, wanted: Wanted) -> Iterator[str]:
         )
 
 
-def _why(hit: Hit) -> str:
+def _why(hit: KnowledgeHit) -> str:
     parts = [f"by words: {hit.why.by_words or '-'}", f"by meaning: {hit.why.by_meaning or '-'}"]
     shared = (*hit.why.techniques, *hit.why.entities, *hit.why.tactics, *hit.why.words)
     return ", ".join(parts) + (f"; has {', '.join(shared[:12])}" if shared else "")
 
 
-def _as_json(hit: Hit) -> dict[str, JsonValue]:
+def _as_json(hit: KnowledgeHit) -> dict[str, JsonValue]:
     return {
         "citation": hit.citation,
         "title": hit.chunk.title,

@@ -8,7 +8,7 @@ import sys
 from dataclasses import dataclass, replace
 from types import FrameType
 
-from sentinel_rag.app.apart import FIRST_PORTS, Place
+from sentinel_rag.app.apart import FIRST_PORTS, ListenAddress
 from sentinel_rag.app.foreground import is_served, served_role
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
@@ -55,7 +55,7 @@ def run(wish: Wish, *, as_json: bool) -> int:
     """Serve until Ctrl-C or SIGTERM (exit 0); a process that ends takes the others with it (exit 1)."""
     role, settings = wish.named_role, load_settings()
     signal.signal(signal.SIGTERM, _interrupt)
-    place, tools = Place.read(wish.listen), wish.tool_zones
+    place, tools = ListenAddress.read(wish.listen), wish.tool_zones
     # Where the gateway is elsewhere, the names of workspaces are told to people all the same.
     workspace = choose_workspace(replace(settings, gateway_url=None), wish.workspace)
     try:
@@ -74,7 +74,7 @@ def run(wish: Wish, *, as_json: bool) -> int:
 def check(wish: Wish) -> int:
     """For a container's health check: 0 if every zone of the role answers on this machine. Raises UnavailableError."""
     role, settings = wish.named_role, load_settings()
-    place, tools = Place.read(wish.listen), wish.tool_zones
+    place, tools = ListenAddress.read(wish.listen), wish.tool_zones
     first = FIRST_PORTS[role] if place.port is None else place.port
     ports = [first + OWN_SERVERS.index(name) for name in tools] if role == "tools" else [first]
     for port in ports:

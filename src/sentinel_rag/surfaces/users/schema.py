@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sentinel_rag.storage import Connection, Migration
+from sentinel_rag.storage import Migration, RecordConnection
 
 
-def _first(connection: Connection) -> None:
+def _first(connection: RecordConnection) -> None:
     connection.execute(
         "CREATE TABLE person (user_id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, roles TEXT NOT NULL, "
         "groups TEXT NOT NULL, clearance TEXT NOT NULL, created_at TEXT NOT NULL, disabled_at TEXT, "

@@ -15,7 +15,7 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError, Usage
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.storage import Connection, RecordFile, Records
+from sentinel_rag.storage import RecordConnection, RecordFile, Records
 from sentinel_rag.surfaces.users.accounts import OWNER, Account, Role, checked_groups, checked_name
 from sentinel_rag.surfaces.users.rows import PERSON, account_of
 from sentinel_rag.surfaces.users.schema import MIGRATIONS
@@ -215,7 +215,7 @@ class UserStore:
             raise UsageError(f"There is no account {value!r}.", next_step="See: sentinel users list")
         return account_of(row)
 
-    def _refuse_taken(self, run: Connection, name: str, oidc_name: str | None) -> None:
+    def _refuse_taken(self, run: RecordConnection, name: str, oidc_name: str | None) -> None:
         taken = run.execute("SELECT name, disabled_at FROM person WHERE name = ?", [name]).fetchone()
         if taken is not None:
             raise UsageError(

@@ -69,7 +69,7 @@ class LikeIncident:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class KnowledgeQuery:
     """What is looked for: `query`, or more like the incident `like`, or both; at least one is there. Or `document`
     alone, which is read from `section` on, from its beginning where that is empty. Or the playbooks that there are,
     with `listed`, at most `limit`."""
@@ -83,7 +83,7 @@ class Asked:
     listed: bool = False
 
 
-def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Asked:
+def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> KnowledgeQuery:
     """The question of a caller who may read as `readers`. Raises ToolFault that names the argument."""
     given = read_arguments(_Arguments, TOOL, arguments)
     if given.document is not None or given.section is not None:
@@ -94,7 +94,7 @@ def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Aske
         collections = _few("collection", given.collection, COLLECTIONS, Collection)
         if collections == {Collection.PLAYBOOKS}:
             most = MAX_LISTED if given.limit is None else given.limit
-            return Asked(None, None, Wanted(readers=readers, collections=collections), most, listed=True)
+            return KnowledgeQuery(None, None, Wanted(readers=readers, collections=collections), most, listed=True)
     if not query and like is None:
         raise wrong_argument(
             "query",
@@ -115,10 +115,10 @@ def read_question(arguments: Mapping[str, Any], readers: frozenset[str]) -> Aske
         since=since,
         until=until,
     )
-    return Asked(query or None, like, wanted, given.limit or DEFAULT_HITS)
+    return KnowledgeQuery(query or None, like, wanted, given.limit or DEFAULT_HITS)
 
 
-def _one_document(given: _Arguments, readers: frozenset[str]) -> Asked:
+def _one_document(given: _Arguments, readers: frozenset[str]) -> KnowledgeQuery:
     """A document that is read, which nothing else can go with."""
     document = (given.document or "").strip()
     if not document:
@@ -131,7 +131,7 @@ def _one_document(given: _Arguments, readers: frozenset[str]) -> Asked:
             "Leave document out to search, or the rest out to read.",
         )
     limit = given.limit or DEFAULT_HITS
-    return Asked(None, None, Wanted(readers=readers), limit, document, (given.section or "").strip())
+    return KnowledgeQuery(None, None, Wanted(readers=readers), limit, document, (given.section or "").strip())
 
 
 def _named(given: _Arguments) -> list[str]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class Opened:
+class OpenedStore:
     """`embedder` is None where no model is in use; then `lacking` and `next_step` say what is missing, or nothing where
     none is wanted. `close` lets go of both, `rest` of the memory that embedding documents took."""
 
@@ -41,7 +41,7 @@ class KnowledgeBase:
 
     def __init__(
         self,
-        opening: Callable[[], Opened],
+        opening: Callable[[], OpenedStore],
         *,
         begin: Callable[[KnowledgeStore], None] = lambda _: None,
         incidents_as_of: Callable[[], datetime | None] = _never,
@@ -55,10 +55,10 @@ class KnowledgeBase:
         self.workspace_ids = workspace_ids or {}
         self.writing = threading.Lock()
         self._lock = threading.Lock()
-        self._opened: Opened | None = None
+        self._opened: OpenedStore | None = None
         self._has_vectors = False
 
-    def opened(self) -> Opened:
+    def opened(self) -> OpenedStore:
         """The store and the model. Blocks. Raises what opening them raises."""
         with self._lock:
             if self._opened is None:

@@ -29,10 +29,10 @@ from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.likeness import question_of
-from sentinel_rag.knowledge.search import NO_MODEL, Hit, KnowledgeSearch, SearchAnswer, Similarity
+from sentinel_rag.knowledge.search import NO_MODEL, KnowledgeHit, KnowledgeSearch, SearchAnswer, Similarity
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk
-from sentinel_rag.tools.knowledge.asked import TOOL, Asked, read_question
-from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, Opened
+from sentinel_rag.tools.knowledge.asked import TOOL, KnowledgeQuery, read_question
+from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.namesakes import Namesakes
 from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 
@@ -75,10 +75,10 @@ class KnowledgeTools:
         except Exception:  # one search's fault must not end the server or reach the caller as a traceback
             return our_fault(name)
 
-    def _answer(self, asked: Asked) -> ToolAnswer:
+    def _answer(self, asked: KnowledgeQuery) -> ToolAnswer:
         opened = self._base.opened()
         readable = opened.store.readable(asked.wanted.readers)
-        hits: Sequence[Hit]
+        hits: Sequence[KnowledgeHit]
         characters = MAX_HIT_CHARACTERS
         if asked.listed:
             characters = MAX_LISTED_CHARACTERS
@@ -114,7 +114,7 @@ class KnowledgeTools:
         }
         return ToolAnswer(value, f"{len(hits)} hits.", meta=row_labels_meta(hit.label for hit in hits))
 
-    def _search(self, asked: Asked, opened: Opened, alike: Sequence[StoredChunk]) -> SearchAnswer:
+    def _search(self, asked: KnowledgeQuery, opened: OpenedStore, alike: Sequence[StoredChunk]) -> SearchAnswer:
         query = question_of(alike, asked.query) if alike else asked.query or ""
         like = _like(asked, alike)
         itself = (alike[0].collection, alike[0].document_id) if alike else None
@@ -140,7 +140,7 @@ class KnowledgeTools:
         return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
 
 
-def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str], int]:
+def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[KnowledgeHit], list[str], int]:
     """The parts of one document in their order, a remark if it goes on, and how much of each part is told. Where no
     section, or more than one, fits, those that there are come instead. Raises ToolFault if the caller may read no such
     document."""
@@ -154,12 +154,12 @@ def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str], int]:
     fitting = _sections(asked, list(first)) if asked.section else [chunks[0].path]
     if len(fitting) != 1:
         # As hits and in no refusal: a refusal carries no label, and a document may say anything.
-        listed = [Hit(chunks[first[path]], 0.0, NOT_RANKED) for path in fitting or first]
+        listed = [KnowledgeHit(chunks[first[path]], 0.0, NOT_RANKED) for path in fitting or first]
         told = _SEVERAL_SECTIONS if fitting else _NO_SECTION
         return listed[:MOST_SECTIONS], [told], MAX_LISTED_CHARACTERS
     begin = first[fitting[0]]
     shown = chunks[begin:][: asked.limit]
-    hits = [Hit(chunk, 0.0, NOT_RANKED) for chunk in shown]
+    hits = [KnowledgeHit(chunk, 0.0, NOT_RANKED) for chunk in shown]
     more = len(chunks) - begin - len(shown)
     remarks = [f"The document goes on: {more} more parts."] if more else []
     if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
@@ -167,7 +167,7 @@ def _parts_of(asked: Asked, opened: Opened) -> tuple[list[Hit], list[str], int]:
     return hits, remarks, MAX_HIT_CHARACTERS
 
 
-def _sections(asked: Asked, paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
+def _sections(asked: KnowledgeQuery, paths: Sequence[tuple[str, ...]]) -> list[tuple[str, ...]]:
     """The sections that `asked` names: by the whole path, before it the document as a citation has it, or the end of
     the path."""
     wanted = [part.strip().casefold() for part in asked.section.split(">")]
@@ -184,7 +184,9 @@ def _no_document() -> ToolFault:
     )
 
 
-def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str], namesakes: Namesakes) -> Sequence[StoredChunk]:
+def _chunks_of(
+    asked: KnowledgeQuery, opened: OpenedStore, workspaces: Sequence[str], namesakes: Namesakes
+) -> Sequence[StoredChunk]:
     """The incident that the hits shall be like; none where none is asked for. Raises ToolFault if it is not there, or
     several workspaces have one with that number."""
     like = asked.like
@@ -217,7 +219,7 @@ def _chunks_of(asked: Asked, opened: Opened, workspaces: Sequence[str], namesake
     return chunks
 
 
-def _like(asked: Asked, alike: Sequence[StoredChunk]) -> Facets:
+def _like(asked: KnowledgeQuery, alike: Sequence[StoredChunk]) -> Facets:
     """What a hit may share with the question beside its words: the incident's facets, and what was filtered by."""
     facets = alike[0].facets if alike else Facets()
     return replace(
@@ -227,7 +229,7 @@ def _like(asked: Asked, alike: Sequence[StoredChunk]) -> Facets:
     )
 
 
-def _remarks(asked: Asked, hits: Sequence[Hit], readable: Mapping[Collection, int]) -> Iterator[str]:
+def _remarks(asked: KnowledgeQuery, hits: Sequence[KnowledgeHit], readable: Mapping[Collection, int]) -> Iterator[str]:
     cut = sum(len(hit.chunk.text) > MAX_HIT_CHARACTERS for hit in hits)
     if cut:
         yield f"{cut} of the hits {'is' if cut == 1 else 'are'} longer and cut to {MAX_HIT_CHARACTERS:,} characters."
@@ -248,7 +250,7 @@ _LONGEST_NAME = 300
 _MOST_TAGS = 50
 
 
-def hit_form(hit: Hit, characters: int = MAX_HIT_CHARACTERS) -> Mapping[str, JsonValue]:
+def hit_form(hit: KnowledgeHit, characters: int = MAX_HIT_CHARACTERS) -> Mapping[str, JsonValue]:
     """One entry of `hits`, with at most so many characters of its text."""
     chunk, facets, why = hit.chunk, hit.chunk.facets, hit.why
     incident = chunk.collection is Collection.INCIDENTS
@@ -298,14 +300,14 @@ MOST_LOOKED_AT = 1_000
 NOT_RANKED = Similarity(None, None, (), (), ())
 
 
-def playbook_list(store: KnowledgeStore, asked: Asked, readable: int) -> tuple[list[Hit], list[str]]:
+def playbook_list(store: KnowledgeStore, asked: KnowledgeQuery, readable: int) -> tuple[list[KnowledgeHit], list[str]]:
     """At most `asked.limit` playbooks, and a remark if the caller may read more; `readable` is how many that are."""
-    hits: list[Hit] = []
+    hits: list[KnowledgeHit] = []
     for name in sorted(store.versions(Collection.PLAYBOOKS))[:MOST_LOOKED_AT]:
         if len(hits) == min(asked.limit, readable):
             break
         chunks = store.document_chunks(Collection.PLAYBOOKS, name, asked.wanted.readers)
         if chunks:
-            hits.append(Hit(chunks[0], 0.0, NOT_RANKED))
+            hits.append(KnowledgeHit(chunks[0], 0.0, NOT_RANKED))
     more = readable - len(hits)
     return hits, [f"There are {more:,} more; search for them by words."] if more > 0 else []

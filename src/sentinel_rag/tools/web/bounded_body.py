@@ -12,7 +12,7 @@ _WINDOWS = {"gzip": 31, "x-gzip": 31, "deflate": 47}
 ACCEPTED = "gzip, deflate"
 
 
-class TooLarge(Exception):
+class BodyTooLarge(Exception):
     """The body passes the bound."""
 
 
@@ -34,17 +34,17 @@ async def bounded_body(chunks: AsyncIterator[bytes], *, coding: str, limit: int)
         async for chunk in chunks:
             sent += len(chunk)
             if sent > limit:
-                raise TooLarge
+                raise BodyTooLarge
             body += unpack.decompress(chunk, limit + 1 - len(body))
             if len(body) > limit or unpack.unconsumed_tail:
-                raise TooLarge
+                raise BodyTooLarge
         body += unpack.flush()
     except zlib.error:
         raise Unreadable from None
     if not unpack.eof:
         raise Unreadable
     if len(body) > limit:
-        raise TooLarge
+        raise BodyTooLarge
     return bytes(body)
 
 
@@ -53,5 +53,5 @@ async def _plain(chunks: AsyncIterator[bytes], limit: int) -> bytes:
     async for chunk in chunks:
         body += chunk
         if len(body) > limit:
-            raise TooLarge
+            raise BodyTooLarge
     return bytes(body)

@@ -19,7 +19,7 @@ from yarl import URL
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.tools.tool_answer import ToolFault, failed, wrong_argument
-from sentinel_rag.tools.web.bounded_body import ACCEPTED, TooLarge, Unreadable, bounded_body
+from sentinel_rag.tools.web.bounded_body import ACCEPTED, BodyTooLarge, Unreadable, bounded_body
 from sentinel_rag.tools.web.page_address import PageAddress, page_address, refused
 from sentinel_rag.tools.web.page_text import PageText, is_readable, page_text
 from sentinel_rag.tools.web.pinned_connection import (
@@ -54,7 +54,7 @@ class FetchedPage:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Bounds:
+class FetchBounds:
     """Where pages may come from and how much of them. `hosts` empty means every public host; a name there stands for
     itself and what lies below it."""
 
@@ -73,13 +73,13 @@ class PageFetcher:
 
     def __init__(
         self,
-        bounds: Bounds | None = None,
+        bounds: FetchBounds | None = None,
         *,
         lookup: Lookup = system_lookup,
         may_connect: MayConnect = is_public,
         trusted: Callable[[], ssl.SSLContext] = ssl.create_default_context,
     ) -> None:
-        self._bounds = bounds or Bounds()
+        self._bounds = bounds or FetchBounds()
         self._lookup = lookup
         self._may_connect = may_connect
         self._trusted = trusted
@@ -173,7 +173,7 @@ class PageFetcher:
                 coding=response.headers.get("Content-Encoding", ""),
                 limit=self._bounds.max_bytes,
             )
-        except TooLarge:
+        except BodyTooLarge:
             raise wrong_argument(
                 "url",
                 f"The page is larger than {self._bounds.max_bytes} bytes, so none of it is read.",

@@ -49,10 +49,10 @@ def _hints(_: str) -> Hints:
 
 
 def _web_tools(options: WebOptions) -> WebTools:
-    from sentinel_rag.tools.web.fetching import Bounds, PageFetcher
+    from sentinel_rag.tools.web.fetching import FetchBounds, PageFetcher
     from sentinel_rag.tools.web.web_tools import WebTools
 
-    return WebTools(search_provider(options), PageFetcher(Bounds(hosts=tuple(options.allowed_hosts))))
+    return WebTools(search_provider(options), PageFetcher(FetchBounds(hosts=tuple(options.allowed_hosts))))
 
 
 def search_provider(options: WebOptions) -> SearchProvider:

@@ -26,7 +26,7 @@ SCANNER_ADDRESSES = tuple(f"203.0.113.{number}" for number in range(150, 158))
 
 
 @dataclass(frozen=True, slots=True)
-class Person:
+class Employee:
     """An employee. `account` is the part of the address before the @."""
 
     display_name: str
@@ -50,23 +50,23 @@ class Person:
         return f"S-1-5-21-1004336348-1177238915-682003330-{1100 + PEOPLE.index(self)}"
 
 
-PEOPLE: tuple[Person, ...] = (
-    Person("Mira Lindqvist", "mira.lindqvist", "Finance", "Chief Financial Officer", "Stockholm", "SE", "wks-fin-01"),
-    Person("Siobhán O'Brien", "siobhan.o'brien", "Finance", "Accounts Payable Lead", "Dublin", "IE", "wks-fin-02"),
-    Person("Ian St. John", "ian.st.john", "Finance", "Controller", "London", "GB", "wks-fin-03"),
-    Person("Zoë Müller", "zoe.mueller", "Engineering", "Platform Engineer", "Berlin", "DE", "wks-eng-01"),
-    Person("José Ñáñez", "jose.nanez", "Engineering", "Build Engineer", "Madrid", "ES", "wks-eng-02"),
-    Person("李 娜", "li.na", "Engineering", "Data Engineer", "Singapore", "SG", "wks-eng-03"),
-    Person("Åsa Öberg", "asa.oberg", "IT", "Domain Administrator", "Stockholm", "SE", "wks-it-01"),
-    Person("Tomasz Wójcik", "tomasz.wojcik", "IT", "Help Desk", "Kraków", "PL", "wks-it-02"),
-    Person("Grace D'Souza", "grace.dsouza", "HR", "HR Partner", "London", "GB", "wks-hr-01"),
-    Person("Noah van den Berg", "noah.vandenberg", "Sales", "Account Executive", "Utrecht", "NL", "wks-sal-01"),
-    Person("Priya Raghunathan", "priya.raghunathan", "Sales", "Sales Director", "London", "GB", "wks-sal-02"),
-    Person("Felix Braun", "felix.braun", "Sales", "Account Executive", "Berlin", "DE", "wks-sal-03"),
-    Person("Amélie Lefèvre", "amelie.lefevre", "Legal", "Counsel", "Paris", "FR", "wks-leg-01"),
-    Person("Kwame Mensah", "kwame.mensah", "Operations", "Logistics Manager", "London", "GB", "wks-ops-01"),
-    Person("Ingrid Halvorsen", "ingrid.halvorsen", "Operations", "Planner", "Oslo", "NO", "wks-ops-02"),
-    Person("Dmitri Petrov", "dmitri.petrov", "Research", "Scientist", "Helsinki", "FI", "wks-res-01"),
+PEOPLE: tuple[Employee, ...] = (
+    Employee("Mira Lindqvist", "mira.lindqvist", "Finance", "Chief Financial Officer", "Stockholm", "SE", "wks-fin-01"),
+    Employee("Siobhán O'Brien", "siobhan.o'brien", "Finance", "Accounts Payable Lead", "Dublin", "IE", "wks-fin-02"),
+    Employee("Ian St. John", "ian.st.john", "Finance", "Controller", "London", "GB", "wks-fin-03"),
+    Employee("Zoë Müller", "zoe.mueller", "Engineering", "Platform Engineer", "Berlin", "DE", "wks-eng-01"),
+    Employee("José Ñáñez", "jose.nanez", "Engineering", "Build Engineer", "Madrid", "ES", "wks-eng-02"),
+    Employee("李 娜", "li.na", "Engineering", "Data Engineer", "Singapore", "SG", "wks-eng-03"),
+    Employee("Åsa Öberg", "asa.oberg", "IT", "Domain Administrator", "Stockholm", "SE", "wks-it-01"),
+    Employee("Tomasz Wójcik", "tomasz.wojcik", "IT", "Help Desk", "Kraków", "PL", "wks-it-02"),
+    Employee("Grace D'Souza", "grace.dsouza", "HR", "HR Partner", "London", "GB", "wks-hr-01"),
+    Employee("Noah van den Berg", "noah.vandenberg", "Sales", "Account Executive", "Utrecht", "NL", "wks-sal-01"),
+    Employee("Priya Raghunathan", "priya.raghunathan", "Sales", "Sales Director", "London", "GB", "wks-sal-02"),
+    Employee("Felix Braun", "felix.braun", "Sales", "Account Executive", "Berlin", "DE", "wks-sal-03"),
+    Employee("Amélie Lefèvre", "amelie.lefevre", "Legal", "Counsel", "Paris", "FR", "wks-leg-01"),
+    Employee("Kwame Mensah", "kwame.mensah", "Operations", "Logistics Manager", "London", "GB", "wks-ops-01"),
+    Employee("Ingrid Halvorsen", "ingrid.halvorsen", "Operations", "Planner", "Oslo", "NO", "wks-ops-02"),
+    Employee("Dmitri Petrov", "dmitri.petrov", "Research", "Scientist", "Helsinki", "FI", "wks-res-01"),
 )
 SERVERS = ("srv-file-01", "srv-sql-01", "srv-dc-01", "srv-web-01")
 WORKSTATIONS = tuple(person.host for person in PEOPLE)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sentinel_rag.workspace.estate.company import DOMAIN, NETBIOS, Person, device_id, host_address, host_name
+from sentinel_rag.workspace.estate.company import DOMAIN, NETBIOS, Employee, device_id, host_address, host_name
 
 
 class EntityList:
@@ -43,7 +43,7 @@ class EntityList:
         )
         return self._hosts[host]
 
-    def account(self, person: Person) -> int:
+    def account(self, person: Employee) -> int:
         return self._add(
             {
                 "Name": person.account,
@@ -93,7 +93,7 @@ class EntityList:
             }
         )
 
-    def mailbox(self, person: Person) -> int:
+    def mailbox(self, person: Employee) -> int:
         return self._add(
             {
                 "MailboxPrimaryAddress": person.upn,

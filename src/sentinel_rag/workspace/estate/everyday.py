@@ -17,11 +17,11 @@ from sentinel_rag.workspace.estate.company import (
     PEOPLE,
     SCANNER_ADDRESSES,
     SERVERS,
-    Person,
+    Employee,
     host_name,
 )
 from sentinel_rag.workspace.estate.entities import EntityList
-from sentinel_rag.workspace.estate.records import AlertCase, Change, IncidentCase
+from sentinel_rag.workspace.estate.records import AlertCase, IncidentCase, IncidentVersion
 
 FIRST_NUMBER = 101
 REOPENED, LOWERED, COLLIDING, RETITLED, MISSING_ALERTS, NO_ALERTS = 108, 111, 112, 113, 117, 120
@@ -40,21 +40,21 @@ class _Kind:
     tactics: tuple[str, ...]
     techniques: tuple[str, ...]
     description: str
-    entities: Callable[[EntityList, Person, random.Random], None]
+    entities: Callable[[EntityList, Employee, random.Random], None]
 
 
-def _sign_in(entities: EntityList, person: Person, rng: random.Random) -> None:
+def _sign_in(entities: EntityList, person: Employee, rng: random.Random) -> None:
     entities.account(person)
     entities.ip(rng.choice(HOME_ADDRESSES), person.country)
 
 
-def _spray(entities: EntityList, person: Person, rng: random.Random) -> None:
+def _spray(entities: EntityList, person: Employee, rng: random.Random) -> None:
     for target in [person, *rng.sample(PEOPLE, 3)]:
         entities.account(target)
     entities.ip(rng.choice(SCANNER_ADDRESSES), "RU")
 
 
-def _malware(entities: EntityList, person: Person, rng: random.Random) -> None:
+def _malware(entities: EntityList, person: Employee, rng: random.Random) -> None:
     host = entities.host(person.host)
     entities.account(person)
     digest = f"{rng.getrandbits(256):064x}"
@@ -62,7 +62,7 @@ def _malware(entities: EntityList, person: Person, rng: random.Random) -> None:
     entities.host(person.host)
 
 
-def _script(entities: EntityList, person: Person, rng: random.Random) -> None:
+def _script(entities: EntityList, person: Employee, rng: random.Random) -> None:
     host = entities.host(person.host)
     digest = f"{rng.getrandbits(256):064x}"
     image = entities.file(r"C:\Windows\System32\WindowsPowerShell\v1.0", "powershell.exe", digest, host)
@@ -71,7 +71,7 @@ def _script(entities: EntityList, person: Person, rng: random.Random) -> None:
     entities.host(person.host)
 
 
-def _mail(entities: EntityList, person: Person, rng: random.Random) -> None:
+def _mail(entities: EntityList, person: Employee, rng: random.Random) -> None:
     entities.mailbox(person)
     entities.mail(
         sender=f"news{rng.randint(1, 9)}@offers.example.org",
@@ -81,7 +81,7 @@ def _mail(entities: EntityList, person: Person, rng: random.Random) -> None:
     )
 
 
-def _scan(entities: EntityList, person: Person, rng: random.Random) -> None:
+def _scan(entities: EntityList, person: Employee, rng: random.Random) -> None:
     del person
     for address in rng.sample(SCANNER_ADDRESSES, 2):
         entities.ip(address, "CN")
@@ -145,7 +145,7 @@ def _working_time(at: datetime, rng: random.Random) -> datetime:
     return day + timedelta(hours=rng.randint(8, 16), minutes=rng.randint(0, 59), seconds=rng.randint(0, 59))
 
 
-def _alert(number: int, part: int, kind: _Kind, at: datetime, person: Person, rng: random.Random) -> AlertCase:
+def _alert(number: int, part: int, kind: _Kind, at: datetime, person: Employee, rng: random.Random) -> AlertCase:
     entities = EntityList()
     kind.entities(entities, person, rng)
     return AlertCase(
@@ -206,21 +206,27 @@ _VERDICTS = (
 )
 
 
-def _history(number: int, analyst: Person, rng: random.Random) -> tuple[Change, ...]:
+def _history(number: int, analyst: Employee, rng: random.Random) -> tuple[IncidentVersion, ...]:
     """Assigned within hours, closed within a day; every sixth stays active."""
-    taken = Change(after=_HOUR * rng.randint(1, 3), by=analyst.upn, status="Active", owner=analyst)
-    closed = Change(
+    taken = IncidentVersion(after=_HOUR * rng.randint(1, 3), by=analyst.upn, status="Active", owner=analyst)
+    closed = IncidentVersion(
         after=_HOUR * rng.randint(4, 22), by=analyst.upn, status="Closed", classification=rng.choice(_VERDICTS)
     )
     if number == REOPENED:
-        again = Change(after=_DAY * 2, by=analyst.upn, status="Active", comment="Seen again from the same address.")
+        again = IncidentVersion(
+            after=_DAY * 2, by=analyst.upn, status="Active", comment="Seen again from the same address."
+        )
         return taken, closed, again
     if number == LOWERED:
         return (
             taken,
-            Change(after=_HOUR * 4, by=analyst.upn, severity="Medium", comment="One host only."),
-            Change(after=_HOUR * 6, by=analyst.upn, severity="Low"),
+            IncidentVersion(after=_HOUR * 4, by=analyst.upn, severity="Medium", comment="One host only."),
+            IncidentVersion(after=_HOUR * 6, by=analyst.upn, severity="Low"),
         )
     if number == RETITLED:
-        return taken, Change(after=_HOUR * 5, by=analyst.upn, title="Credential phishing, two mailboxes"), closed
+        return (
+            taken,
+            IncidentVersion(after=_HOUR * 5, by=analyst.upn, title="Credential phishing, two mailboxes"),
+            closed,
+        )
     return (taken,) if number % 6 == 0 else (taken, closed)

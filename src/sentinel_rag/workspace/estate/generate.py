@@ -29,7 +29,14 @@ from sentinel_rag.workspace.estate.company import (
 from sentinel_rag.workspace.estate.guide import EstateGuide
 from sentinel_rag.workspace.estate.hijack import hijack_case, hijack_rows
 from sentinel_rag.workspace.estate.options import EstateOptions
-from sentinel_rag.workspace.estate.records import Change, IncidentCase, Row, alert_rows, incident_rows, newest_state
+from sentinel_rag.workspace.estate.records import (
+    IncidentCase,
+    IncidentVersion,
+    Row,
+    alert_rows,
+    incident_rows,
+    newest_state,
+)
 from sentinel_rag.workspace.kql_types import quote_name
 from sentinel_rag.workspace.store import Store
 
@@ -187,16 +194,16 @@ def attack(*, number: int, defender_id: int, end: datetime, seed: int) -> Attack
         alerts=alerts,
         labels=("LATEST", "Ransomware"),
         changes=(
-            Change(after=timedelta(hours=3), by="Automation rule - assign", owner=ADMINISTRATOR),
-            Change(after=timedelta(hours=27), by="Alert correlation", severity="High"),
-            Change(
+            IncidentVersion(after=timedelta(hours=3), by="Automation rule - assign", owner=ADMINISTRATOR),
+            IncidentVersion(after=timedelta(hours=27), by="Alert correlation", severity="High"),
+            IncidentVersion(
                 after=timedelta(hours=29),
                 by=ADMINISTRATOR.upn,
                 status="Active",
                 comment="LSASS dump on srv-file-01, treating as hands-on-keyboard. Isolating wks-fin-02.",
             ),
-            Change(after=timedelta(hours=40), by="Alert correlation"),
-            Change(
+            IncidentVersion(after=timedelta(hours=40), by="Alert correlation"),
+            IncidentVersion(
                 after=timedelta(hours=48),
                 by=ADMINISTRATOR.upn,
                 comment="Encryption was blocked; 4.6 GB had left before. Next: reset Åsa’s credentials.",

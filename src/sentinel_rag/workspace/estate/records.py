@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sentinel_rag.workspace.estate.company import SUBSCRIPTION_ID, TENANT_ID, WORKSPACE_RESOURCE, Person
+from sentinel_rag.workspace.estate.company import SUBSCRIPTION_ID, TENANT_ID, WORKSPACE_RESOURCE, Employee
 
 Row = dict[str, Any]
 
@@ -45,7 +45,7 @@ class AlertCase:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Change:
+class IncidentVersion:
     """What a version of an incident changes, `after` its creation."""
 
     after: timedelta
@@ -53,7 +53,7 @@ class Change:
     status: str | None = None
     severity: str | None = None
     title: str | None = None
-    owner: Person | None = None
+    owner: Employee | None = None
     classification: tuple[str, str, str] | None = None
     comment: str | None = None
 
@@ -68,7 +68,7 @@ class IncidentCase:
     severity: str
     created: datetime
     alerts: tuple[AlertCase, ...]
-    changes: tuple[Change, ...] = ()
+    changes: tuple[IncidentVersion, ...] = ()
     labels: tuple[str, ...] = ()
     extra_alert_ids: int = 0
 
@@ -220,7 +220,7 @@ def newest_state(case: IncidentCase) -> NewestState:
     return NewestState(title, severity, status)
 
 
-def _changed(change: Change, at: datetime) -> Row:
+def _changed(change: IncidentVersion, at: datetime) -> Row:
     """A reopened incident keeps its ClosedTime, as real ones do."""
     row: Row = {"TimeGenerated": at, "LastModifiedTime": at, "ModifiedBy": change.by}
     if change.status is not None:
@@ -238,7 +238,7 @@ def _changed(change: Change, at: datetime) -> Row:
     return row
 
 
-def _owner(person: Person | None) -> dict[str, str | None]:
+def _owner(person: Employee | None) -> dict[str, str | None]:
     if person is None:
         return {"objectId": None, "email": None, "assignedTo": None, "userPrincipalName": None}
     return {

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from sentinel_rag.workspace.incidents.odata_tokens import ODataError, Token, moment_of, tokens_of, unquoted
+from sentinel_rag.workspace.incidents.odata_tokens import ODataError, ODataToken, moment_of, tokens_of, unquoted
 
 MAX_CHARACTERS = 4_000
 MAX_COMPARISONS = 50
@@ -64,7 +64,7 @@ def compile_order(text: str) -> str:
 class _Parser:
     """Recursive descent: `or` of `and` of (not, brackets, function, comparison). Collects the parameters."""
 
-    def __init__(self, tokens: list[Token], length: int) -> None:
+    def __init__(self, tokens: list[ODataToken], length: int) -> None:
         self._tokens = tokens
         self._next = 0
         self._length = length
@@ -130,7 +130,7 @@ class _Parser:
             raise ODataError(f"{token.text} is compared with eq and ne only", sign.position)
         return self._against(known, operator, self._peek())
 
-    def _against(self, known: FilterableProperty, operator: str, value: Token) -> str:
+    def _against(self, known: FilterableProperty, operator: str, value: ODataToken) -> str:
         self._next += 1
         if value.kind == "word" and value.text.lower() == "null" and operator in ("=", "<>"):
             empty = f"coalesce(CAST({known.sql} AS VARCHAR), '') = ''"
@@ -158,8 +158,8 @@ class _Parser:
             raise ODataError(f"{token.text[:60]!r} is no property that can be filtered by", token.position)
         return known
 
-    def _peek(self) -> Token:
-        return self._tokens[self._next] if self._next < len(self._tokens) else Token("end", "", self._length)
+    def _peek(self) -> ODataToken:
+        return self._tokens[self._next] if self._next < len(self._tokens) else ODataToken("end", "", self._length)
 
     def _word(self, word: str) -> bool:
         token = self._peek()
@@ -168,7 +168,7 @@ class _Parser:
             return True
         return False
 
-    def _take(self, kind: str, meaning: str = "") -> Token:
+    def _take(self, kind: str, meaning: str = "") -> ODataToken:
         token = self._peek()
         if token.kind != kind:
             expected = meaning or {"text": "a text in quotes", "word": "a name"}[kind]

@@ -21,7 +21,7 @@ class ODataError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Token:
+class ODataToken:
     """A word; `kind` is text, time, number, word, sign, or end behind the last one."""
 
     kind: str
@@ -29,9 +29,9 @@ class Token:
     position: int
 
 
-def tokens_of(text: str) -> list[Token]:
+def tokens_of(text: str) -> list[ODataToken]:
     """The words of `text`. Raises ODataError for what is none."""
-    tokens: list[Token] = []
+    tokens: list[ODataToken] = []
     position = 0
     end = len(text.rstrip())
     while position < end:
@@ -39,7 +39,7 @@ def tokens_of(text: str) -> list[Token]:
         if match is None or match.lastgroup is None:
             start = position + len(text[position:]) - len(text[position:].lstrip())
             raise ODataError(f"unexpected {text[start : start + 20]!r}", start)
-        tokens.append(Token(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
+        tokens.append(ODataToken(match.lastgroup, match[match.lastgroup], match.start(match.lastgroup)))
         position = match.end()
     return tokens
 
@@ -49,7 +49,7 @@ def unquoted(text: str) -> str:
     return text[1:-1].replace("''", "'")
 
 
-def moment_of(token: Token) -> datetime:
+def moment_of(token: ODataToken) -> datetime:
     """A time in UTC without zone, as the store keeps it; a seventh fraction digit is cut."""
     text = unquoted(token.text) if token.kind == "text" else token.text
     try:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.workspace.estate.options import DEFAULT_DAYS, DEFAULT_EVENTS, EstateOptions
-from sentinel_rag.workspace.serving.faults import Fault, FaultSchedule
+from sentinel_rag.workspace.serving.faults import FaultSchedule, InjectedFault
 from sentinel_rag.workspace.serving.identity import bearer_token, same_secret
 from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.query_counts import QueryCounts
@@ -54,7 +54,7 @@ class AdminQueryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class FaultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    faults: list[Fault]
+    faults: list[InjectedFault]
 
 
 class Admin:

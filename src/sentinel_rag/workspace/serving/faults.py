@@ -55,7 +55,7 @@ _FOR_ONE_WIRE = {
 }
 
 
-class Fault(msgspec.Struct, forbid_unknown_fields=True):
+class InjectedFault(msgspec.Struct, forbid_unknown_fields=True):
     """One entry of the schedule. It hits the next `times` requests that fit (None: all), behind `skip` that pass.
 
     A request fits by `wire` (None: both), `method` (None: any), a part of its path, and its time, `[start, end)`. Of
@@ -111,7 +111,7 @@ class Fault(msgspec.Struct, forbid_unknown_fields=True):
 class _Planned:
     """A fault with what became of it."""
 
-    def __init__(self, fault: Fault) -> None:
+    def __init__(self, fault: InjectedFault) -> None:
         self.fault = fault
         self._fitted = 0
         self._draws = random.Random(fault.seed)  # noqa: S311  # the same faults again for the same seed, no secret
@@ -139,26 +139,26 @@ class FaultSchedule:
         self._running: Counter[Wire] = Counter()
         self._most_at_once: Counter[Wire] = Counter()
 
-    def replace(self, faults: Sequence[Fault]) -> None:
+    def replace(self, faults: Sequence[InjectedFault]) -> None:
         """Forget what is left, do `faults` in their order, and count from 0. Raises UsageError."""
         self._check(faults)
         self._planned = [_Planned(fault) for fault in faults]
         self._requests.clear()
         self._most_at_once.clear()
 
-    def add(self, faults: Sequence[Fault]) -> None:
+    def add(self, faults: Sequence[InjectedFault]) -> None:
         """Do `faults` behind those that are left; counts go on. Raises UsageError."""
         self._check(faults)
         self._planned += [_Planned(fault) for fault in faults]
 
     @staticmethod
-    def _check(faults: Sequence[Fault]) -> None:
+    def _check(faults: Sequence[InjectedFault]) -> None:
         for fault in faults:
             problem = fault.problem()
             if problem is not None:
                 raise UsageError(problem[0], next_step=problem[1])
 
-    def next_for(self, wire: Wire, method: str, path: str) -> Fault | None:
+    def next_for(self, wire: Wire, method: str, path: str) -> InjectedFault | None:
         """The fault that this request meets; counts the request."""
         self._requests[f"{wire} {method}"] += 1
         now = self._clock()
@@ -206,7 +206,7 @@ class FaultInjector:
         with self._schedule.running(wire):
             await self._serve(wire, fault, scope, receive, send)
 
-    async def _serve(self, wire: Wire, fault: Fault | None, scope: Scope, receive: Receive, send: Send) -> None:
+    async def _serve(self, wire: Wire, fault: InjectedFault | None, scope: Scope, receive: Receive, send: Send) -> None:
         if fault is None:
             await self._app(scope, receive, send)
         elif fault.kind == "slow":

@@ -22,7 +22,7 @@ from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.serving import query_answers as answers
 from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.query_counts import QueryCounts
-from sentinel_rag.workspace.serving.query_requests import Preferences, QueryBody, parse_prefer
+from sentinel_rag.workspace.serving.query_requests import QueryBody, RequestPreferences, parse_prefer
 from sentinel_rag.workspace.serving.query_slots import LONGEST_QUEUE, ClientGoneError, QuerySlots, TooManyQueriesError
 from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor, encoded, wire_response
 from sentinel_rag.workspace.timespans import TimespanError
@@ -60,7 +60,9 @@ class QueryEndpoint:
         headers = {"preference-applied": preferences.applied} if preferences.applied else {}
         return await wire_response(request, status, body, correlation_id, headers)
 
-    async def _respond(self, request: Request, preferences: Preferences, correlation_id: str) -> tuple[int, bytes]:
+    async def _respond(
+        self, request: Request, preferences: RequestPreferences, correlation_id: str
+    ) -> tuple[int, bytes]:
         refusal = self._door.refusal(request, correlation_id)
         if refusal is not None:
             return refusal
@@ -77,7 +79,7 @@ class QueryEndpoint:
         return await self.answer(query, preferences, correlation_id, request)
 
     async def answer(
-        self, query: QueryBody, preferences: Preferences, correlation_id: str, request: Request
+        self, query: QueryBody, preferences: RequestPreferences, correlation_id: str, request: Request
     ) -> tuple[int, bytes]:
         """Status and JSON text of one query's answer, once it is its turn. Who asks was checked before; the query ends
         with the connection of `request`, which was read."""
@@ -96,7 +98,7 @@ class QueryEndpoint:
         return status, body
 
     def _answer(
-        self, query: QueryBody, preferences: Preferences, correlation_id: str, signal: StopSignal
+        self, query: QueryBody, preferences: RequestPreferences, correlation_id: str, signal: StopSignal
     ) -> tuple[int, bytes]:
         try:
             answer = self._workspace.query(

@@ -19,7 +19,7 @@ class QueryBody(msgspec.Struct, frozen=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Preferences:
+class RequestPreferences:
     """What the Prefer header asked for; `applied` is the text of Preference-Applied."""
 
     wait_s: int = DEFAULT_WAIT_S
@@ -28,7 +28,7 @@ class Preferences:
     applied: str = ""
 
 
-def parse_prefer(header: str) -> Preferences:
+def parse_prefer(header: str) -> RequestPreferences:
     """`wait=600,include-statistics=true`; an empty header is what the SDK sends when it wants nothing."""
     wait, statistics, render = DEFAULT_WAIT_S, False, False
     applied: list[str] = []
@@ -44,4 +44,4 @@ def parse_prefer(header: str) -> Preferences:
         elif name == "include-render" and value == "true":
             render = True
             applied.append("include-render=true")
-    return Preferences(wait, statistics, render, ",".join(applied))
+    return RequestPreferences(wait, statistics, render, ",".join(applied))

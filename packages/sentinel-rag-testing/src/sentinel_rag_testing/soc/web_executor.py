@@ -15,7 +15,7 @@ from sentinel_rag.contracts.web_tools import WEB_TOOLS
 from sentinel_rag.tools.mcp_frame import Hints, executor_app
 from sentinel_rag.tools.tool_answer import ToolAnswer
 from sentinel_rag.tools.web import WebOptions
-from sentinel_rag.tools.web.fetching import Bounds, PageFetcher
+from sentinel_rag.tools.web.fetching import FetchBounds, PageFetcher
 from sentinel_rag.tools.web.server import search_provider
 from sentinel_rag.tools.web.web_tools import WebTools
 
@@ -34,7 +34,7 @@ def main() -> None:
     tools = WebTools(
         search_provider(WebOptions(provider=configuration["provider"], url=url)),
         PageFetcher(
-            Bounds(ports=frozenset({urlsplit(url).port or 80})),
+            FetchBounds(ports=frozenset({urlsplit(url).port or 80})),
             lookup=_everywhere,
             may_connect=lambda address: address == LOOPBACK,
         ),

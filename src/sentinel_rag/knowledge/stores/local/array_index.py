@@ -1,7 +1,7 @@
 """The array of the local store, kept up with the rows: a slot for each chunk, freed ones packed away.
 
-Called by `Writing` in its transaction; the `state` row says in it how many slots of which file count, so that a reader
-maps what the rows of its moment have.
+Called by `RowWriter` in its transaction; the `state` row says in it how many slots of which file count, so that a
+reader maps what the rows of its moment have.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from pathlib import Path
 
 from sentinel_rag.knowledge.stores.rows.kept_vectors import AT_ONCE, forget_unused_vectors, kept_vectors
 from sentinel_rag.knowledge.stores.rows.vector_index import ChunkRow, SpaceRow
-from sentinel_rag.knowledge.stores.rows.writing import Writing, current_space
+from sentinel_rag.knowledge.stores.rows.writing import RowWriter, current_space
 
 _PACK_ABOVE = 4_096
 """Freed slots from which on packing is worth it, if they are also more than the slots in use."""
@@ -86,7 +86,7 @@ class ArrayIndex:
         """What was written lies behind the last slot that counts; the next write goes over it."""
 
 
-def repair(path: Path, writing: Writing, index: ArrayIndex) -> None:
+def repair(path: Path, writing: RowWriter, index: ArrayIndex) -> None:
     """Make the array file again if it is lost or was cut. Without numpy, which is no part of the default install,
     nothing searches by vectors, and the array waits for an installation that has it."""
     with writing.change(write=False) as connection:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from sentinel_rag.knowledge.stores.port import MOST_RESULTS, Found, Vector, VectorSpace, Wanted, mismatch
+from sentinel_rag.knowledge.stores.port import MOST_RESULTS, StoreHit, Vector, VectorSpace, Wanted, mismatch
 from sentinel_rag.knowledge.stores.rows.filters import conditions
-from sentinel_rag.knowledge.stores.rows.reading import Moment, Reading, moment_of
+from sentinel_rag.knowledge.stores.rows.reading import RowReader, RowStoreState, moment_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -37,7 +37,7 @@ class Allowed:
 class ArraySearch:
     """The vector leg of the store at `path`, whose rows `reading` reads."""
 
-    def __init__(self, path: Path, reading: Reading) -> None:
+    def __init__(self, path: Path, reading: RowReader) -> None:
         self._path = path
         self._reading = reading
         self._array: tuple[tuple[int, int, int], Vector] | None = None
@@ -46,7 +46,7 @@ class ArraySearch:
     def close(self) -> None:
         self._array = None
 
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         from sentinel_rag.knowledge.stores.rows.comparing import nearest
         from sentinel_rag.knowledge.stores.unit_vectors import unit
 
@@ -55,7 +55,7 @@ class ArraySearch:
             return ()
         array, allowed = found
         places, scores = nearest(array, unit(vector)[0], allowed.slots, min(limit, MOST_RESULTS))
-        return [Found(int(allowed.chunks[place]), float(score)) for place, score in zip(places, scores, strict=True)]
+        return [StoreHit(int(allowed.chunks[place]), float(score)) for place, score in zip(places, scores, strict=True)]
 
     def compared(self, space: VectorSpace, wanted: Wanted) -> tuple[Vector, Allowed] | None:
         """The array of this moment and what a filter lets through of it; None while there are no vectors."""
@@ -67,7 +67,7 @@ class ArraySearch:
                 raise mismatch(moment.space, space)
             return self._vectors(connection, moment), self._let_through(connection, moment, wanted)
 
-    def _vectors(self, connection: sqlite3.Connection, moment: Moment) -> Vector:
+    def _vectors(self, connection: sqlite3.Connection, moment: RowStoreState) -> Vector:
         """The array of this moment: mapped, or put together from the rows where the file is not what it should be."""
         from sentinel_rag.knowledge.stores.local.vector_file import file_of, mapped
 
@@ -78,7 +78,7 @@ class ArraySearch:
             self._array = (which, _from_rows(connection, moment) if array is None else array)
         return self._array[1]
 
-    def _let_through(self, connection: sqlite3.Connection, moment: Moment, wanted: Wanted) -> Allowed:
+    def _let_through(self, connection: sqlite3.Connection, moment: RowStoreState, wanted: Wanted) -> Allowed:
         """The slots of the chunks that may be found. As text, since 100,000 rows one by one take four times as long."""
         import numpy as np
 
@@ -101,7 +101,7 @@ class ArraySearch:
         return found
 
 
-def _from_rows(connection: sqlite3.Connection, moment: Moment) -> Vector:
+def _from_rows(connection: sqlite3.Connection, moment: RowStoreState) -> Vector:
     import numpy as np
 
     assert moment.space is not None

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from sentinel_rag.knowledge.stores.local.array_index import ArrayIndex, repair
 from sentinel_rag.knowledge.stores.local.array_search import ArraySearch
-from sentinel_rag.knowledge.stores.rows.reading import Reading
+from sentinel_rag.knowledge.stores.rows.reading import RowReader
 from sentinel_rag.knowledge.stores.rows.row_store import RowStore
-from sentinel_rag.knowledge.stores.rows.writing import Writing
+from sentinel_rag.knowledge.stores.rows.writing import RowWriter
 
 
 class LocalStore(RowStore):
@@ -20,10 +20,10 @@ class LocalStore(RowStore):
 
     def __init__(self, path: Path) -> None:
         index = ArrayIndex(path)
-        writing = Writing(path, index)
+        writing = RowWriter(path, index)
         try:
             repair(path, writing, index)
-            reading = Reading(path)
+            reading = RowReader(path)
         except BaseException:
             writing.close()
             raise

@@ -37,7 +37,7 @@ _KEEPALIVES = {
 }
 
 
-class Connections:
+class PgvectorPool:
     """Connections to the database at `url` whose search path is `schema`; the tables are made by the first. Raises
     UnavailableError where it cannot be reached or used."""
 

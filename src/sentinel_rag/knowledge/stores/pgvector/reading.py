@@ -22,15 +22,15 @@ from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.question_words import query_terms
 from sentinel_rag.knowledge.stores.chunk_text import search_text
 from sentinel_rag.knowledge.stores.pgvector import word_ranking
-from sentinel_rag.knowledge.stores.pgvector.connections import Connections
+from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool
 from sentinel_rag.knowledge.stores.pgvector.filters import CONDITIONS, values_of
 from sentinel_rag.knowledge.stores.pgvector.wire import storable, told
 from sentinel_rag.knowledge.stores.pgvector.word_ranking import Term
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
-    Entry,
-    Found,
     StoredChunk,
+    StoreEntry,
+    StoreHit,
     StoreState,
     Vector,
     VectorSpace,
@@ -51,7 +51,7 @@ _VECTORS = (
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class PgvectorState:
     """What the `state` row says. `number` is that of the space."""
 
     revision: int
@@ -62,10 +62,10 @@ class Moment:
     indexed: bool
 
 
-class Reading:
+class PgvectorReader:
     """Questions to the database. `exact_below`: so many chunks are compared one by one. Raises UnavailableError."""
 
-    def __init__(self, connections: Connections, *, exact_below: int) -> None:
+    def __init__(self, connections: PgvectorPool, *, exact_below: int) -> None:
         self._connections = connections
         self._exact_below = exact_below
         self._lock = threading.Lock()
@@ -117,8 +117,8 @@ class Reading:
 
         return self._connections.read(work)
 
-    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
-        def work(connection: Connection[Any]) -> Mapping[str, Entry]:
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[StoreEntry]:
+        def work(connection: Connection[Any]) -> Mapping[str, StoreEntry]:
             rows = connection.execute(
                 "SELECT id, name, title, source, facets, label, readers, content_hash, etag FROM document "
                 "WHERE collection = %s AND name = ANY(%s)",
@@ -130,13 +130,13 @@ class Reading:
         found = self._connections.read(work)
         return [found[name] for name in dict.fromkeys(ids) if name in found]
 
-    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         phrases = [" ".join(words) for term in query_terms(query) if (words := word_ranking.words_of(term))]
         if not phrases or limit <= 0:
             return ()
         limit = min(limit, MOST_RESULTS)
 
-        def work(connection: Connection[Any]) -> Sequence[Found]:
+        def work(connection: Connection[Any]) -> Sequence[StoreHit]:
             now = moment(connection)
             terms = [term for term in _terms(connection, phrases) if term.chunks]
             telling = word_ranking.telling(terms)
@@ -148,11 +148,11 @@ class Reading:
 
         return self._connections.read(work)
 
-    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         query = unit(vector)[0]
         limit = min(limit, MOST_RESULTS)
 
-        def work(connection: Connection[Any]) -> Sequence[Found]:
+        def work(connection: Connection[Any]) -> Sequence[StoreHit]:
             now = moment(connection)
             if now.space is None or limit <= 0:
                 return ()
@@ -226,14 +226,14 @@ class Reading:
         return int(row[0])
 
 
-def moment(connection: Connection[Any]) -> Moment:
+def moment(connection: Connection[Any]) -> PgvectorState:
     row = connection.execute(
         "SELECT revision, space, model, dimensions, chunks, words, indexed FROM state "
         "LEFT JOIN space ON space.id = state.space"
     ).fetchone()
     assert row is not None
     space = None if row[1] is None else VectorSpace(row[2], row[3])
-    return Moment(row[0], row[1], space, row[4], row[5], row[6])
+    return PgvectorState(row[0], row[1], space, row[4], row[5], row[6])
 
 
 def _terms(connection: Connection[Any], phrases: Sequence[str]) -> Iterator[Term]:
@@ -255,8 +255,8 @@ def _terms(connection: Connection[Any], phrases: Sequence[str]) -> Iterator[Term
 
 
 def _ranked(
-    connection: Connection[Any], now: Moment, terms: Sequence[Term], wanted: Wanted, limit: int
-) -> Sequence[Found]:
+    connection: Connection[Any], now: PgvectorState, terms: Sequence[Term], wanted: Wanted, limit: int
+) -> Sequence[StoreHit]:
     if not terms or not now.chunks:
         return ()
     score, values = word_ranking.score(terms, now.chunks, max(1.0, now.words / now.chunks))
@@ -265,23 +265,23 @@ def _ranked(
         f"WHERE c.words @@ %(any)s::tsquery AND {CONDITIONS} ORDER BY score DESC, c.id LIMIT %(limit)s",
         {**values, **values_of(wanted), "any": word_ranking.any_of(terms), "limit": limit},
     )
-    return [Found(key, score) for key, score in rows]
+    return [StoreHit(key, score) for key, score in rows]
 
 
 def _nearest_exactly(
-    connection: Connection[Any], now: Moment, query: Vector, wanted: Wanted, limit: int
-) -> Sequence[Found]:
+    connection: Connection[Any], now: PgvectorState, query: Vector, wanted: Wanted, limit: int
+) -> Sequence[StoreHit]:
     rows = connection.execute(
         f"SELECT c.id, v.data <#> %(query)s AS distance {_VECTORS} AND {CONDITIONS} "
         "ORDER BY distance, c.id LIMIT %(limit)s",
         {**values_of(wanted), "query": query, "space": now.number, "limit": limit},
     )
-    return [Found(key, -distance) for key, distance in rows]
+    return [StoreHit(key, -distance) for key, distance in rows]
 
 
 def _nearest_over_index(
-    connection: Connection[Any], now: Moment, query: Vector, wanted: Wanted, limit: int
-) -> Sequence[Found]:
+    connection: Connection[Any], now: PgvectorState, query: Vector, wanted: Wanted, limit: int
+) -> Sequence[StoreHit]:
     assert now.space is not None
     connection.execute(
         f"SET LOCAL hnsw.ef_search = {max(_SEARCHED_AT_ONCE, limit)}; SET LOCAL hnsw.iterative_scan = strict_order"
@@ -297,7 +297,7 @@ def _nearest_over_index(
         {**values_of(wanted), "query": query, "space": now.number, "limit": limit},
     ).fetchall()
     connection.execute("; ".join(f"SET LOCAL {way} = on" for way in ways))
-    return [Found(key, -distance) for key, distance in rows]
+    return [StoreHit(key, -distance) for key, distance in rows]
 
 
 def _chunks(connection: Connection[Any], documents: Sequence[int]) -> Mapping[int, Sequence[Chunk]]:
@@ -313,7 +313,7 @@ def _chunks(connection: Connection[Any], documents: Sequence[int]) -> Mapping[in
     return found
 
 
-def _entry(collection: Collection, row: Sequence[Any], chunks: Sequence[Chunk]) -> Entry:
+def _entry(collection: Collection, row: Sequence[Any], chunks: Sequence[Chunk]) -> StoreEntry:
     document = Document(
         id=told(row[1]),
         collection=collection,
@@ -325,7 +325,7 @@ def _entry(collection: Collection, row: Sequence[Any], chunks: Sequence[Chunk]) 
         readers=frozenset(map(told, row[6])),
         etag=told(row[8]),
     )
-    return Entry(document, tuple(chunks), row[7])
+    return StoreEntry(document, tuple(chunks), row[7])
 
 
 def _stored(row: Sequence[Any]) -> StoredChunk:

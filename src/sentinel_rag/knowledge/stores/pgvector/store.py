@@ -7,9 +7,9 @@ lets through, and over an HNSW index beyond.
 from __future__ import annotations
 
 from sentinel_rag.knowledge.stores.parts import StoreOfParts
-from sentinel_rag.knowledge.stores.pgvector.connections import Connections
-from sentinel_rag.knowledge.stores.pgvector.reading import Reading
-from sentinel_rag.knowledge.stores.pgvector.writing import Writing
+from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool
+from sentinel_rag.knowledge.stores.pgvector.reading import PgvectorReader
+from sentinel_rag.knowledge.stores.pgvector.writing import PgvectorWriter
 
 EXACT_BELOW = 5_000
 
@@ -19,7 +19,7 @@ class PgVectorStore(StoreOfParts):
     Threads may share it; close it or use `with`. Raises UnavailableError; no text of its errors holds a password."""
 
     def __init__(self, url: str, schema: str, *, exact_below: int = EXACT_BELOW) -> None:
-        connections = Connections(url, schema)
-        reading = Reading(connections, exact_below=exact_below)
-        writing = Writing(connections, exact_below=exact_below)
+        connections = PgvectorPool(url, schema)
+        reading = PgvectorReader(connections, exact_below=exact_below)
+        writing = PgvectorWriter(connections, exact_below=exact_below)
         super().__init__(reading, writing, vectors=reading, kept=reading, close=connections.close)

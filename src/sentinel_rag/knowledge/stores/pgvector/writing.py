@@ -15,12 +15,12 @@ from psycopg import Connection
 
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.chunk_text import head_of, search_text
-from sentinel_rag.knowledge.stores.pgvector.connections import Connections
+from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool
 from sentinel_rag.knowledge.stores.pgvector.filters import filter_text
 from sentinel_rag.knowledge.stores.pgvector.reading import moment
 from sentinel_rag.knowledge.stores.pgvector.wire import storable, told
 from sentinel_rag.knowledge.stores.pgvector.word_ranking import words_of
-from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, StoreEntry, Vector, VectorSpace, mismatch
 from sentinel_rag.knowledge.stores.unit_vectors import unit
 
 MOST_INDEXED_DIMENSIONS = 2_000
@@ -29,10 +29,10 @@ _TIDY_ABOVE = 4_096
 """Removed chunks from which on unused vectors are looked for, if they are also more than the chunks in use."""
 
 
-class Writing:
+class PgvectorWriter:
     """Changes to the database. Raises UnavailableError."""
 
-    def __init__(self, connections: Connections, *, exact_below: int) -> None:
+    def __init__(self, connections: PgvectorPool, *, exact_below: int) -> None:
         self._connections = connections
         self._exact_below = exact_below
 
@@ -51,7 +51,7 @@ class Writing:
 
         self._connections.write(work, alone=False)
 
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
         latest = {(each.document.collection, each.document.id): each for each in entries}
 
         def work(connection: Connection[Any]) -> None:
@@ -152,7 +152,7 @@ def _space_number(connection: Connection[Any], space: VectorSpace) -> int:
     return int(row[0])
 
 
-def _require_vectors(connection: Connection[Any], number: int, entries: Iterable[Entry]) -> None:
+def _require_vectors(connection: Connection[Any], number: int, entries: Iterable[StoreEntry]) -> None:
     """KeyError with a search hash for which no vector is kept."""
     hashes = {bytes.fromhex(chunk.search_hash) for entry in entries for chunk in entry.chunks}
     row = connection.execute(
@@ -191,7 +191,7 @@ def _remove(connection: Connection[Any], collection: Collection, names: Sequence
     return len(documents)
 
 
-def _insert(connection: Connection[Any], entries: Sequence[Entry]) -> None:
+def _insert(connection: Connection[Any], entries: Sequence[StoreEntry]) -> None:
     cursor = connection.cursor()
     numbers: list[int] = []
     cursor.executemany(
@@ -225,7 +225,7 @@ def _insert(connection: Connection[Any], entries: Sequence[Entry]) -> None:
     )
 
 
-def _document_row(entry: Entry) -> tuple[object, ...]:
+def _document_row(entry: StoreEntry) -> tuple[object, ...]:
     document = entry.document
     facets = document.facets
     techniques = {each.upper() for each in facets.techniques}
@@ -249,7 +249,7 @@ def _document_row(entry: Entry) -> tuple[object, ...]:
     )
 
 
-def _chunk_rows(document: int, entry: Entry) -> Iterator[tuple[object, ...]]:
+def _chunk_rows(document: int, entry: StoreEntry) -> Iterator[tuple[object, ...]]:
     for chunk in entry.chunks:
         head, body = words_of(head_of(chunk)), words_of(chunk.text)
         yield (

@@ -23,9 +23,9 @@ from sentinel_rag.knowledge.question_words import query_terms
 from sentinel_rag.knowledge.stores.chunk_text import search_text
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
-    Entry,
-    Found,
     StoredChunk,
+    StoreEntry,
+    StoreHit,
     StoreState,
     VectorSpace,
     Version,
@@ -45,7 +45,7 @@ _CHUNK = "c.id, d.collection, d.name, d.title, d.source, d.facets, d.label, c.nu
 
 
 @dataclass(frozen=True, slots=True)
-class Moment:
+class RowStoreState:
     """What the `state` row says: the revision, the space of the vectors, and which array file holds how many slots
     (of the local store)."""
 
@@ -55,7 +55,7 @@ class Moment:
     slots: int
 
 
-class Reading:
+class RowReader:
     """Questions to the store file at `path`. Raises UnavailableError where SQLite fails."""
 
     def __init__(self, path: Path) -> None:
@@ -89,7 +89,7 @@ class Reading:
             )
             return {name: Version(content_hash, etag) for name, content_hash, etag in rows}
 
-    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[Found]:
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
         terms = match_terms(query)
         if not terms or limit <= 0:
             return ()
@@ -151,8 +151,8 @@ class Reading:
             )
             return [_stored(row) for row in rows]
 
-    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[Entry]:
-        found: dict[str, Entry] = {}
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[StoreEntry]:
+        found: dict[str, StoreEntry] = {}
         with self.snapshot() as connection:
             for start in range(0, len(ids), _AT_ONCE):
                 part = ids[start : start + _AT_ONCE]
@@ -174,7 +174,7 @@ class Reading:
                         readers=frozenset(json.loads(readers)),
                         etag=etag,
                     )
-                    found[name] = Entry(document, tuple(_chunks(connection, number)), content_hash)
+                    found[name] = StoreEntry(document, tuple(_chunks(connection, number)), content_hash)
         return [found[name] for name in dict.fromkeys(ids) if name in found]
 
     def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
@@ -198,7 +198,7 @@ class Reading:
                 raise unavailable(error, self._path) from None
 
 
-def _best(connection: sqlite3.Connection, terms: Sequence[str], wanted: Wanted, limit: int) -> list[Found] | None:
+def _best(connection: sqlite3.Connection, terms: Sequence[str], wanted: Wanted, limit: int) -> list[StoreHit] | None:
     """What `_ranked` finds, at half its cost, where only permissions filter: the best rows of all, and of these the
     permitted ones. None where that may leave some out."""
     if replace(wanted, readers=frozenset()) != Wanted():
@@ -211,13 +211,13 @@ def _best(connection: sqlite3.Connection, terms: Sequence[str], wanted: Wanted, 
         "ORDER BY w.score DESC, w.id LIMIT ?",
         [match_expression(terms), 2 * limit, *values, limit],
     )
-    found = [Found(key, score) for key, score in rows]
+    found = [StoreHit(key, score) for key, score in rows]
     return found if len(found) == limit else None
 
 
 def _ranked(
     connection: sqlite3.Connection, terms: Sequence[str], wanted: Wanted, limit: int, *, narrow: bool = False
-) -> list[Found]:
+) -> list[StoreHit]:
     """The best rows by BM25 for any of the terms, permission and filters in the query. `narrow`: the filter lets few
     rows through, so they are gathered first and the many that match are compared with them."""
     condition, values = conditions(wanted)
@@ -232,15 +232,15 @@ def _ranked(
         "ORDER BY w.rank, w.rowid LIMIT ?",
         [match_expression(terms), *values, limit],
     )
-    return [Found(key, score) for key, score in rows]
+    return [StoreHit(key, score) for key, score in rows]
 
 
-def moment_of(connection: sqlite3.Connection) -> Moment:
+def moment_of(connection: sqlite3.Connection) -> RowStoreState:
     """The `state` row as this connection sees it now."""
     revision, file, slots, model, dimensions = connection.execute(
         "SELECT revision, file, slots, model, dimensions FROM state LEFT JOIN space ON space.id = state.space"
     ).fetchone()
-    return Moment(revision, None if model is None else VectorSpace(model, dimensions), file, slots)
+    return RowStoreState(revision, None if model is None else VectorSpace(model, dimensions), file, slots)
 
 
 def _chunks(connection: sqlite3.Connection, document: int) -> Iterator[Chunk]:

@@ -7,8 +7,8 @@ from typing import Protocol
 
 from sentinel_rag.knowledge.stores.parts import StoreOfParts
 from sentinel_rag.knowledge.stores.port import VectorSearch
-from sentinel_rag.knowledge.stores.rows.reading import Reading
-from sentinel_rag.knowledge.stores.rows.writing import Writing
+from sentinel_rag.knowledge.stores.rows.reading import RowReader
+from sentinel_rag.knowledge.stores.rows.writing import RowWriter
 
 
 class RowVectorSearch(VectorSearch, Protocol):
@@ -22,7 +22,7 @@ class RowVectorSearch(VectorSearch, Protocol):
 class RowStore(StoreOfParts):
     """A `KnowledgeStore` of these parts, all of one file. Threads may share it; close it or use `with`."""
 
-    def __init__(self, path: Path, reading: Reading, writing: Writing, vectors: RowVectorSearch) -> None:
+    def __init__(self, path: Path, reading: RowReader, writing: RowWriter, vectors: RowVectorSearch) -> None:
         def close() -> None:
             vectors.close()
             reading.close()

@@ -17,13 +17,13 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.knowledge.documents import Collection, Document
 from sentinel_rag.knowledge.stores.chunk_text import head_of, search_text
-from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, Entry, Vector, VectorSpace, mismatch
+from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, StoreEntry, Vector, VectorSpace, mismatch
 from sentinel_rag.knowledge.stores.rows.kept_vectors import kept_vectors
 from sentinel_rag.knowledge.stores.rows.schema import open_file, transaction, unavailable
 from sentinel_rag.knowledge.stores.rows.vector_index import ChunkRow, SpaceRow, VectorIndex
 
 
-class Writing:
+class RowWriter:
     """Changes to the store file at `path` and to the index made of it, one at a time. Raises UnavailableError where
     SQLite or the disk fails."""
 
@@ -69,7 +69,7 @@ class Writing:
                 "INSERT OR IGNORE INTO vector (space, hash, data) VALUES (?, ?, ?)", [(number, *row) for row in rows]
             )
 
-    def put(self, entries: Sequence[Entry], space: VectorSpace | None) -> None:
+    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
         with self.change() as connection:
             held = current_space(connection)
             any_document = connection.execute("SELECT 1 FROM document LIMIT 1").fetchone() is not None
@@ -193,7 +193,7 @@ def _remove(
     return removed, gone
 
 
-def _insert(connection: sqlite3.Connection, entry: Entry) -> list[ChunkRow]:
+def _insert(connection: sqlite3.Connection, entry: StoreEntry) -> list[ChunkRow]:
     """The rows of a document; those of its chunks."""
     document = entry.document
     content_hash = entry.version.content_hash

@@ -22,7 +22,7 @@ def telemetry(settings: Settings) -> Finding:
     configuration = telemetry_configuration(wanted)
     if configuration is None or configuration["tracing"] is None:
         return fine(NAME, f"spans off (OTEL_EXPORTER_OTLP_ENDPOINT turns them on), {metrics}")
-    from sentinel_rag.telemetry.exporter import Collector, CollectorConnection, Refused
+    from sentinel_rag.telemetry.exporter import Collector, CollectorConnection, ExportRefused
 
     collector = Collector(**configuration["tracing"]["collector"])
     at = urlsplit(collector.endpoint).netloc
@@ -30,7 +30,7 @@ def telemetry(settings: Settings) -> Finding:
     try:
         with closing(CollectorConnection(bounded)) as connection:
             connection.post(b"")
-    except Refused as refused:
+    except ExportRefused as refused:
         return fault(NAME, f"{at}: {refused}; spans are lost", _what_mends(refused.status))
     except (OSError, http.client.HTTPException) as error:
         # Every question is answered all the same.

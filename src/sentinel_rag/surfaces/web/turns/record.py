@@ -17,7 +17,7 @@ from typing import Any
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.storage import Connection, RecordFile, Records
+from sentinel_rag.storage import RecordConnection, RecordFile, Records
 from sentinel_rag.surfaces.web.turns.events import Event
 from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState, title_of, turn_of
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS
@@ -209,10 +209,10 @@ class ConversationRecord:
         with self._transaction(reads=True) as run:
             return _one_turn(run, condition, values)
 
-    def _transaction(self, *, reads: bool = False) -> AbstractContextManager[Connection]:
+    def _transaction(self, *, reads: bool = False) -> AbstractContextManager[RecordConnection]:
         return self._records.transaction(reads=reads)
 
-    def _stop_abandoned(self, run: Connection) -> None:
+    def _stop_abandoned(self, run: RecordConnection) -> None:
         """Whoever answered these is gone."""
         running = TurnState.RUNNING.value
         rows = run.execute("SELECT DISTINCT coalesce(surface, '') FROM turn WHERE state = ?", [running]).fetchall()
@@ -223,7 +223,7 @@ class ConversationRecord:
         )
 
 
-def _one_turn(run: Connection, condition: str, values: Sequence[str]) -> Turn | None:
+def _one_turn(run: RecordConnection, condition: str, values: Sequence[str]) -> Turn | None:
     row = run.execute(
         "SELECT turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, "  # noqa: S608  # our own conditions
         f"events FROM turn WHERE {condition}",

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from sentinel_rag.storage import Connection, Migration
+from sentinel_rag.storage import Migration, RecordConnection
 
 
-def _first(connection: Connection) -> None:
+def _first(connection: RecordConnection) -> None:
     connection.execute(
         "CREATE TABLE conversation (conversation_id TEXT PRIMARY KEY, user_id TEXT NOT NULL, "
         "session_id TEXT NOT NULL, title TEXT NOT NULL, created_at TEXT NOT NULL, used_at TEXT NOT NULL) STRICT"
@@ -19,7 +19,7 @@ def _first(connection: Connection) -> None:
     )
 
 
-def _second(connection: Connection) -> None:
+def _second(connection: RecordConnection) -> None:
     """Which surface answers a turn, while it does."""
     connection.execute("ALTER TABLE turn ADD COLUMN surface TEXT")
 

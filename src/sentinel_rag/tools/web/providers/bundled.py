@@ -18,7 +18,7 @@ from pathlib import Path
 
 from sentinel_rag.contracts.file_tools import BUNDLED_SAMPLE
 from sentinel_rag.contracts.web_tools import BUNDLED_HOST
-from sentinel_rag.tools.web.providers.port import Hit
+from sentinel_rag.tools.web.providers.port import WebHit
 
 FOLDER = Path(__file__).resolve().parent.parent / "pages"
 MIN_SHARE = 0.5
@@ -62,7 +62,7 @@ def bundled_pages() -> Mapping[str, BundledPage]:
 class BundledPages:
     """`SearchProvider` over the shipped pages."""
 
-    async def search(self, query: str, *, limit: int) -> list[Hit]:
+    async def search(self, query: str, *, limit: int) -> list[WebHit]:
         pages = tuple(bundled_pages().values())
         words = {page.url: _weights(page) for page in pages}
         wanted = set(_words(query))
@@ -75,7 +75,7 @@ class BundledPages:
             if wanted and share >= MIN_SHARE * whole:
                 scored.append((-sum(weight[word] * math.sqrt(held[word]) for word in wanted), page))
         scored.sort(key=lambda each: (each[0], each[1].name))
-        return [Hit(page.title, page.url, page.snippet, BUNDLED_SAMPLE) for _, page in scored[:limit]]
+        return [WebHit(page.title, page.url, page.snippet, BUNDLED_SAMPLE) for _, page in scored[:limit]]
 
     async def close(self) -> None:
         return None

@@ -15,7 +15,7 @@ import aiohttp  # noqa: TID253  # the module is about HTTP
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.tools.tool_answer import ToolFault, failed
-from sentinel_rag.tools.web.bounded_body import TooLarge, Unreadable, bounded_body
+from sentinel_rag.tools.web.bounded_body import BodyTooLarge, Unreadable, bounded_body
 
 TIMEOUT_S = 15.0
 MAX_ANSWER_BYTES = 2_000_000
@@ -76,7 +76,7 @@ class SearchService:
                 f"{self._name} cannot be reached.",
                 "Check SENTINEL_SEARCH_URL and the network of the web server's process.",
             ) from None
-        except (TooLarge, Unreadable):
+        except (BodyTooLarge, Unreadable):
             raise self._not_understood() from None
         return self._object(body)
 

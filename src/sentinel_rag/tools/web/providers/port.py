@@ -14,7 +14,7 @@ MAX_URL = 2_000
 
 
 @dataclass(frozen=True, slots=True)
-class Hit:
+class WebHit:
     """One result. `source` is empty for the web, and names what else the page comes from."""
 
     title: str
@@ -30,21 +30,21 @@ class Hit:
 class SearchProvider(Protocol):
     """Finds pages."""
 
-    async def search(self, query: str, *, limit: int) -> list[Hit]:
+    async def search(self, query: str, *, limit: int) -> list[WebHit]:
         """At most `limit` results, best first. Raises ToolFault."""
         ...
 
     async def close(self) -> None: ...
 
 
-def hit_of(entry: Any, *, snippet: str) -> Hit | None:
+def hit_of(entry: Any, *, snippet: str) -> WebHit | None:
     """A provider's entry with `title`, `url` and a snippet under the key `snippet`; None if it has no usable URL."""
     if not isinstance(entry, Mapping):
         return None
     url = entry.get("url")
     if not isinstance(url, str) or len(url) > MAX_URL or not url.startswith(("http://", "https://")):
         return None
-    return Hit(_line(entry.get("title"), MAX_TITLE) or url, url, _line(entry.get(snippet), MAX_SNIPPET))
+    return WebHit(_line(entry.get("title"), MAX_TITLE) or url, url, _line(entry.get(snippet), MAX_SNIPPET))
 
 
 def _line(value: Any, longest: int) -> str:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 from sentinel_rag.tools.web.providers.exchange import SearchService
-from sentinel_rag.tools.web.providers.port import Hit, hit_of
+from sentinel_rag.tools.web.providers.port import WebHit, hit_of
 
 BRAVE_URL = "https://api.search.brave.com"
 TAVILY_URL = "https://api.tavily.com"
@@ -29,7 +29,7 @@ class SearXng:
     def __init__(self, url: str) -> None:
         self._service = SearchService("SearXNG", f"{url.rstrip('/')}/search", headers={})
 
-    async def search(self, query: str, *, limit: int) -> list[Hit]:
+    async def search(self, query: str, *, limit: int) -> list[WebHit]:
         found = await self._service.get({"q": query, "format": "json"})
         return _hits(self._service.entries(found.get("results")), "content", limit)
 
@@ -45,7 +45,7 @@ class Brave:
             "Brave Search", f"{url.rstrip('/')}/res/v1/web/search", headers={"X-Subscription-Token": key}
         )
 
-    async def search(self, query: str, *, limit: int) -> list[Hit]:
+    async def search(self, query: str, *, limit: int) -> list[WebHit]:
         found = await self._service.get({"q": query, "count": str(limit), "text_decorations": "false"})
         web = found.get("web", {"results": []})  # a search without web results has no such part
         entries = self._service.entries(web.get("results") if isinstance(web, dict) else None)
@@ -65,7 +65,7 @@ class Tavily:
     def __init__(self, key: str, url: str = TAVILY_URL) -> None:
         self._service = SearchService("Tavily", f"{url.rstrip('/')}/search", headers={"Authorization": f"Bearer {key}"})
 
-    async def search(self, query: str, *, limit: int) -> list[Hit]:
+    async def search(self, query: str, *, limit: int) -> list[WebHit]:
         found = await self._service.post({"query": query, "max_results": limit})
         return _hits(self._service.entries(found.get("results")), "content", limit)
 
@@ -73,7 +73,7 @@ class Tavily:
         await self._service.close()
 
 
-def _hits(entries: Iterable[Any], snippet: str, limit: int) -> list[Hit]:
+def _hits(entries: Iterable[Any], snippet: str, limit: int) -> list[WebHit]:
     hits = (hit_of(entry, snippet=snippet) for entry in entries)
     return [hit for hit in hits if hit is not None][:limit]
 
