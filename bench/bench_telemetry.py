@@ -35,7 +35,7 @@ from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.telemetry.exporter import MAX_BATCH
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
 RECEIVER = """

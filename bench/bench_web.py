@@ -29,7 +29,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.users import Role, UserStore
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
 PEOPLE = 50

@@ -14,8 +14,8 @@ from starlette.requests import Request
 from sentinel_rag.audit import CallIntended, CallOutcome, OutcomeStatus
 from sentinel_rag.contracts.labels import BOTTOM
 from sentinel_rag.gateway.store.state import new_audit_id
-from sentinel_rag.gateway.telling.counting import RecordCounts
-from sentinel_rag.gateway.telling.tracing import RecordSpans, request_span, tell_status
+from sentinel_rag.gateway.telemetry.counts import RecordCounts
+from sentinel_rag.gateway.telemetry.spans import RecordSpans, request_span, tell_status
 from sentinel_rag.telemetry import traceparent
 from sentinel_rag.telemetry.exporter import MAX_BATCH
 from sentinel_rag.telemetry.metrics import Registry

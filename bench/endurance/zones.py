@@ -26,7 +26,7 @@ from sentinel_rag.audit import JournalReader
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.store.state import JOURNAL_FILE
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
 ANSWER_S = 60.0

@@ -27,7 +27,7 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Unanswered, UpstreamReply, UpstreamTool
-from sentinel_rag.gateway.upstream.mcp_messages import Era
+from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, Dies, FakeToolServer, Waits
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 from waiting import WAIT_S
@@ -107,7 +107,7 @@ def test_a_server_that_hangs_up_is_502_and_was_asked_once(
     shipped_policy: Policy, executor: FakeToolServer, tmp_path: Path, reply: bytes
 ) -> None:
     with deaf_server([reply]) as (url, seen):
-        upstream = McpHttpUpstream(url, era=Era.STATELESS)
+        upstream = McpHttpUpstream(url, era=UpstreamProtocol.STATELESS)
         with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
             answer = gateway.call("list_tables", {})
             assert (answer.status, answer.body["reason"]) == (502, "upstream_failed")
@@ -127,7 +127,7 @@ def test_a_pooled_connection_that_the_server_closed_is_not_used_again(
         return lambda request: _answer(request, {"content": [], "structuredContent": {"n": number}})
 
     with deaf_server([answer(number) for number in (1, 2, 3)]) as (url, seen):
-        upstream = McpHttpUpstream(url, era=Era.STATELESS)
+        upstream = McpHttpUpstream(url, era=UpstreamProtocol.STATELESS)
         with running_gateway(shipped_policy, tmp_path, executor, upstreams={"sentinel": upstream}) as gateway:
             for number in (1, 2, 3):
                 assert gateway.call("list_tables", {}).body["result"] == {"n": number}

@@ -22,7 +22,7 @@ from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.gateway.upstream import Era, McpHttpUpstream, Returned, Unanswered, UpstreamReply
+from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, Unanswered, UpstreamProtocol, UpstreamReply
 from sentinel_rag_testing.fake_tool_server import SESSIONS, Answers, AnswersText, FakeToolServer, Sends, Waits
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -120,7 +120,7 @@ def slow_to_open(release: threading.Event) -> Starlette:
 async def test_one_owners_slow_opening_keeps_nobody_else() -> None:
     release = threading.Event()
     with serve(slow_to_open(release)) as url:
-        upstream = McpHttpUpstream(f"{url}/mcp", era=Era.SESSIONS)
+        upstream = McpHttpUpstream(f"{url}/mcp", era=UpstreamProtocol.SESSIONS)
         assert isinstance(await ask(upstream, "list_tables", principal="ben"), Returned)
         async with anyio.create_task_group() as group:
             waiting: list[UpstreamReply] = []
@@ -164,7 +164,7 @@ async def test_a_restarted_server_that_misstates_it_fails_one_call_and_not_all()
     known: set[str] = set()
     calls: list[str] = []
     with serve(wrong_about_sessions(known, calls)) as url:
-        upstream = McpHttpUpstream(f"{url}/mcp", era=Era.SESSIONS)
+        upstream = McpHttpUpstream(f"{url}/mcp", era=UpstreamProtocol.SESSIONS)
         assert isinstance(await ask(upstream, "list_tables"), Returned)
         known.clear()
         lost = await ask(upstream, "list_tables")

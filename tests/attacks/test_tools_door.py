@@ -20,7 +20,7 @@ from starlette.responses import JSONResponse
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.service import SentinelService
-from sentinel_rag.tools.door import Door
+from sentinel_rag.tools.authentication import TokenAuthentication
 from sentinel_rag.tools.sentinel import create_app
 from sentinel_rag_testing.loopback import serve
 
@@ -120,4 +120,4 @@ def test_the_health_check_tells_nothing_but_that_it_lives(url: str) -> None:
 
 def test_an_executor_without_a_token_does_not_start() -> None:
     with pytest.raises(ValueError, match="token"):
-        Door(lambda *_: None, token="")  # type: ignore[arg-type,return-value]
+        TokenAuthentication(lambda *_: None, token="")  # type: ignore[arg-type,return-value]

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sentinel_rag.gateway import Limits
-from sentinel_rag.gateway.approval_desk import Webhook
+from sentinel_rag.gateway.approval_routes import Webhook
 from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag.gateway.policy.archive import PolicyArchive
 from sentinel_rag.gateway.policy.book import PolicyBook

@@ -17,8 +17,8 @@ from uuid import uuid4
 
 import pytest
 
-from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.serving.identity import TokenIssuer
 from sentinel_rag.workspace.workspace import Workspace

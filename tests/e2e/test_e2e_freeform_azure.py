@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve

@@ -15,7 +15,7 @@ from uuid import uuid4
 import pytest
 
 from sentinel_rag.app.run_state import RunFolder
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve

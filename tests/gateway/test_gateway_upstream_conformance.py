@@ -30,7 +30,7 @@ from sentinel_rag.gateway.upstream import (
     Upstream,
     UpstreamReply,
 )
-from sentinel_rag.gateway.upstream.mcp_messages import Era
+from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
 
@@ -69,7 +69,7 @@ STATELESS_ONLY: dict[str, Any] = {
 class Served:
     """Where the reference server listens, or how it is started, and the era in which to speak."""
 
-    era: Era
+    era: UpstreamProtocol
     url: str = ""
 
     @asynccontextmanager
@@ -93,11 +93,11 @@ class Served:
         server: Any = StdioServerParameters(command=sys.executable, args=[str(SCRIPT)])
         if self.url:
             server = streamable_http_client(self.url, max_sse_event_size=None)  # its default refuses 1 MB
-        async with Client(server, mode="legacy" if self.era is Era.SESSIONS else self.era.value) as client:
+        async with Client(server, mode="legacy" if self.era is UpstreamProtocol.SESSIONS else self.era.value) as client:
             yield client
 
 
-WAYS = [(transport, era) for transport in ("http-json", "http-stream", "stdio") for era in Era]
+WAYS = [(transport, era) for transport in ("http-json", "http-stream", "stdio") for era in UpstreamProtocol]
 
 
 @pytest.fixture(scope="module", params=WAYS, ids=lambda way: f"{way[0]}-{way[1]}")
@@ -129,7 +129,7 @@ async def reading(served: Served) -> Reference:
 
 
 def wanted_of(served: Served) -> dict[str, Any]:
-    return {**EXPECTED, **(STATELESS_ONLY if served.era is Era.STATELESS else {})}
+    return {**EXPECTED, **(STATELESS_ONLY if served.era is UpstreamProtocol.STATELESS else {})}
 
 
 async def run(upstream: Upstream, tool: str, arguments: dict[str, Any] | None = None) -> UpstreamReply:
@@ -226,7 +226,9 @@ async def test_progress_and_log_lines_are_let_pass_and_a_changed_list_is_heard(s
         reply = await run(upstream, "progress")
         assert isinstance(reply, Returned)
         assert reply.value == "done"
-    if not served.url and served.era is Era.SESSIONS:  # the other ways have no stream on which it would come
+    if (
+        not served.url and served.era is UpstreamProtocol.SESSIONS
+    ):  # the other ways have no stream on which it would come
         assert heard == ["changed"]
 
 
@@ -236,7 +238,7 @@ async def test_questions_of_the_server_are_refused(served: Served, tmp_path: Pat
         reply = await run(upstream, "asks")
         assert isinstance(reply, Returned)
         assert reply.value == "elicitation: refused, sampling: refused"
-        if not served.url or served.era is Era.STATELESS:  # else it goes on a stream that we do not open
+        if not served.url or served.era is UpstreamProtocol.STATELESS:  # else it goes on a stream that we do not open
             reply = await run(upstream, "asks_roots")
             assert isinstance(reply, Returned)
             assert reply.value == "roots: refused"

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Returned, ToolFailed, Unanswered
-from sentinel_rag.gateway.upstream.mcp_messages import Era
+from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag_testing.fake_tool_server import SESSIONS, STATELESS, Answers, FakeToolServer, Sends
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S
@@ -54,8 +54,8 @@ def official_url(request: pytest.FixtureRequest) -> Iterator[str]:
 
 
 @pytest.mark.anyio
-@pytest.mark.parametrize("era", [None, Era.STATELESS, Era.SESSIONS], ids=str)
-async def test_our_client_speaks_to_the_official_server(official_url: str, era: Era | None) -> None:
+@pytest.mark.parametrize("era", [None, UpstreamProtocol.STATELESS, UpstreamProtocol.SESSIONS], ids=str)
+async def test_our_client_speaks_to_the_official_server(official_url: str, era: UpstreamProtocol | None) -> None:
     upstream = McpHttpUpstream(official_url, era=era)
 
     async def call(tool: str, **arguments: Any) -> Any:
@@ -122,7 +122,7 @@ async def test_the_era_is_asked_once_and_the_newer_one_taken(
 async def test_a_list_that_is_not_one_or_never_ends_is_an_error() -> None:
     for body in (b"{}", b"[]", b'{"jsonrpc":"2.0","id":2,"result":{"tools":[],"nextCursor":"x"}}'):
         with serve(_always(body)) as url:
-            upstream = McpHttpUpstream(url, era=Era.STATELESS)
+            upstream = McpHttpUpstream(url, era=UpstreamProtocol.STATELESS)
             with pytest.raises(UnavailableError):
                 await upstream.list_tools(timeout_s=5)
             await upstream.aclose()
@@ -133,7 +133,7 @@ async def test_a_question_back_in_the_middle_of_a_call_is_not_a_success() -> Non
     with FakeToolServer().running() as executor:
         body = b'{"jsonrpc":"2.0","id":%d,"result":{"resultType":"input_required","content":[]}}'
         executor.on("list_tables", *(Sends(body % number) for number in (1, 2, 3)))
-        upstream = McpHttpUpstream(executor.url, era=Era.STATELESS)
+        upstream = McpHttpUpstream(executor.url, era=UpstreamProtocol.STATELESS)
         reply = await upstream.call(
             "list_tables", CanonicalArguments.of({}), principal="key", session_id="s", timeout_s=WAIT_S
         )

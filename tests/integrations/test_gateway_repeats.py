@@ -22,7 +22,7 @@ from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.responses import away_response, outcome_response
 from sentinel_rag.integrations.gateway import Blocked, GatewayCall, GatewayConnection, NotRun, Ran
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply
-from sentinel_rag.integrations.gateway.calls import Patience, Pause, Send, calling
+from sentinel_rag.integrations.gateway.calls import Pause, Send, WaitLimits, calling
 from sentinel_rag.integrations.gateway.conversations import Conversations
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
@@ -177,7 +177,7 @@ NOT_NOW: dict[str, HttpReply | NoReply] = {
 def test_a_gateway_without_room_is_a_pause_for_who_waits_for_a_person(name: str, effect: str) -> None:
     """The rate of the tool that is looked after must not end the wait for its approval."""
     call = GatewayCall("disable_account", {}, effect, session_id="s", approval_wait_s=60)
-    exchange = calling(call, Conversations(), Patience(repeats=0), set())
+    exchange = calling(call, Conversations(), WaitLimits(repeats=0), set())
     assert isinstance(next(exchange), Send)
     first = exchange.send(reply(ASKED))
     assert first == Pause(1.0)
@@ -193,7 +193,7 @@ def test_a_gateway_without_room_is_a_pause_for_who_waits_for_a_person(name: str,
 
 def test_a_wait_that_ends_in_a_pause_tells_of_the_approval_that_waits_still() -> None:
     call = GatewayCall("disable_account", {}, "write", session_id="s", approval_wait_s=1)
-    exchange = calling(call, Conversations(), Patience(), set())
+    exchange = calling(call, Conversations(), WaitLimits(), set())
     next(exchange)
     exchange.send(reply(ASKED))
     exchange.send(None)
@@ -207,7 +207,7 @@ def test_a_wait_that_ends_in_a_pause_tells_of_the_approval_that_waits_still() ->
 def test_a_line_that_breaks_amid_a_look_ends_the_wait() -> None:
     """Whether the approved call ran is not known then."""
     call = GatewayCall("disable_account", {}, "write", session_id="s", approval_wait_s=60)
-    exchange = calling(call, Conversations(), Patience(), set())
+    exchange = calling(call, Conversations(), WaitLimits(), set())
     next(exchange)
     exchange.send(reply(ASKED))
     exchange.send(None)

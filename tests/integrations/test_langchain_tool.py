@@ -27,7 +27,7 @@ from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.gateway.responses import away_response
 from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
-from sentinel_rag.integrations.gateway.calls import Patience
+from sentinel_rag.integrations.gateway.calls import WaitLimits
 from sentinel_rag.integrations.gateway.offers import chosen
 from sentinel_rag_testing.fake_tool_server import Answers, AnswersText, Dies, Fails, Waits
 from sentinel_rag_testing.loopback import serve
@@ -313,7 +313,7 @@ def test_a_403_without_the_gateways_form_is_a_block_all_the_same(lang: ModuleTyp
 
 
 def test_a_gateway_that_is_away_does_not_end_the_conversation(lang: ModuleType) -> None:
-    with GatewayConnection(NOBODY, "k" * 20, patience=Patience(repeats=0)) as connection:
+    with GatewayConnection(NOBODY, "k" * 20, patience=WaitLimits(repeats=0)) as connection:
         tool = lang.SentinelSecureTool(name="find", description="", gateway=connection, effect="read")
         assert tool.invoke({"text": "x"}) == (
             f"Result: SYSTEM_ERROR: The gateway at {NOBODY} cannot be reached. "

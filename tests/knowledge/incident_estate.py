@@ -26,7 +26,7 @@ from sentinel_rag.sentinel.log_analytics import LogAnalytics
 from sentinel_rag.sentinel.rest import ArmConnection, SentinelRest
 from sentinel_rag.sentinel.rest.rate_buckets import RateBuckets
 from sentinel_rag.tools.knowledge.incident_source import FromThread, SentinelIncidents
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.server import EMBEDDED_RESOURCE_ID, create_app
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve

@@ -37,7 +37,7 @@ from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.surfaces.cli._knowledge_client import Progress, ingest_incidents, ingest_playbooks
 from sentinel_rag.tools.knowledge import KnowledgeBase, OpenedStore, create_app
 from sentinel_rag.tools.knowledge.admin import admin_app
-from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, IngestWish, WorkspacesToRead
+from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, IngestRequest, WorkspacesToRead
 from sentinel_rag.tools.knowledge.playbook_ingest import PlaybookIngest
 from sentinel_rag.tools.knowledge.refresh import Refreshing
 from sentinel_rag_testing.loopback import serve
@@ -301,7 +301,7 @@ async def test_the_refresh_by_the_clock_keeps_current_what_somebody_read_in(serv
     refreshing = Refreshing(no_app, running.ingest, every_s=60)
     await refreshing.once()
     assert running.held() == 0  # nobody has ever read incidents in
-    await running.ingest.run(IngestWish("a test", days=2))
+    await running.ingest.run(IngestRequest("a test", days=2))
     before = running.held()
     with LocalStore(running.store_file) as store:
         store.remove(Collection.INCIDENTS, ["incident-128"])

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from sentinel_rag.integrations.gateway import Blocked, GatewayCall, NotRun, Ran, told_to_model
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply, read_answer
-from sentinel_rag.integrations.gateway.calls import Patience, Pause, Send, calling
+from sentinel_rag.integrations.gateway.calls import Pause, Send, WaitLimits, calling
 from sentinel_rag.integrations.gateway.conversations import Conversations
 from sentinel_rag.integrations.gateway.json_arguments import wire_arguments
 
@@ -54,7 +54,7 @@ def test_every_answer_is_one_of_three_and_a_text(reply: HttpReply) -> None:
 
 def sent(call: GatewayCall, replies: list[HttpReply | NoReply], conversations: Conversations) -> list[Send]:
     """What a call sends if these are the answers, one after the other; silence after the last."""
-    exchange = calling(call, conversations, Patience(repeats=2, longest_wait_s=60), set())
+    exchange = calling(call, conversations, WaitLimits(repeats=2, longest_wait_s=60), set())
     made: list[Send] = []
     reply: HttpReply | NoReply | None = None
     left = list(replies)
@@ -117,7 +117,7 @@ def test_waiting_for_a_person_ends_with_the_time_or_with_another_question(same: 
 
 def pauses(call: GatewayCall, replies: list[HttpReply]) -> Iterator[float]:
     """How long a call waits each time, if these are the answers."""
-    exchange = calling(call, Conversations(), Patience(), set())
+    exchange = calling(call, Conversations(), WaitLimits(), set())
     reply: HttpReply | None = None
     left = list(replies)
     with suppress(StopIteration):
@@ -130,7 +130,7 @@ def pauses(call: GatewayCall, replies: list[HttpReply]) -> Iterator[float]:
 
 def test_two_first_calls_of_a_conversation_use_one_session_and_close_the_other() -> None:
     conversations = Conversations()
-    first, second = (calling(GatewayCall("t", {}, "read"), conversations, Patience(), set()) for _ in range(2))
+    first, second = (calling(GatewayCall("t", {}, "read"), conversations, WaitLimits(), set()) for _ in range(2))
     for exchange in (first, second):
         assert exchange.send(None) == Send("POST", "/v1/sessions")
     opened = [HttpReply(201, {}, json.dumps({"session_id": name}).encode()) for name in ("one", "two")]

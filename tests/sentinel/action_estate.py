@@ -16,7 +16,7 @@ from typing import Any
 
 from sentinel_servers import Served, workspace_app
 
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S

@@ -19,7 +19,7 @@ from sentinel_rag.agent.tokens import ready_counter
 from sentinel_rag.contracts.query_results import QueryErrorCode, parse_time
 from sentinel_rag.contracts.tool_schemas import TEMPLATE_FAMILIES, TOOLS_BY_NAME
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.loopback import serve
 

@@ -16,8 +16,8 @@ from starlette.requests import Request
 from starlette.responses import PlainTextResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.telemetry.began import request_began
 from sentinel_rag.telemetry.metrics import MAX_SERIES, OTHER, Counter, Gauge, Histogram, Registry
+from sentinel_rag.telemetry.request_start import request_began
 from sentinel_rag.telemetry.requests import CountedRequests
 from sentinel_rag_testing.loopback import serve
 from waiting import WAIT_S

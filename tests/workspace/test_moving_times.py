@@ -9,12 +9,12 @@ import pytest
 
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.kql import translation_cache
 from sentinel_rag.workspace.kql.errors import KqlError
 from sentinel_rag.workspace.kql.moving_times import without_moving_times
 from sentinel_rag.workspace.kql.scope import Window
 from sentinel_rag.workspace.kql.translation_cache import TranslationCache
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-4")

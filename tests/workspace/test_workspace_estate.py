@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.workspace.estate.company import PEOPLE
-from sentinel_rag.workspace.estate.guide import EstateGuide
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.company import PEOPLE
+from sentinel_rag.workspace.sample.guide import EstateGuide
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 
 pytestmark = pytest.mark.requirement("DATA-5")

@@ -12,7 +12,7 @@ from uuid import uuid4
 import pytest
 from arm_client import ADMIN_TOKEN, IDENTITY_HEADER, WORKSPACE_ID, ArmClient
 
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.workspace import Workspace
 from waiting import WAIT_S
 

@@ -18,7 +18,7 @@ from urllib.parse import quote
 import pytest
 import uvicorn
 
-from sentinel_rag.workspace.estate.options import EstateOptions
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.server import create_app
 from sentinel_rag.workspace.workspace import Workspace
 from waiting import WAIT_S

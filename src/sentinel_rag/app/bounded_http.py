@@ -20,7 +20,7 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from sentinel_rag.contracts.departure import Departure
+from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 
 HEAD_BYTES = 65_536
 HEAD_SECONDS = 15.0
@@ -100,7 +100,7 @@ class BoundedHttp(HttpToolsProtocol):
         self._fault = (HTTPStatus.BAD_REQUEST, "malformed_body", "This is not HTTP/1.1.")
         self._timer: asyncio.TimerHandle | None = None
         self._wire = transport
-        self._departure = Departure()
+        self._departure = ClientDisconnect()
         self._reader: asyncio.TimerHandle | None = None
         super().connection_made(transport)
         self._one_piece = _OnePiece(transport, self.loop, self._watch_reader)

@@ -20,7 +20,7 @@ from sentinel_rag.app.stored_queries import stored_query_configuration
 from sentinel_rag.app.tool_servers import tool_server_configuration
 from sentinel_rag.app.zone_plan import Listen, ZonePlan, zone
 from sentinel_rag.settings import NamedWorkspace, Settings, azure_environment, bare_environment
-from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
+from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
 
 RUN_KEYS: Mapping[str, Mapping[str, Any]] = {
     "agent": {"scopes": ["execute"]},

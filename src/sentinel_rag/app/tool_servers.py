@@ -59,12 +59,18 @@ class ToolServers:
         return [*faults, *(UnavailableError(sentence, next_step=hint) for sentence in unknown_servers(policy))]
 
     def _upstream(self, spec: ServerSpec) -> Upstream:
-        from sentinel_rag.gateway.upstream import AbsentUpstream, Era, Launch, McpHttpUpstream, McpStdioUpstream
+        from sentinel_rag.gateway.upstream import (
+            AbsentUpstream,
+            Launch,
+            McpHttpUpstream,
+            McpStdioUpstream,
+            UpstreamProtocol,
+        )
 
         fault = self._fault(spec)
         if fault is not None:
             return AbsentUpstream(str(fault))
-        era = Era(spec.era) if spec.era else None
+        era = UpstreamProtocol(spec.era) if spec.era else None
         if spec.url:
             return McpHttpUpstream(
                 spec.url,

@@ -106,7 +106,7 @@ def build_gateway(configuration: Configuration) -> ASGIApp:
     from sentinel_rag.app.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.gateway import create_app
-    from sentinel_rag.gateway.approval_desk import Webhook
+    from sentinel_rag.gateway.approval_routes import Webhook
     from sentinel_rag.gateway.policy.archive import PolicyArchive
     from sentinel_rag.gateway.policy.book import PolicyBook, changed_servers
     from sentinel_rag.gateway.store import RunKeys, new_audit_id, open_state, run_principal

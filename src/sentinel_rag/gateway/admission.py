@@ -17,7 +17,7 @@ from sentinel_rag.gateway.rates import RateLimiter
 from sentinel_rag.gateway.refusals import KEY_ID, Refusal, Refusals, Unread
 from sentinel_rag.gateway.store import KeyJournal, KeyRing, KeyState, Principal, Refused, Scope
 
-__all__ = ["Doorkeeper", "Refusal", "read_json_body"]
+__all__ = ["Authenticator", "Refusal", "read_json_body"]
 
 KEY_HEADER = "x-api-key"
 UNCOUNTED = "sentinel.uncounted"
@@ -34,7 +34,7 @@ _SENTENCES = {
 
 
 @dataclass(frozen=True, slots=True)
-class Doorkeeper:
+class Authenticator:
     """Asks each request for its key, and how often that key has asked already."""
 
     keys: KeyRing

@@ -26,12 +26,12 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.loopback import LOOPBACK_NAMES, is_own_host, is_own_origin
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway import openapi
-from sentinel_rag.gateway.admission import Doorkeeper
-from sentinel_rag.gateway.approval_desk import Webhook, notifying, served_routes
+from sentinel_rag.gateway.admission import Authenticator
+from sentinel_rag.gateway.approval_routes import Webhook, notifying, served_routes
 from sentinel_rag.gateway.audit_routes import AuditRoutes
 from sentinel_rag.gateway.call_routes import CallRoutes, Surveying
 from sentinel_rag.gateway.catalogue import Catalogue, survey
-from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, SessionDoor, ToolCalls
+from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, SessionChecks, ToolCalls
 from sentinel_rag.gateway.gate import Gate, Stores
 from sentinel_rag.gateway.limits import Limits
 from sentinel_rag.gateway.outcomes import OutcomeLost
@@ -46,7 +46,7 @@ from sentinel_rag.gateway.responses import away_response, json_response, problem
 from sentinel_rag.gateway.session_routes import SessionRoutes
 from sentinel_rag.gateway.session_upkeep import SessionUpkeep
 from sentinel_rag.gateway.store import KeyRing, State, new_audit_id
-from sentinel_rag.gateway.telling import tell_records, told_upstreams
+from sentinel_rag.gateway.telemetry import tell_records, told_upstreams
 from sentinel_rag.gateway.upstream import Upstream
 
 if TYPE_CHECKING:
@@ -90,22 +90,22 @@ def create_app(
     )
     tell_records(state, gate, policies, upstreams, registry)
     refusals = Refusals(journal, new_audit_id, time.monotonic)
-    doorkeeper = Doorkeeper(keys, refusals, rates, state.key_journal)
+    authenticator = Authenticator(keys, refusals, rates, state.key_journal)
 
     async def surveyed() -> Catalogue:
         return await survey(policies.current, upstreams, pins, switched_off)
 
-    calls = CallRoutes(gate, policies, doorkeeper, state.sessions, limits, surveyed)
+    calls = CallRoutes(gate, policies, authenticator, state.sessions, limits, surveyed)
     sessions = SessionRoutes(
-        doorkeeper, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
+        authenticator, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
     )
 
     clients = ClientSessions()
     mcp = McpEndpoint(
-        doorkeeper=doorkeeper,
+        authenticator=authenticator,
         calls=ToolCalls(gate, state.approvals, clients, limits, approvals_page),
         clients=clients,
-        sessions=SessionDoor(state.sessions, state.standing, clients, upstreams, limits),
+        sessions=SessionChecks(state.sessions, state.standing, clients, upstreams, limits),
         limits=limits,
         offered=calls.offered,
     )
@@ -136,23 +136,28 @@ def create_app(
             *mcp.routes(),
             *calls.routes(),
             *sessions.routes(),
-            *PinRoutes(doorkeeper, pins, limits).routes(),
-            *policy_routes(policies, doorkeeper),
-            *AuditRoutes(doorkeeper, journal).routes(),
+            *PinRoutes(authenticator, pins, limits).routes(),
+            *policy_routes(policies, authenticator),
+            *AuditRoutes(authenticator, journal).routes(),
             Route(openapi.PATH, openapi.show, methods=["GET"]),
             *served_routes(
-                state.approvals, webhook, doorkeeper=doorkeeper, refusals=refusals, policies=policies, limits=limits
+                state.approvals,
+                webhook,
+                authenticator=authenticator,
+                refusals=refusals,
+                policies=policies,
+                limits=limits,
             ),
             *ReadinessRoutes(policies, journal, surveyed).routes(),
         ],
         middleware=[
             Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
-            Middleware(ExpressWay, route=execute, refused=doorkeeper.answer, not_possible=not_possible),
+            Middleware(FastPath, route=execute, refused=authenticator.answer, not_possible=not_possible),
         ],
         exception_handlers={
             404: no_route,
             405: no_method,
-            Refusal: doorkeeper.answer,
+            Refusal: authenticator.answer,
             SentinelError: not_possible,
             Exception: broken,
         },
@@ -202,7 +207,7 @@ async def broken(_: Request, __: Exception) -> Response:
 Answering = Callable[[Request, Exception], Awaitable[Response]]
 
 
-class ExpressWay:
+class FastPath:
     """Answers POST to the path of `route` by its endpoint, and what that raises by the two handlers."""
 
     def __init__(self, app: ASGIApp, *, route: Route, refused: Answering, not_possible: Answering) -> None:

@@ -11,7 +11,7 @@ from starlette.routing import Route
 from sentinel_rag.audit import Journal
 from sentinel_rag.audit.reader import MAX_PAGE, RecordFilter
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.admission import Doorkeeper
+from sentinel_rag.gateway.admission import Authenticator
 from sentinel_rag.gateway.refusals import Refusal
 from sentinel_rag.gateway.responses import json_response, problem
 from sentinel_rag.gateway.store import Scope
@@ -24,7 +24,7 @@ MAX_WANTED = 200
 class AuditRoutes:
     """What is on record, as it stands there; nothing is changed here."""
 
-    doorkeeper: Doorkeeper
+    authenticator: Authenticator
     journal: Journal
 
     def routes(self) -> list[Route]:
@@ -34,7 +34,7 @@ class AuditRoutes:
         ]
 
     async def page(self, request: Request) -> Response:
-        await self.doorkeeper.admit(request, Scope.AUDIT)
+        await self.authenticator.admit(request, Scope.AUDIT)
         after = _whole_number(request, "after", 0, 2**62)
         limit = _whole_number(request, "limit", DEFAULT_PAGE, MAX_PAGE)
         if "before" in request.query_params:
@@ -47,7 +47,7 @@ class AuditRoutes:
         return json_response({"records": [entry.to_dict() for entry in entries], "next_after": last})
 
     async def record(self, request: Request) -> Response:
-        await self.doorkeeper.admit(request, Scope.AUDIT)
+        await self.authenticator.admit(request, Scope.AUDIT)
         entries = await self.journal.find(request.path_params["audit_id"])
         if not entries:
             return problem(Reason.NOT_FOUND, "There is no record with this id.")

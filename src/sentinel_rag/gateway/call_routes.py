@@ -13,10 +13,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from sentinel_rag.contracts.client_disconnect import ClientDisconnect, departure_of
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.departure import Departure, departure_of
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.gateway.admission import Doorkeeper, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, read_json_body
 from sentinel_rag.gateway.catalogue import Catalogue
 from sentinel_rag.gateway.flow.judging import Violation
 from sentinel_rag.gateway.gate import Gate
@@ -27,7 +27,7 @@ from sentinel_rag.gateway.policy import Effect, Policies
 from sentinel_rag.gateway.request_body import ExecuteRequest, MalformedBody, parse_execute
 from sentinel_rag.gateway.responses import json_response, outcome_response, problem
 from sentinel_rag.gateway.store import Principal, Scope, SessionStore
-from sentinel_rag.gateway.telling import request_span, tell_status
+from sentinel_rag.gateway.telemetry import request_span, tell_status
 
 Surveying = Callable[[], Awaitable[Catalogue]]
 """Asks which tools of the policy can be called now."""
@@ -39,13 +39,13 @@ class CallRoutes:
 
     gate: Gate
     policies: Policies
-    doorkeeper: Doorkeeper
+    authenticator: Authenticator
     sessions: SessionStore
     limits: Limits
     survey: Surveying
 
     def execute_route(self) -> Route:
-        """The route that is asked all day; the application also answers it by `express_way`."""
+        """The route that is asked all day; the application also answers it by `fast_path`."""
         return Route("/v1/proxy-execute", self.execute, methods=["POST"])
 
     def routes(self) -> list[Route]:
@@ -57,26 +57,26 @@ class CallRoutes:
         ]
 
     async def execute(self, request: Request) -> Response:
-        principal = await self.doorkeeper.admit(request, Scope.EXECUTE, counts=False)
+        principal = await self.authenticator.admit(request, Scope.EXECUTE, counts=False)
         return await self._called(request, principal, self.gate.execute)
 
     async def look(self, request: Request) -> Response:
         """A call of the person's own, which only reads, in a session that no agent's key enters."""
-        principal = await self.doorkeeper.admit(request, Scope.USER, counts=False)
+        principal = await self.authenticator.admit(request, Scope.USER, counts=False)
         return await self._called(request, principal, self.gate.look)
 
     async def _called(
         self,
         request: Request,
         principal: Principal,
-        call: Callable[[Principal, ExecuteRequest, Departure | None], Awaitable[Outcome]],
+        call: Callable[[Principal, ExecuteRequest, ClientDisconnect | None], Awaitable[Outcome]],
     ) -> Response:
         with request_span(request) as span:
             body = await read_json_body(request, self.limits)
             try:
                 wish = parse_execute(body)
             except MalformedBody as fault:
-                self.doorkeeper.rates.take(principal.key_id, principal.rate)
+                self.authenticator.rates.take(principal.key_id, principal.rate)
                 outcome: Outcome = await self.gate.refuse_body(principal, str(fault))
             else:
                 outcome = await call(principal, wish, departure_of(request.scope))
@@ -86,7 +86,7 @@ class CallRoutes:
 
     async def tools(self, request: Request) -> Response:
         """The tools that the key may call; with `session_id` also which of them this session refuses as a whole."""
-        principal = await self.doorkeeper.admit(request, Scope.EXECUTE)
+        principal = await self.authenticator.admit(request, Scope.EXECUTE)
         session_id = request.query_params.get("session_id")
         if session_id is None:
             return await self._offered(tuple(Effect))
@@ -102,7 +102,7 @@ class CallRoutes:
         return json_response({"tools": tools, "policy": self.policies.current.sha256})
 
     async def tools_to_look_with(self, request: Request) -> Response:
-        await self.doorkeeper.admit(request, Scope.USER)
+        await self.authenticator.admit(request, Scope.USER)
         return await self._offered((Effect.READ,))
 
     async def _offered(self, effects: Sequence[Effect]) -> Response:

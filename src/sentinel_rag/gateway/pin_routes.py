@@ -11,7 +11,7 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.gateway.admission import Doorkeeper, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, read_json_body
 from sentinel_rag.gateway.limits import Limits
 from sentinel_rag.gateway.pins import Definition, NotWaiting, Pin, Pins
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
@@ -22,8 +22,8 @@ from sentinel_rag.gateway.store import Scope
 class PinRoutes:
     """`GET /v1/pins` and `POST /v1/pins/{server}/{tool}` with `{"sha256": ...}`."""
 
-    def __init__(self, doorkeeper: Doorkeeper, pins: Pins, limits: Limits) -> None:
-        self._doorkeeper = doorkeeper
+    def __init__(self, authenticator: Authenticator, pins: Pins, limits: Limits) -> None:
+        self._authenticator = authenticator
         self._pins = pins
         self._limits = limits
 
@@ -34,11 +34,11 @@ class PinRoutes:
         ]
 
     async def all(self, request: Request) -> Response:
-        await self._doorkeeper.admit(request, Scope.ADMIN)
+        await self._authenticator.admit(request, Scope.ADMIN)
         return json_response({"pins": [wire_form(pin) for pin in self._pins.all()]})
 
     async def accept(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.ADMIN)
+        principal = await self._authenticator.admit(request, Scope.ADMIN)
         body = await read_json_body(request, self._limits)
         try:
             document = parse_object(body)

@@ -10,23 +10,23 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.admission import Doorkeeper
+from sentinel_rag.gateway.admission import Authenticator
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.policy.book import PolicyBook, Refused
 from sentinel_rag.gateway.responses import json_response, problem_body
 from sentinel_rag.gateway.store import Scope
 
 
-def policy_routes(policies: Policies, doorkeeper: Doorkeeper) -> list[Route]:
+def policy_routes(policies: Policies, authenticator: Authenticator) -> list[Route]:
     """`GET /v1/policy` and `POST /v1/policy/reload`, both for the scope `admin`. Fixed policies are never reloaded."""
 
     async def show(request: Request) -> Response:
-        await doorkeeper.admit(request, Scope.ADMIN)
+        await authenticator.admit(request, Scope.ADMIN)
         text = policies.text if isinstance(policies, PolicyBook) else None
         return json_response({**_state(policies), "text": text})
 
     async def reload(request: Request) -> Response:
-        principal = await doorkeeper.admit(request, Scope.ADMIN)
+        principal = await authenticator.admit(request, Scope.ADMIN)
         if not isinstance(policies, PolicyBook):
             return json_response({"status": "unchanged", **_state(policies)})
         done = await policies.reload(principal.key_id)

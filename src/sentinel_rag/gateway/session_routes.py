@@ -19,7 +19,7 @@ from starlette.routing import Route
 from sentinel_rag.audit import HandlesResolved, Journal, ValuesNamed
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.gateway.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, Refusal, read_json_body
 from sentinel_rag.gateway.flow import NoSuchHandle, Reference
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
 from sentinel_rag.gateway.flow.plans import PLAN, BadPlan, read_plan
@@ -67,7 +67,7 @@ class SessionRoutes:
 
     def __init__(
         self,
-        doorkeeper: Doorkeeper,
+        authenticator: Authenticator,
         sessions: SessionStore,
         handles: HandleStore,
         journal: Journal,
@@ -76,7 +76,7 @@ class SessionRoutes:
         new_id: Callable[[], str],
         policies: Policies,
     ) -> None:
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
         self._sessions = sessions
         self._handles = handles
         self._journal = journal
@@ -98,7 +98,7 @@ class SessionRoutes:
 
     async def open(self, request: Request) -> Response:
         """A new session: for the caller's own key, or, with a person's key, a clean one for its agent."""
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.EXECUTE, Scope.USER)
         if Scope.USER in principal.scopes:
             if principal.for_key is None:
                 return problem(Reason.CONFLICT, "This key names no agent key for which it opens sessions.")
@@ -114,7 +114,7 @@ class SessionRoutes:
 
     async def show(self, request: Request) -> Response:
         """Context label, what raised it, and what the person's words named."""
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.EXECUTE, Scope.USER)
         session = await self._session(request, principal)
         raised = await self._sessions.raises(session)
         body: dict[str, Any] = {
@@ -133,7 +133,7 @@ class SessionRoutes:
         return json_response(body)
 
     async def close(self, request: Request) -> Response:
-        principal = await self._doorkeeper.admit(request, Scope.EXECUTE, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.EXECUTE, Scope.USER)
         session_id = request.path_params["session_id"]
         if not await close_session(self._sessions, self._upstreams, session_id, principal.key_id):
             return problem(Reason.NOT_FOUND, "There is no such session.")
@@ -141,13 +141,13 @@ class SessionRoutes:
 
     async def records(self, request: Request) -> Response:
         """What became of the calls of the person's own session, without their arguments."""
-        principal = await self._doorkeeper.admit(request, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
         return json_response((await story_of(self._journal, session.session_id)).to_dict())
 
     async def words(self, request: Request) -> Response:
         """Take a person's own words, `{"text": ...}`; the answer lists what they name."""
-        principal = await self._doorkeeper.admit(request, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
         text = (await self._body(request, "text")).get("text")
         if not isinstance(text, str):
@@ -160,7 +160,7 @@ class SessionRoutes:
     async def plan(self, request: Request) -> Response:
         """Take the plan that a person commits to, `{"steps": [{"tool": ..., "args": {...}}]}`, before the session has
         read anything: what it holds came from nowhere but the person and who planned for them."""
-        principal = await self._doorkeeper.admit(request, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
         steps = (await self._body(request, "steps")).get("steps")
         try:
@@ -183,7 +183,7 @@ class SessionRoutes:
 
     async def resolve(self, request: Request) -> Response:
         """The values of hidden parts, `{"handles": [...]}`, for a person whose clearance covers their labels."""
-        principal = await self._doorkeeper.admit(request, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
         wanted = (await self._body(request, "handles")).get("handles")
         if not isinstance(wanted, list) or not all(isinstance(text, str) for text in wanted):

@@ -12,8 +12,8 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, MutableMapping
 from typing import Any
 
-from sentinel_rag.telemetry.began import set_request_began
 from sentinel_rag.telemetry.metrics import CONTENT_TYPE, Counter, Gauge, Histogram, Registry
+from sentinel_rag.telemetry.request_start import set_request_began
 from sentinel_rag.telemetry.spans import continuing
 
 METRICS_PATH = "/metrics"

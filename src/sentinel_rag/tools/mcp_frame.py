@@ -24,7 +24,7 @@ from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.telemetry import AnySpan, SpanKind, continuing, start_span
-from sentinel_rag.tools.door import HEALTH_PATH, Door
+from sentinel_rag.tools.authentication import HEALTH_PATH, TokenAuthentication
 from sentinel_rag.tools.fixed_answers import FixedAnswers, fixed_answers
 from sentinel_rag.tools.plain_calls import PlainCalls
 from sentinel_rag.tools.tool_answer import ToolAnswer
@@ -87,7 +87,7 @@ def executor_app(
 
     return Starlette(
         routes=[Route(HEALTH_PATH, health), Mount("/", served)],
-        middleware=[Middleware(Door, token=token)],
+        middleware=[Middleware(TokenAuthentication, token=token)],
         lifespan=lifespan,
     )
 

@@ -17,21 +17,21 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
+from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.serving.admin import Admin
 from sentinel_rag.workspace.serving.arm import incident_routes
 from sentinel_rag.workspace.serving.arm.answers import ArmError, refusal
-from sentinel_rag.workspace.serving.arm.arm_door import ArmDoor
+from sentinel_rag.workspace.serving.arm.arm_authentication import ArmAuthentication
 from sentinel_rag.workspace.serving.arm.request_limits import RequestLimits
 from sentinel_rag.workspace.serving.batch_endpoint import BatchEndpoint
 from sentinel_rag.workspace.serving.faults import FaultInjector, FaultSchedule
 from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssuer
-from sentinel_rag.workspace.serving.loopback_guard import LoopbackGuard
 from sentinel_rag.workspace.serving.metadata_endpoint import MetadataEndpoint
 from sentinel_rag.workspace.serving.query_answers import plain_error, unknown_path
 from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
 from sentinel_rag.workspace.serving.query_slots import LONGEST_QUEUE
-from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor
+from sentinel_rag.workspace.serving.request_checks import LoopbackGuard
+from sentinel_rag.workspace.serving.workspace_authentication import WorkspaceAuthentication
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
@@ -61,11 +61,11 @@ def create_app(
     with one `issuer` take each other's tokens, as those of one tenant do.
     """
     issuer = issuer or TokenIssuer()
-    door = WorkspaceDoor(issuer, workspace_id)
+    door = WorkspaceAuthentication(issuer, workspace_id)
     query = QueryEndpoint(workspace, door, max_rows=max_rows, max_bytes=max_bytes, longest_queue=longest_queue)
     metadata = MetadataEndpoint(workspace, door)
     faults = FaultSchedule()
-    arm_door = ArmDoor(issuer, resource_id, request_limits or RequestLimits())
+    arm_door = ArmAuthentication(issuer, resource_id, request_limits or RequestLimits())
     return Starlette(
         routes=[
             Route("/healthz", _healthz, methods=["GET"]),

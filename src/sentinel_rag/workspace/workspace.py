@@ -9,9 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from pathlib import Path
 
-from sentinel_rag.workspace.estate.generate import generate_estate
-from sentinel_rag.workspace.estate.guide import EstateGuide
-from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.importing.importer import Importer, ProgressListener
 from sentinel_rag.workspace.importing.reports import ImportReport
 from sentinel_rag.workspace.incidents.bookmark_store import BookmarkStore
@@ -20,6 +17,9 @@ from sentinel_rag.workspace.kql.answers import KqlAnswer
 from sentinel_rag.workspace.kql.engine import KqlEngine
 from sentinel_rag.workspace.kql.execution import Limits
 from sentinel_rag.workspace.kql.stopping import StopSignal
+from sentinel_rag.workspace.sample.generate import generate_estate
+from sentinel_rag.workspace.sample.guide import EstateGuide
+from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.store import MemoryLimits, Store, TableInfo
 from sentinel_rag.workspace.timespans import TimeRange
 

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from approval_policy import DISABLE, ask, open_gateway
 
-from sentinel_rag.gateway.approval_desk import routes
+from sentinel_rag.gateway.approval_routes import routes
 from sentinel_rag_testing.running_gateway import RunningGateway
 
 

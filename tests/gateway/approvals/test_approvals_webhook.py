@@ -24,9 +24,9 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.gateway.approval_desk import Webhook
-from sentinel_rag.gateway.approval_desk.notifier import Notifier
-from sentinel_rag.gateway.approval_desk.webhook import DECISION, NOTICE, SIGNATURE_HEADER, is_signed, sign
+from sentinel_rag.gateway.approval_routes import Webhook
+from sentinel_rag.gateway.approval_routes.notifier import Notifier
+from sentinel_rag.gateway.approval_routes.webhook import DECISION, NOTICE, SIGNATURE_HEADER, is_signed, sign
 from sentinel_rag.gateway.approvals import Decider, Verdict
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import HttpAnswer, RunningGateway

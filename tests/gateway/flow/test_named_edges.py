@@ -9,7 +9,7 @@ import pytest
 from sentinel_rag.contracts.labels import BOTTOM, TOP, Label
 from sentinel_rag.gateway.flow.judging import Facts, LabelledArgument, Source, judge
 from sentinel_rag.gateway.flow.named_values import MAX_TEXT, NamedValue, canonical_named, named_in
-from sentinel_rag.gateway.flow.sought import MAX_SOUGHT, sought_in
+from sentinel_rag.gateway.flow.search_terms import MAX_SOUGHT, sought_in
 from sentinel_rag.gateway.flow.value_grammar import MAX_VALUE
 from sentinel_rag.gateway.policy import Policy, parse_policy
 from sentinel_rag.gateway.policy.model import ValueKind

@@ -7,7 +7,7 @@ import pytest
 from sentinel_rag.contracts.labels import BOTTOM, TOP
 from sentinel_rag.gateway.flow.judging import Facts, judge
 from sentinel_rag.gateway.flow.named_values import named_in
-from sentinel_rag.gateway.flow.sought import sought_in
+from sentinel_rag.gateway.flow.search_terms import sought_in
 from sentinel_rag.gateway.policy import parse_policy
 
 pytestmark = pytest.mark.requirement("TAINT-5")

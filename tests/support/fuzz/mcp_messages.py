@@ -12,7 +12,6 @@ from starlette.datastructures import Headers
 from tests.support.body_mutations import TOKENS
 from tests.support.fuzz.target import Check, Target, expect
 
-from sentinel_rag.gateway.downstream.eras import STATELESS, VERSION_KEY, Era, era_of
 from sentinel_rag.gateway.downstream.messages import (
     Answer,
     ClientMessage,
@@ -23,6 +22,7 @@ from sentinel_rag.gateway.downstream.messages import (
     read_message,
     result_bytes,
 )
+from sentinel_rag.gateway.downstream.protocol_versions import STATELESS, VERSION_KEY, ProtocolVersion, era_of
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 
 META = {VERSION_KEY: STATELESS, "io.modelcontextprotocol/clientCapabilities": {"elicitation": {}}}
@@ -76,7 +76,7 @@ def _check(content: bytes) -> None:
     except RpcFault:
         return
     # Without a header no request passes for one of the era in which headers repeat the body.
-    expect(era is Era.SESSIONS or not isinstance(message, Request), "the body alone settles the era")
+    expect(era is ProtocolVersion.SESSIONS or not isinstance(message, Request), "the body alone settles the era")
 
 
 def _written(message: ClientMessage) -> dict[str, object]:

@@ -20,7 +20,7 @@ from sentinel_rag.gateway.upstream.http_exchange import (
     TooLarge,
     UnusableAnswer,
 )
-from sentinel_rag.gateway.upstream.mcp_messages import Era, Message, call_message
+from sentinel_rag.gateway.upstream.mcp_messages import Message, UpstreamProtocol, call_message
 
 _MAX_BYTES = 20_000
 _REQUEST_ID = 7
@@ -91,7 +91,7 @@ async def _outcome(exchange: HttpExchange, message: Message) -> str:
 @contextmanager
 def _opened_stream(_: Path) -> Iterator[Check]:
     with _asking() as (server, loop, exchange):
-        message = call_message(Era.STATELESS, _REQUEST_ID, "search", b"{}")
+        message = call_message(UpstreamProtocol.STATELESS, _REQUEST_ID, "search", b"{}")
 
         def ended(body: bytes, step: int) -> str:
             parts = [body[place : place + step] for place in range(0, len(body), step)]
@@ -110,7 +110,7 @@ def _opened_stream(_: Path) -> Iterator[Check]:
 @contextmanager
 def _opened_answer(_: Path) -> Iterator[Check]:
     with _asking() as (server, loop, exchange):
-        message = call_message(Era.STATELESS, _REQUEST_ID, "search", b"{}")
+        message = call_message(UpstreamProtocol.STATELESS, _REQUEST_ID, "search", b"{}")
 
         def check(content: bytes) -> None:
             server.answer = [content]

@@ -39,7 +39,7 @@ from sentinel_rag.surfaces.web import (
     Web,
     create_app,
 )
-from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk, TurnLimits
+from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnLimits, TurnService
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
@@ -155,7 +155,7 @@ def running_web(
             people=UserStore(folder / "people", clock=clock, records=people),
             passwords=Passwords(CHEAP),
             record=record,
-            desk=TurnDesk(record, to_agent, to_gateway, limits=turn_limits),
+            desk=TurnService(record, to_agent, to_gateway, limits=turn_limits),
             agent=to_agent,
             gateway=to_gateway,
             owner_keys=owner_keys,

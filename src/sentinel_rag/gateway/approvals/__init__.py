@@ -1,6 +1,6 @@
 """Approvals: a call that a person has to allow waits here, bound to its exact content, and is allowed once.
 
-The gate asks and uses (`ApprovalStore`, `Binding`, `ApprovalQuestion`); people decide at the `approval_desk`.
+The gate asks and uses (`ApprovalStore`, `Binding`, `ApprovalQuestion`); people decide over `approval_routes`.
 """
 
 from sentinel_rag.gateway.approvals.approval import (
@@ -17,7 +17,7 @@ from sentinel_rag.gateway.approvals.binding import (
     Binding,
     DecidedBy,
     Raise,
-    Remembered,
+    RememberedApproval,
     Violation,
 )
 from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway
@@ -38,7 +38,7 @@ __all__ = [
     "Decider",
     "DecisionRefused",
     "Raise",
-    "Remembered",
+    "RememberedApproval",
     "TurnedAway",
     "Verdict",
     "Violation",

@@ -103,7 +103,7 @@ class Asker:
 
 
 @dataclass(frozen=True, slots=True)
-class Remembered:
+class RememberedApproval:
     """What the agent may remember of other sessions, and the newest calls there that raised it."""
 
     label: Label = BOTTOM
@@ -130,7 +130,7 @@ class ApprovalQuestion:
     approvers: tuple[str, ...]
     decided_by: DecidedBy = DecidedBy.OTHER
     asker: Asker = Asker()
-    remembered: Remembered = Remembered()
+    remembered: RememberedApproval = RememberedApproval()
 
     def sha256(self) -> str:
         """The hash, in hex, of all that was shown."""
@@ -179,7 +179,7 @@ class ApprovalQuestion:
             approvers=tuple(data["approvers"]),
             decided_by=DecidedBy(data.get("decided_by", DecidedBy.OTHER)),
             asker=Asker(data.get("person", ""), data.get("words", ""), tuple(data.get("named", ()))),
-            remembered=Remembered(
+            remembered=RememberedApproval(
                 Label.from_dict(data["memory"]) if "memory" in data else BOTTOM,
                 tuple(map(Raise.from_dict, data.get("memory_raised_by", ()))),
             ),

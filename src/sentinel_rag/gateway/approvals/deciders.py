@@ -7,10 +7,10 @@ import hmac
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.gateway.approvals.approval import WEBHOOK, ApprovalState, Decider, DecisionRefused
 from sentinel_rag.gateway.approvals.binding import DecidedBy
-from sentinel_rag.gateway.approvals.table import Standing
+from sentinel_rag.gateway.approvals.table import ApprovalStanding
 
 
-def check_decider(stands: Standing, decider: Decider, token: str | None, *, person: str | None) -> None:
+def check_decider(stands: ApprovalStanding, decider: Decider, token: str | None, *, person: str | None) -> None:
     """Raises DecisionRefused unless `decider` may decide this one at all. `token` is what the webhook's receiver
     showed, `person` the key of whoever the agent asks for, None if it asks for nobody."""
     if decider.via == WEBHOOK and stands.state is ApprovalState.PENDING:

@@ -16,7 +16,7 @@ from sentinel_rag.gateway.approvals.binding import (
     Asker,
     DecidedBy,
     Raise,
-    Remembered,
+    RememberedApproval,
     Violation,
 )
 from sentinel_rag.gateway.policy.model import Rule, ToolPolicy
@@ -83,7 +83,7 @@ def question_about(
         approvers=tool.approvers,
         decided_by=DecidedBy.ASKER if rule.asks_the_asker else DecidedBy.OTHER,
         asker=asker,
-        remembered=Remembered(memory, _raises(remembered)),
+        remembered=RememberedApproval(memory, _raises(remembered)),
     )
 
 

@@ -70,7 +70,7 @@ class Notice:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class ApprovalStanding:
     """Who asked, where it stands, who may decide, and what a decision through the webhook has to carry (empty once it
     cannot be decided any more)."""
 
@@ -122,7 +122,7 @@ def find(connection: RecordConnection, approval_id: str, now: datetime) -> Appro
     return None if row is None else _decode(row, now)
 
 
-def standing(connection: RecordConnection, approval_id: str, now: datetime) -> Standing | None:
+def standing(connection: RecordConnection, approval_id: str, now: datetime) -> ApprovalStanding | None:
     """What decides about a verdict, without the body, which may be long."""
     row = connection.execute(
         "SELECT key_id, state, ends_at, approvers, token, by_asker FROM approval WHERE approval_id = ?", [approval_id]
@@ -130,7 +130,7 @@ def standing(connection: RecordConnection, approval_id: str, now: datetime) -> S
     if row is None:
         return None
     by = DecidedBy.ASKER if row[5] else DecidedBy.OTHER
-    return Standing(row[0], _state_at(row[1], row[2], now), tuple(json.loads(row[3])), row[4] or "", by)
+    return ApprovalStanding(row[0], _state_at(row[1], row[2], now), tuple(json.loads(row[3])), row[4] or "", by)
 
 
 def open_for(

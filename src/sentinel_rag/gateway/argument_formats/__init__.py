@@ -11,10 +11,10 @@ from collections.abc import Callable, Mapping
 
 from sentinel_rag.gateway.argument_formats.emails import canonical_email
 from sentinel_rag.gateway.argument_formats.hosts import canonical_host, canonical_ip
-from sentinel_rag.gateway.argument_formats.moments import canonical_time
 from sentinel_rag.gateway.argument_formats.paths import canonical_path, canonical_path_any_case
 from sentinel_rag.gateway.argument_formats.refusals import NotCanonical
 from sentinel_rag.gateway.argument_formats.template_names import canonical_template
+from sentinel_rag.gateway.argument_formats.times import canonical_time
 from sentinel_rag.gateway.argument_formats.urls import canonical_url
 from sentinel_rag.gateway.argument_formats.workspace_names import canonical_workspace
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 import anyio
 
-from sentinel_rag.contracts.departure import Departure
+from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.gateway.downstream.messages import Answer, RequestId
 
@@ -62,7 +62,7 @@ class ClientSessions:
 
     def __init__(self) -> None:
         self._abilities: OrderedDict[str, Abilities] = OrderedDict()
-        self._calls: dict[tuple[str, str, RequestId], Departure] = {}
+        self._calls: dict[tuple[str, str, RequestId], ClientDisconnect] = {}
         self._questions: dict[tuple[str, str, RequestId], _Question] = {}
         self._waits: dict[str, int] = {}
 
@@ -81,14 +81,14 @@ class ClientSessions:
 
     @contextmanager
     def call(
-        self, key_id: str, session_id: str, request_id: RequestId, caller: Departure | None
-    ) -> Iterator[Departure]:
+        self, key_id: str, session_id: str, request_id: RequestId, caller: ClientDisconnect | None
+    ) -> Iterator[ClientDisconnect]:
         """What tells that nobody waits for a call any more: its client said so, or its connection ended. Raises
         SameId while another call of the session has this id."""
         place = (key_id, session_id, request_id)
         if place in self._calls:
             raise SameId
-        departure = self._calls[place] = Departure()
+        departure = self._calls[place] = ClientDisconnect()
         try:
             if caller is None:
                 yield departure

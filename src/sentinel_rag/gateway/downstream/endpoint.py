@@ -1,8 +1,8 @@
 """`/mcp`: streamable HTTP for MCP clients, from an admitted request to its answer.
 
-Era and message are settled here; sessions are found by the `session_door`, tools are listed by the catalogue and called
-in `tool_calls`. A key with the scope `execute` calls as an agent, one with `user` alone looks as its person: with tools
-that only read, in sessions that no agent enters.
+Era and message are settled here; sessions are found by the `session_checks`, tools are listed by the catalogue and
+called in `tool_calls`. A key with the scope `execute` calls as an agent, one with `user` alone looks as its person:
+with tools that only read, in sessions that no agent enters.
 """
 
 from __future__ import annotations
@@ -17,19 +17,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag import __version__
+from sentinel_rag.contracts.client_disconnect import departure_of
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.departure import departure_of
-from sentinel_rag.gateway.admission import Doorkeeper, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, read_json_body
 from sentinel_rag.gateway.downstream.challenge import PATHS, SCOPES, challenge
 from sentinel_rag.gateway.downstream.client_sessions import Abilities, ClientSessions
-from sentinel_rag.gateway.downstream.eras import (
-    CAPABILITIES_KEY,
-    SERVED,
-    Era,
-    era_of,
-    is_cancellation,
-    negotiated,
-)
 from sentinel_rag.gateway.downstream.exchange import Exchange, Reply, Stream
 from sentinel_rag.gateway.downstream.messages import (
     Answer,
@@ -43,7 +35,15 @@ from sentinel_rag.gateway.downstream.messages import (
     read_message,
     result_bytes,
 )
-from sentinel_rag.gateway.downstream.session_door import SESSION_HEADER, SessionDoor, executes
+from sentinel_rag.gateway.downstream.protocol_versions import (
+    CAPABILITIES_KEY,
+    SERVED,
+    ProtocolVersion,
+    era_of,
+    is_cancellation,
+    negotiated,
+)
+from sentinel_rag.gateway.downstream.session_checks import SESSION_HEADER, SessionChecks, executes
 from sentinel_rag.gateway.downstream.tool_calls import Caller, ToolCalls
 from sentinel_rag.gateway.downstream.tool_results import SESSION, listed
 from sentinel_rag.gateway.limits import Limits
@@ -51,7 +51,7 @@ from sentinel_rag.gateway.policy import Effect
 from sentinel_rag.gateway.refusals import Refusal, Unread
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 from sentinel_rag.gateway.store import Principal, Session
-from sentinel_rag.gateway.telling import message_span
+from sentinel_rag.gateway.telemetry import message_span
 
 SERVER = {"name": "sentinel-rag-interceptor", "version": __version__}
 INSTRUCTIONS = (
@@ -72,10 +72,10 @@ Offering = Callable[[Sequence[Effect]], Awaitable[list[dict[str, Any]]]]
 class McpEndpoint:
     """`offered` gives the tools with these effects in the catalogue's wire form."""
 
-    doorkeeper: Doorkeeper
+    authenticator: Authenticator
     calls: ToolCalls
     clients: ClientSessions
-    sessions: SessionDoor
+    sessions: SessionChecks
     limits: Limits
     offered: Offering
 
@@ -96,7 +96,7 @@ class McpEndpoint:
             return await self._refused(principal, RpcFault(Code.PARSE_ERROR, str(fault)))
         except RpcFault as fault:
             return await self._refused(principal, fault)
-        era: Era | None = None
+        era: ProtocolVersion | None = None
         try:
             era = era_of(request.headers, message)
             return await self._taken(request, principal, era, message, streams="text/event-stream" in accepted)
@@ -116,12 +116,12 @@ class McpEndpoint:
         return Response(status_code=204)
 
     async def _taken(
-        self, request: HttpRequest, principal: Principal, era: Era, message: ClientMessage, *, streams: bool
+        self, request: HttpRequest, principal: Principal, era: ProtocolVersion, message: ClientMessage, *, streams: bool
     ) -> Response:
         if isinstance(message, Request):
             return await self._asked(request, principal, era, message, streams=streams)
         self._count(request, principal)
-        if era is Era.SESSIONS and SESSION_HEADER in request.headers:
+        if era is ProtocolVersion.SESSIONS and SESSION_HEADER in request.headers:
             session = await self.sessions.named(request, principal)
             self._heard(principal, session, message)
         return Response(status_code=202)
@@ -136,22 +136,22 @@ class McpEndpoint:
                 self.clients.cancel(principal.key_id, session.session_id, cancelled)
 
     async def _asked(
-        self, request: HttpRequest, principal: Principal, era: Era, asked: Request, *, streams: bool
+        self, request: HttpRequest, principal: Principal, era: ProtocolVersion, asked: Request, *, streams: bool
     ) -> Response:
-        if era is Era.SESSIONS and asked.method == "initialize":
+        if era is ProtocolVersion.SESSIONS and asked.method == "initialize":
             self._count(request, principal)
             return await self._initialized(principal, asked)
         session: Session | None = None
-        if era is Era.SESSIONS:
+        if era is ProtocolVersion.SESSIONS:
             session = await self.sessions.named(request, principal)
         _one_session(request, asked)
         if asked.method == "tools/call":
             return await self._called(request, principal, era, asked, session, streams=streams)
         self._count(request, principal)
         match asked.method:
-            case "ping" if era is Era.SESSIONS:
+            case "ping" if era is ProtocolVersion.SESSIONS:
                 return _json(result_bytes(asked.request_id, {}))
-            case "server/discover" if era is Era.STATELESS:
+            case "server/discover" if era is ProtocolVersion.STATELESS:
                 found = {"supportedVersions": list(SERVED), "capabilities": {"tools": {}}, "instructions": INSTRUCTIONS}
                 return _json(result_bytes(asked.request_id, _stateless({**found, **_NOT_KEPT})))
             case "tools/list":
@@ -159,10 +159,10 @@ class McpEndpoint:
                     raise RpcFault(Code.INVALID_PARAMS, "The list has one page, and no cursor.")
                 effects = tuple(Effect) if executes(principal) else (Effect.READ,)
                 tools = {"tools": listed(await self.offered(effects))}
-                stateless = era is Era.STATELESS
+                stateless = era is ProtocolVersion.STATELESS
                 return _json(result_bytes(asked.request_id, _stateless({**tools, **_NOT_KEPT}) if stateless else tools))
         unknown = RpcFault(Code.METHOD_NOT_FOUND, "There is no such method.", request_id=asked.request_id)
-        return _json(error_bytes(unknown), 404 if era is Era.STATELESS else 200)
+        return _json(error_bytes(unknown), 404 if era is ProtocolVersion.STATELESS else 200)
 
     async def _initialized(self, principal: Principal, asked: Request) -> Response:
         named = asked.meta.get(SESSION)
@@ -182,7 +182,7 @@ class McpEndpoint:
         self,
         request: HttpRequest,
         principal: Principal,
-        era: Era,
+        era: ProtocolVersion,
         asked: Request,
         session: Session | None,
         *,
@@ -197,14 +197,14 @@ class McpEndpoint:
             )
         wish = self.calls.read(session.session_id, asked)
         abilities = self.clients.abilities(session.session_id)
-        if era is Era.STATELESS:
+        if era is ProtocolVersion.STATELESS:
             abilities = Abilities.of(asked.meta.get(CAPABILITIES_KEY))
         caller = Caller(
             principal,
             partial(self._admit, request),
             looks=not executes(principal),
             abilities=abilities,
-            in_session=era is Era.SESSIONS,
+            in_session=era is ProtocolVersion.SESSIONS,
             departure=departure_of(request.scope),
         )
 
@@ -214,13 +214,15 @@ class McpEndpoint:
                     result = await self.calls.run(caller, asked, wish, stream)
                 except RpcFault as fault:
                     return Reply(error_bytes(await self._on_record(principal, fault)), 400)
-            return Reply(result_bytes(asked.request_id, _stateless(result) if era is Era.STATELESS else result))
+            return Reply(
+                result_bytes(asked.request_id, _stateless(result) if era is ProtocolVersion.STATELESS else result)
+            )
 
         return Exchange(asked.request_id, work, streams=streams)
 
     async def _admit(self, request: HttpRequest) -> Principal:
         try:
-            return await self.doorkeeper.admit(request, *SCOPES, counts=False, bearer=True)
+            return await self.authenticator.admit(request, *SCOPES, counts=False, bearer=True)
         except Refusal as refusal:
             status = refusal.response.status_code
             if status in (401, 403):
@@ -229,19 +231,20 @@ class McpEndpoint:
 
     def _count(self, request: HttpRequest, principal: Principal) -> None:
         """Count a request that the gate does not. Raises Refusal for one too many."""
-        self.doorkeeper.count(request, principal)
+        self.authenticator.count(request, principal)
 
-    async def _refused(self, principal: Principal, fault: RpcFault, era: Era | None = None) -> Response:
+    async def _refused(self, principal: Principal, fault: RpcFault, era: ProtocolVersion | None = None) -> Response:
         """Record a message that could not be read, and answer it."""
         told = await self._on_record(principal, fault)
         # In a session a wrong argument is an answer like any other; without one the status repeats the code.
         return _json(
-            error_bytes(told), 200 if era is Era.SESSIONS and fault.code in _ANSWERS else _STATUS.get(fault.code, 400)
+            error_bytes(told),
+            200 if era is ProtocolVersion.SESSIONS and fault.code in _ANSWERS else _STATUS.get(fault.code, 400),
         )
 
     async def _on_record(self, principal: Principal, fault: RpcFault) -> RpcFault:
         """What the client is told of a message that was not taken, which is recorded and counts for the key's rate."""
-        self.doorkeeper.rates.take(principal.key_id, principal.rate)
+        self.authenticator.rates.take(principal.key_id, principal.rate)
         refused = await self.calls.refuse(principal, str(fault))
         data = {"reason": refused.reason.value, "audit_id": refused.audit_id, **(fault.data or {})}
         return RpcFault(fault.code, str(fault), data=data, request_id=fault.request_id)

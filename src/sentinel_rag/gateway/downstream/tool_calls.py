@@ -14,8 +14,8 @@ from typing import Any, TypeVar
 
 import anyio
 
+from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.departure import Departure
 from sentinel_rag.gateway.approvals import ApprovalState, ApprovalStore
 from sentinel_rag.gateway.downstream.client_sessions import Abilities, ClientSessions, SameId
 from sentinel_rag.gateway.downstream.exchange import Stream, meanwhile
@@ -55,7 +55,7 @@ class Caller:
     looks: bool
     abilities: Abilities
     in_session: bool
-    departure: Departure | None
+    departure: ClientDisconnect | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,7 +96,7 @@ class ToolCalls:
             raise RpcFault(Code.INVALID_REQUEST, fault, request_id=asked.request_id) from None
 
     async def _told(
-        self, caller: Caller, asked: Request, wish: ExecuteRequest, stream: Stream | None, left: Departure
+        self, caller: Caller, asked: Request, wish: ExecuteRequest, stream: Stream | None, left: ClientDisconnect
     ) -> dict[str, Any]:
         pulse = _Pulse(stream, asked.meta.get("progressToken"))
         call = partial(self._through_the_gate, caller, wish, left)
@@ -120,7 +120,7 @@ class ToolCalls:
         denied: Denied,
         stream: Stream | None,
         pulse: _Pulse,
-        left: Departure,
+        left: ClientDisconnect,
     ) -> bool:
         """Whether an approver has decided while the client, once told of it, waited."""
         assert denied.approval_id is not None
@@ -176,7 +176,7 @@ class ToolCalls:
     def _shown(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
         return elicitation(denied, wish.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)
 
-    async def _through_the_gate(self, caller: Caller, wish: ExecuteRequest, left: Departure) -> Outcome:
+    async def _through_the_gate(self, caller: Caller, wish: ExecuteRequest, left: ClientDisconnect) -> Outcome:
         call = self.gate.look if caller.looks else self.gate.execute
         return await call(caller.principal, wish, left)
 

@@ -25,7 +25,7 @@ from sentinel_rag.gateway.flow.own_words import (
     quoted,
     sentences,
 )
-from sentinel_rag.gateway.flow.sought import sought_as, sought_in
+from sentinel_rag.gateway.flow.search_terms import sought_as, sought_in
 from sentinel_rag.gateway.flow.value_grammar import MAX_VALUE, canonical, values_in
 from sentinel_rag.gateway.policy.kinds import NO_KINDS, NamedKind
 from sentinel_rag.gateway.policy.model import NoteKind, Policy, ValueKind

@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping
 
 from sentinel_rag.gateway.argument_formats import FORMATS
 from sentinel_rag.gateway.flow.days import day_of
-from sentinel_rag.gateway.flow.sought import sought_as
+from sentinel_rag.gateway.flow.search_terms import sought_as
 from sentinel_rag.gateway.flow.written_kinds import written
 from sentinel_rag.gateway.policy.kinds import NamedKind
 from sentinel_rag.gateway.policy.model import ValueKind

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from sentinel_rag.audit import CallRefused
+from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Deny, Reason
-from sentinel_rag.contracts.departure import Departure
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.gateway.approvals import Binding
@@ -43,7 +43,7 @@ class Call:
     flow: JsonObject | None = None
     approval_id: str | None = None
     pin: str | Quarantined | None = None
-    caller: Departure | None = None
+    caller: ClientDisconnect | None = None
     result: int = 0
     readers: frozenset[str] | None = None
     key_name: str = ""

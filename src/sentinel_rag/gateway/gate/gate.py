@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
 
+from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.departure import Departure
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.gateway.flow.judging import Violation
+from sentinel_rag.gateway.gate.admission_checks import Entrance
 from sentinel_rag.gateway.gate.call import Call, EnteredCall
 from sentinel_rag.gateway.gate.decision import Decision
 from sentinel_rag.gateway.gate.endings import CLOSED, Endings
-from sentinel_rag.gateway.gate.entrance import Entrance
 from sentinel_rag.gateway.gate.intent import Intent
 from sentinel_rag.gateway.gate.result import Result
 from sentinel_rag.gateway.gate.running import Running
@@ -82,13 +82,15 @@ class Gate:
         """How many calls run at tool servers."""
         return self._running.calls_in_flight
 
-    async def execute(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
+    async def execute(
+        self, principal: Principal, wish: ExecuteRequest, caller: ClientDisconnect | None = None
+    ) -> Outcome:
         """Judge one call and run it if allowed. Raises UnavailableError if it cannot be recorded; then it did not run,
         or its outcome is on record as unknown. `caller` tells when nobody waits for the outcome any more: a call that
         only reads is then stopped, any other goes on to its end, and the outcome of both is recorded."""
         return await self._take(principal, wish, caller)
 
-    async def look(self, principal: Principal, wish: ExecuteRequest, caller: Departure | None = None) -> Outcome:
+    async def look(self, principal: Principal, wish: ExecuteRequest, caller: ClientDisconnect | None = None) -> Outcome:
         """`execute` for a person who reads without an agent: only what reads, in a session of the person's own key.
 
         No agent's key enters such a session, so nothing of a conversation reaches it; it raises no conversation, since
@@ -113,7 +115,7 @@ class Gate:
         return await self._endings.refuse_body(call, fault)
 
     async def _take(
-        self, principal: Principal, wish: ExecuteRequest, caller: Departure | None, *, looking: bool = False
+        self, principal: Principal, wish: ExecuteRequest, caller: ClientDisconnect | None, *, looking: bool = False
     ) -> Outcome:
         policy = self._policies.current
         call = Call(self._new_id(), principal.key_id, policy, wish, policy.tool(wish.tool_name), caller=caller)

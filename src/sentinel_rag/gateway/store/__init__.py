@@ -8,6 +8,7 @@ share the journal's file and transactions, so that a label and the record of its
 from sentinel_rag.gateway.store.handles import HandleStore, next_result
 from sentinel_rag.gateway.store.key_journal import KeyJournal
 from sentinel_rag.gateway.store.keys import KeyInfo, KeyStore
+from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions
 from sentinel_rag.gateway.store.principals import KeyRing, KeyState, Principal, Refused, Scope
 from sentinel_rag.gateway.store.resources import ResourceLabels, resources_of
 from sentinel_rag.gateway.store.run_keys import RunKeys, run_principal
@@ -21,7 +22,6 @@ from sentinel_rag.gateway.store.sessions import (
     TooManySessions,
     named_in_file,
 )
-from sentinel_rag.gateway.store.standing_sessions import StandingSessions
 from sentinel_rag.gateway.store.state import State, new_audit_id, open_state
 
 __all__ = [
@@ -32,6 +32,7 @@ __all__ = [
     "KeyRing",
     "KeyState",
     "KeyStore",
+    "PersistentSessions",
     "PlanRefused",
     "Principal",
     "Raised",
@@ -42,7 +43,6 @@ __all__ = [
     "Session",
     "SessionClosed",
     "SessionStore",
-    "StandingSessions",
     "State",
     "TooManySessions",
     "named_in_file",

@@ -25,10 +25,10 @@ from sentinel_rag.gateway.approvals import DEFAULT_TTL_S, ApprovalStore
 from sentinel_rag.gateway.store.handles import HandleStore
 from sentinel_rag.gateway.store.key_journal import KeyJournal
 from sentinel_rag.gateway.store.keys import KeyStore
+from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions
 from sentinel_rag.gateway.store.resources import ResourceLabels
 from sentinel_rag.gateway.store.session_tables import person_of
 from sentinel_rag.gateway.store.sessions import REMEMBERED, SessionStore
-from sentinel_rag.gateway.store.standing_sessions import StandingSessions
 
 KEYS_FILE = "keys.sqlite"
 JOURNAL_FILE = "journal.sqlite"
@@ -55,7 +55,7 @@ class State:
     database: ClosedDatabase
     journal: Journal
     sessions: SessionStore
-    standing: StandingSessions
+    standing: PersistentSessions
     handles: HandleStore
     resources: ResourceLabels
     approvals: ApprovalStore
@@ -107,7 +107,7 @@ def open_state(
             )
         )
         sessions = SessionStore(database, journal, clock=clock, new_id=new_audit_id, memory=memory)
-        standing = StandingSessions(database, sessions, clock=clock)
+        standing = PersistentSessions(database, sessions, clock=clock)
         handles, resources = HandleStore(database), ResourceLabels(database)
         approvals = ApprovalStore(
             database, journal, clock=clock, new_id=new_approval_id, ttl_s=approval_ttl_s, person_of=person_of

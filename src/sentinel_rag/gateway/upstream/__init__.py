@@ -3,7 +3,7 @@
 from sentinel_rag.gateway.upstream.absent import AbsentUpstream
 from sentinel_rag.gateway.upstream.credentials import Renewal
 from sentinel_rag.gateway.upstream.mcp_http import McpHttpUpstream
-from sentinel_rag.gateway.upstream.mcp_messages import Era
+from sentinel_rag.gateway.upstream.mcp_messages import UpstreamProtocol
 from sentinel_rag.gateway.upstream.mcp_stdio import McpStdioUpstream
 from sentinel_rag.gateway.upstream.port import (
     Returned,
@@ -17,7 +17,6 @@ from sentinel_rag.gateway.upstream.stdio_child import Launch
 
 __all__ = [
     "AbsentUpstream",
-    "Era",
     "Launch",
     "McpHttpUpstream",
     "McpStdioUpstream",
@@ -26,6 +25,7 @@ __all__ = [
     "ToolFailed",
     "Unanswered",
     "Upstream",
+    "UpstreamProtocol",
     "UpstreamReply",
     "UpstreamTool",
 ]

@@ -18,8 +18,8 @@ import msgspec
 from sentinel_rag.gateway.upstream.http_connection import Connection, ConnectionFailed
 from sentinel_rag.gateway.upstream.http_pool import ConnectionNotMade, ConnectionPool
 from sentinel_rag.gateway.upstream.mcp_messages import (
-    Era,
     Message,
+    UpstreamProtocol,
     answer_to,
     events,
     refusal_of,
@@ -119,7 +119,7 @@ class HttpExchange:
 
     async def end(self, session: str) -> None:
         """Tell the server that the session is over; one that does not let clients say so answers 405."""
-        headers = {"Mcp-Session-Id": session, "Mcp-Protocol-Version": Era.SESSIONS.value}
+        headers = {"Mcp-Session-Id": session, "Mcp-Protocol-Version": UpstreamProtocol.SESSIONS.value}
         async with self._pool.exchange(f"{self._delete_head}{_lines(headers)}\r\n".encode("latin-1")) as response:
             await _read_out(response)
 
@@ -171,7 +171,9 @@ class HttpExchange:
             self.tools_changed()
         refusal = refusal_of(document)
         if refusal is not None:
-            await self.notify(Message(None, refusal, {"Mcp-Protocol-Version": Era.SESSIONS.value}), session)
+            await self.notify(
+                Message(None, refusal, {"Mcp-Protocol-Version": UpstreamProtocol.SESSIONS.value}), session
+            )
 
 
 def _end_of_events(body: bytearray, fresh: int) -> int:

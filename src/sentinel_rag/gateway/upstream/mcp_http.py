@@ -32,8 +32,8 @@ from sentinel_rag.gateway.upstream.http_exchange import (
     UnusableAnswer,
 )
 from sentinel_rag.gateway.upstream.mcp_messages import (
-    Era,
     Message,
+    UpstreamProtocol,
     call_message,
     cancelled,
     initialize,
@@ -73,7 +73,7 @@ class McpHttpUpstream:
         *,
         token: str | None = None,
         renewal: Renewal | None = None,
-        era: Era | None = None,
+        era: UpstreamProtocol | None = None,
         max_result_bytes: int = 8_000_000,
         max_connections: int = 64,
         is_ours: bool = False,
@@ -150,7 +150,7 @@ class McpHttpUpstream:
         try:
             async with asyncio.timeout(timeout_s):
                 era = await self._negotiated()
-                places = self._in_headers.get(tool) if era is Era.STATELESS else None
+                places = self._in_headers.get(tool) if era is UpstreamProtocol.STATELESS else None
                 headers = headers_of(places, arguments.value) if places else None
                 beside: dict[str, Any] = {}
                 if self._is_ours and readers is not None:
@@ -224,7 +224,7 @@ class McpHttpUpstream:
     async def aclose(self) -> None:
         await self._http.aclose()
 
-    async def _list_tools(self, era: Era, session: str) -> tuple[UpstreamTool, ...]:
+    async def _list_tools(self, era: UpstreamProtocol, session: str) -> tuple[UpstreamTool, ...]:
         async def ask(params: dict[str, Any]) -> Any:
             return (await self._http.send(request(era, next(self._ids), "tools/list", params), session)).document
 
@@ -232,7 +232,7 @@ class McpHttpUpstream:
         self._in_headers = {tool.name: places for tool in tools if (places := annotated(tool.input_schema))}
         return tools
 
-    async def _negotiated(self) -> Era:
+    async def _negotiated(self) -> UpstreamProtocol:
         """The protocol to speak. A server that does not know `server/discover` is one of the era of sessions."""
         if self._era is not None:
             return self._era
@@ -241,18 +241,18 @@ class McpHttpUpstream:
                 self._era = await self._ask_era()
             return self._era
 
-    async def _ask_era(self) -> Era:
+    async def _ask_era(self) -> UpstreamProtocol:
         try:
-            answer = await self._http.send(request(Era.STATELESS, next(self._ids), "server/discover", {}))
+            answer = await self._http.send(request(UpstreamProtocol.STATELESS, next(self._ids), "server/discover", {}))
         except UnusableAnswer as fault:
             if fault.status in (400, 404, 405, 406):
-                return Era.SESSIONS
+                return UpstreamProtocol.SESSIONS
             raise  # it says nothing about the protocol: ask again with the next call
-        return Era.STATELESS if speaks_stateless(answer.document) else Era.SESSIONS
+        return UpstreamProtocol.STATELESS if speaks_stateless(answer.document) else UpstreamProtocol.SESSIONS
 
-    async def _session(self, era: Era, owner: Owner) -> str:
+    async def _session(self, era: UpstreamProtocol, owner: Owner) -> str:
         """The upstream session that belongs to its owner, opened on first use; empty in the newer era."""
-        if era is Era.STATELESS:
+        if era is UpstreamProtocol.STATELESS:
             return ""
         async with self._opening.setdefault(owner, asyncio.Lock()):  # one owner's slow opening keeps nobody else
             known = self._sessions.get(owner)
@@ -283,4 +283,4 @@ class McpHttpUpstream:
         if session and message.request_id is not None:
             with suppress(TimeoutError, ConnectionFailed):
                 async with asyncio.timeout(LAST_WORD_S):
-                    await self._http.notify(cancelled(Era.SESSIONS, message.request_id), session)
+                    await self._http.notify(cancelled(UpstreamProtocol.SESSIONS, message.request_id), session)

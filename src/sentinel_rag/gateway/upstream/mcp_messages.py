@@ -17,7 +17,7 @@ import msgspec
 from sentinel_rag.gateway.upstream.parameter_headers import header_value
 
 
-class Era(StrEnum):
+class UpstreamProtocol(StrEnum):
     """A protocol revision that this client speaks."""
 
     STATELESS = "2026-07-28"
@@ -26,7 +26,7 @@ class Era(StrEnum):
 
 CLIENT = {"name": "sentinel-rag-interceptor", "version": metadata.version("sentinel-rag")}
 _META = {
-    "io.modelcontextprotocol/protocolVersion": Era.STATELESS.value,
+    "io.modelcontextprotocol/protocolVersion": UpstreamProtocol.STATELESS.value,
     "io.modelcontextprotocol/clientInfo": CLIENT,
     "io.modelcontextprotocol/clientCapabilities": {},
 }
@@ -42,7 +42,7 @@ class Message:
 
 
 def call_message(
-    era: Era,
+    era: UpstreamProtocol,
     request_id: int,
     tool: str,
     arguments: bytes,
@@ -59,9 +59,11 @@ def call_message(
     return message
 
 
-def request(era: Era, request_id: int, method: str, params: dict[str, Any], *, name: str | None = None) -> Message:
+def request(
+    era: UpstreamProtocol, request_id: int, method: str, params: dict[str, Any], *, name: str | None = None
+) -> Message:
     headers = {"Mcp-Protocol-Version": era.value}
-    if era is Era.STATELESS:
+    if era is UpstreamProtocol.STATELESS:
         params = {**params, "_meta": {**params.get("_meta", {}), **_META}}
         headers["Mcp-Method"] = method
         if name is not None:
@@ -71,17 +73,17 @@ def request(era: Era, request_id: int, method: str, params: dict[str, Any], *, n
 
 
 def initialize(request_id: int) -> Message:
-    params = {"protocolVersion": Era.SESSIONS.value, "capabilities": {}, "clientInfo": CLIENT}
+    params = {"protocolVersion": UpstreamProtocol.SESSIONS.value, "capabilities": {}, "clientInfo": CLIENT}
     body = msgspec.json.encode({"jsonrpc": "2.0", "id": request_id, "method": "initialize", "params": params})
     return Message(request_id, body, {})
 
 
 def initialized() -> Message:
     body = msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/initialized"})
-    return Message(None, body, {"Mcp-Protocol-Version": Era.SESSIONS.value})
+    return Message(None, body, {"Mcp-Protocol-Version": UpstreamProtocol.SESSIONS.value})
 
 
-def cancelled(era: Era, request_id: int) -> Message:
+def cancelled(era: UpstreamProtocol, request_id: int) -> Message:
     """Tells a server that nobody waits for that request any more."""
     params = {"requestId": request_id, "reason": "the deadline passed"}
     body = msgspec.json.encode({"jsonrpc": "2.0", "method": "notifications/cancelled", "params": params})
@@ -111,7 +113,7 @@ def speaks_stateless(discovered: Any) -> bool:
     """Whether an answer to `server/discover` says that the server speaks the newer era."""
     result = discovered.get("result") if isinstance(discovered, dict) else None
     versions = result.get("supportedVersions") if isinstance(result, dict) else None
-    return isinstance(versions, list) and Era.STATELESS.value in versions
+    return isinstance(versions, list) and UpstreamProtocol.STATELESS.value in versions
 
 
 def events(text: str) -> Iterator[str]:

@@ -22,7 +22,7 @@ from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.upstream.child_guard import Guard
 from sentinel_rag.gateway.upstream.credentials import Credentials
 from sentinel_rag.gateway.upstream.mcp_messages import (
-    Era,
+    UpstreamProtocol,
     call_message,
     initialize,
     initialized,
@@ -77,7 +77,7 @@ class McpStdioUpstream:
         *,
         name: str = "",
         secrets: Iterable[str] = (),
-        era: Era | None = None,
+        era: UpstreamProtocol | None = None,
         shared: bool = False,
         max_result_bytes: int = 8_000_000,
         max_children: int = 32,
@@ -283,9 +283,9 @@ class McpStdioUpstream:
             child.forget(start.discover[0])
         if not child.usable:
             if self._era is None:
-                self._era = Era.SESSIONS  # it may have died of the question: a fresh one is not asked
+                self._era = UpstreamProtocol.SESSIONS  # it may have died of the question: a fresh one is not asked
             return _NOT_READY
-        if era is Era.SESSIONS:
+        if era is UpstreamProtocol.SESSIONS:
             if start.initialize is None:
                 start.initialize = child.ask(initialize(next(self._ids)))
             answer = await asyncio.shield(start.initialize)
@@ -295,21 +295,28 @@ class McpStdioUpstream:
                 error = answer["error"]
                 if not (isinstance(error, dict) and error.get("code") == UNSUPPORTED_VERSION):
                     return unusable("The tool server did not open a session.", may_have_run=False)
-                era = Era.STATELESS  # its answer to the first question came too late
+                era = UpstreamProtocol.STATELESS  # its answer to the first question came too late
             else:
                 child.notify(initialized())
         self._era = child.era = era
         return None
 
-    async def _era_of(self, start: _Start) -> Era:
+    async def _era_of(self, start: _Start) -> UpstreamProtocol:
         if start.discover is None:
             request_id = next(self._ids)
-            start.discover = request_id, start.child.ask(request(Era.STATELESS, request_id, "server/discover", {}))
+            start.discover = (
+                request_id,
+                start.child.ask(request(UpstreamProtocol.STATELESS, request_id, "server/discover", {})),
+            )
         try:
             async with asyncio.timeout_at(start.began + PROBE_S):
-                return Era.STATELESS if speaks_stateless(await asyncio.shield(start.discover[1])) else Era.SESSIONS
+                return (
+                    UpstreamProtocol.STATELESS
+                    if speaks_stateless(await asyncio.shield(start.discover[1]))
+                    else UpstreamProtocol.SESSIONS
+                )
         except TimeoutError:
-            return Era.SESSIONS
+            return UpstreamProtocol.SESSIONS
 
     def _room(self) -> bool:
         """Whether a further process may start; the one that was idle longest gives way."""

@@ -19,8 +19,8 @@ import msgspec
 
 from sentinel_rag.gateway.upstream.child_guard import Guard, end_group
 from sentinel_rag.gateway.upstream.mcp_messages import (
-    Era,
     Message,
+    UpstreamProtocol,
     cancelled,
     refusal_of,
     request,
@@ -66,7 +66,7 @@ class Child(asyncio.SubprocessProtocol):
         tools_changed: Callable[[], None],
         guard: Guard,
     ) -> None:
-        self.era = Era.SESSIONS
+        self.era = UpstreamProtocol.SESSIONS
         self.usable = True
         self.idle_timer: asyncio.TimerHandle | None = None
         self.exited = asyncio.Event()
@@ -126,7 +126,7 @@ class Child(asyncio.SubprocessProtocol):
         if self._pending.pop(request_id, None) is not None:
             self._spoke.clear()
             self._write(cancelled(self.era, request_id).body)
-            sign = "ping" if self.era is Era.SESSIONS else "server/discover"
+            sign = "ping" if self.era is UpstreamProtocol.SESSIONS else "server/discover"
             self._write(request(self.era, next(self._ids), sign, {}).body)
 
     def forget(self, request_id: int) -> None:

@@ -58,7 +58,7 @@ Exchange = Generator[Send | Pause, HttpReply | NoReply | None, T]
 
 
 @dataclass(frozen=True, slots=True)
-class Patience:
+class WaitLimits:
     """How a call that only reads is repeated: at most `repeats` times, and not if the gateway asks for a longer wait
     than `longest_wait_s` seconds."""
 
@@ -91,7 +91,7 @@ class Called:
 
 
 def calling(
-    call: GatewayCall, conversations: Conversations, patience: Patience, changing: set[str]
+    call: GatewayCall, conversations: Conversations, patience: WaitLimits, changing: set[str]
 ) -> Exchange[Called]:
     """Open the session if there is none, send the call, and wait where that was asked for. `changing` are the tools of
     which the gateway has said since they were listed that they do not only read; one more is added."""
@@ -142,7 +142,7 @@ def _opening(conversation: str, conversations: Conversations) -> Exchange[str | 
     return kept
 
 
-def _asking(call: GatewayCall, session_id: str, patience: Patience, changing: set[str]) -> Exchange[Answer]:
+def _asking(call: GatewayCall, session_id: str, patience: WaitLimits, changing: set[str]) -> Exchange[Answer]:
     answer = yield from _sending(call, session_id, patience, changing)
     left_s, gap_s = call.approval_wait_s, FIRST_LOOK_S
     while left_s > 0 and isinstance(answer, Blocked) and answer.waits_for_a_person:
@@ -158,7 +158,7 @@ def _asking(call: GatewayCall, session_id: str, patience: Patience, changing: se
     return answer
 
 
-def _sending(call: GatewayCall, session_id: str, patience: Patience, changing: set[str]) -> Exchange[Answer]:
+def _sending(call: GatewayCall, session_id: str, patience: WaitLimits, changing: set[str]) -> Exchange[Answer]:
     answer: Answer | None = None
     for attempt in range(patience.repeats + 1):
         if call.effect != READ or call.tool_name in changing:

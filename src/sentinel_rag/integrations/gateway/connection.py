@@ -24,9 +24,9 @@ from sentinel_rag.integrations.gateway.calls import (
     Called,
     Exchange,
     GatewayCall,
-    Patience,
     Pause,
     Send,
+    WaitLimits,
     calling,
     ending,
     listing,
@@ -56,13 +56,13 @@ class GatewayConnection:
         key: str | None = None,
         *,
         timeout_s: float = DEFAULT_TIMEOUT_S,
-        patience: Patience | None = None,
+        patience: WaitLimits | None = None,
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.url = gateway_url(url)
         self._key = key_of(key)
         self._timeout_s = timeout_s
-        self._patience = patience or Patience()
+        self._patience = patience or WaitLimits()
         self._tls = tls
         self._conversations = Conversations()
         self._changing: set[str] = set()

@@ -9,8 +9,8 @@ from langchain_core.tools import BaseTool, BaseToolkit
 from pydantic import ConfigDict, Field
 
 from sentinel_rag.integrations.gateway import GatewayConnection, GatewayTool
+from sentinel_rag.integrations.gateway.answer_texts import MAX_CHARACTERS
 from sentinel_rag.integrations.gateway.offers import chosen
-from sentinel_rag.integrations.gateway.telling import MAX_CHARACTERS
 from sentinel_rag.integrations.langchain.secure_tool import SentinelSecureTool
 
 

@@ -22,8 +22,8 @@ from sentinel_rag.integrations.gateway import (
     Ran,
     told_to_model,
 )
+from sentinel_rag.integrations.gateway.answer_texts import MAX_CHARACTERS
 from sentinel_rag.integrations.gateway.json_arguments import BadArguments, arguments_of_text, wire_arguments
-from sentinel_rag.integrations.gateway.telling import MAX_CHARACTERS
 from sentinel_rag.integrations.langchain.security_block import SecurityBlockException, told_block
 
 Told = tuple[str, dict[str, Any]]

@@ -6,8 +6,8 @@ from typing import Any
 
 from langchain_core.tools import ToolException
 
+from sentinel_rag.integrations.gateway.answer_texts import block_message, block_step
 from sentinel_rag.integrations.gateway.answers import Blocked
-from sentinel_rag.integrations.gateway.telling import block_message, block_step
 
 
 class SecurityBlockException(ToolException):

@@ -18,8 +18,8 @@ from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
 from sentinel_rag.surfaces.cli._zones import choose_workspace, home_to_itself
-from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.importing.reports import ImportReport
+from sentinel_rag.workspace.sample.options import EstateOptions
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace

@@ -124,7 +124,7 @@ def _sample_estate(settings: Settings) -> Mapping[str, Any]:
             return guide
     except (OSError, ValueError, KeyError):
         pass  # there is none yet, or a demo was killed while it wrote: make it anew
-    from sentinel_rag.workspace.estate.options import EstateOptions
+    from sentinel_rag.workspace.sample.options import EstateOptions
     from sentinel_rag.workspace.workspace import Workspace
 
     with ExitStack() as stack:

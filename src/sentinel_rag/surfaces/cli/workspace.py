@@ -15,9 +15,9 @@ from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, workspace_access
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE
 from sentinel_rag.surfaces.cli.ask import read_text, waiting
-from sentinel_rag.workspace.estate.company import TENANT_ID
-from sentinel_rag.workspace.estate.options import EstateOptions
 from sentinel_rag.workspace.importing.reports import ImportReport
+from sentinel_rag.workspace.sample.company import TENANT_ID
+from sentinel_rag.workspace.sample.options import EstateOptions
 
 SHOWN = 5
 

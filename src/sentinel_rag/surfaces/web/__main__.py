@@ -27,7 +27,7 @@ from sentinel_rag.surfaces.web import (
     Web,
     create_app,
 )
-from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk
+from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnService
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 
 OWNER_KEYS = {Scope.USER: "user", Scope.APPROVE: "approver", Scope.AUDIT: "audit", Scope.ADMIN: "admin"}
@@ -57,7 +57,7 @@ def _web(configuration: Mapping[str, Any]) -> Web:
         people=UserStore(Path(configuration["people"]), clock=utc_now, records=accounts),
         passwords=Passwords(),
         record=record,
-        desk=TurnDesk(record, agent, gateway),
+        desk=TurnService(record, agent, gateway),
         agent=agent,
         gateway=gateway,
         owner_keys={scope: keys[key_id] for scope, key_id in OWNER_KEYS.items() if key_id in keys},

@@ -16,10 +16,10 @@ from starlette.types import ASGIApp
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.surfaces.web._border import Border
 from sentinel_rag.surfaces.web._openapi import document
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
+from sentinel_rag.surfaces.web._request_checks import Border
 from sentinel_rag.surfaces.web._wrong_fields import wrong_field
 from sentinel_rag.surfaces.web.routes import (
     approvals,

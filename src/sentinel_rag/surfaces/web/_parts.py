@@ -23,7 +23,7 @@ from sentinel_rag.surfaces.web._gateway import Gateway
 from sentinel_rag.surfaces.web._looks import Looks
 from sentinel_rag.surfaces.web._oidc import OidcClient
 from sentinel_rag.surfaces.web._problems import Problem
-from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnDesk
+from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnService
 
 _REQUESTS, _QUESTIONS = Rate(600, 60.0), Rate(30, 60.0)
 _ATTEMPTS, _ALL_ATTEMPTS = Rate(10, 300.0), Rate(60, 60.0)
@@ -76,7 +76,7 @@ class Web:
     people: UserStore
     passwords: Passwords
     record: ConversationRecord
-    desk: TurnDesk
+    desk: TurnService
     agent: Agent
     gateway: Gateway
     owner_keys: Mapping[Scope, str]

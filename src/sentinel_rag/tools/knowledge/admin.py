@@ -17,10 +17,10 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from sentinel_rag.tools.door import Door
-from sentinel_rag.tools.knowledge.incident_ingest import MOST_DAYS, IncidentIngest, IngestWish
+from sentinel_rag.tools.authentication import TokenAuthentication
+from sentinel_rag.tools.knowledge.incident_ingest import MOST_DAYS, IncidentIngest, IngestRequest
 from sentinel_rag.tools.knowledge.ingest_lines import IngestLines, Line, Work
-from sentinel_rag.tools.knowledge.playbook_ingest import PlaybookIngest, PlaybookOutcome, PlaybookWish
+from sentinel_rag.tools.knowledge.playbook_ingest import PlaybookIngest, PlaybookOutcome, PlaybookRequest
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -48,7 +48,7 @@ class _Playbooks(msgspec.Struct, forbid_unknown_fields=True):
 
 
 def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: str) -> Starlette:
-    """The ASGI application under `/admin/`, behind a `Door` with its own token."""
+    """The ASGI application under `/admin/`, behind a `TokenAuthentication` with its own token."""
 
     def incidents_work(body: _Incidents) -> Work:
         async def work(tell: Callable[[Line], None]) -> Line:
@@ -56,7 +56,7 @@ def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: st
                 tell({**asdict(progress), "remaining_s": progress.remaining_s})
 
             days = incidents.last_days if body.days is None else body.days
-            reports = await incidents.run(IngestWish(body.who, days, body.by_words, body.reread), told)
+            reports = await incidents.run(IngestRequest(body.who, days, body.by_words, body.reread), told)
             return {"workspaces": [{**asdict(each), "days": days} for each in reports]}
 
         return work
@@ -66,7 +66,7 @@ def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: st
             def told(report: IngestReport) -> None:
                 tell({"read": report.added + report.changed, "chunks": report.chunks, "seconds": report.seconds})
 
-            return _playbooks_line(await playbooks.run(PlaybookWish(body.who, body.folder, body.by_words), told))
+            return _playbooks_line(await playbooks.run(PlaybookRequest(body.who, body.folder, body.by_words), told))
 
         return work
 
@@ -87,7 +87,7 @@ def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: st
         Route("/admin/playbooks", ingest_playbooks, methods=["POST"]),
         Route("/admin/knowledge", known),
     ]
-    return Starlette(routes=routes, middleware=[Middleware(Door, token=token)])
+    return Starlette(routes=routes, middleware=[Middleware(TokenAuthentication, token=token)])
 
 
 async def _read(request: Request, kind: type[B]) -> B | Response:

@@ -51,7 +51,7 @@ OpenWorkspaces = Callable[[], AbstractAsyncContextManager[WorkspacesToRead]]
 
 
 @dataclass(frozen=True, slots=True)
-class IngestWish:
+class IngestRequest:
     """What somebody asks for. `who` is told to others meanwhile. `by_words`: no vectors are made if the store holds
     none yet, so that a first run takes a second; `reread`: what did not change is read too."""
 
@@ -104,7 +104,7 @@ class IncidentIngest:
         """How far back the last run read incidents in; `DAYS` before there was one."""
         return max((each.days for each in read_ingest_record(self._record)), default=DAYS)
 
-    async def run(self, wish: IngestWish, listener: ProgressListener | None = None) -> tuple[WorkspaceReport, ...]:
+    async def run(self, wish: IngestRequest, listener: ProgressListener | None = None) -> tuple[WorkspaceReport, ...]:
         """One run over all workspaces; a report for each. `listener` is called in the thread of the run.
 
         Raises IngestRunsError while another run is at work, UnavailableError if no workspace can be read or the store
@@ -120,7 +120,7 @@ class IncidentIngest:
                 return await anyio.to_thread.run_sync(self._blocking, wish, found, listener)
 
     def _blocking(
-        self, wish: IngestWish, found: WorkspacesToRead, listener: ProgressListener | None
+        self, wish: IngestRequest, found: WorkspacesToRead, listener: ProgressListener | None
     ) -> tuple[WorkspaceReport, ...]:
         from sentinel_rag.knowledge.incident_ingestion import WorkspaceReport, ingest_incidents
         from sentinel_rag.knowledge.ingestion import IngestReport

@@ -28,12 +28,12 @@ from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.likeness import question_of
 from sentinel_rag.knowledge.search import NO_MODEL, KnowledgeHit, KnowledgeSearch, SearchAnswer, Similarity
+from sentinel_rag.knowledge.similarity import question_of
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk
-from sentinel_rag.tools.knowledge.asked import TOOL, KnowledgeQuery, read_question
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.namesakes import Namesakes
+from sentinel_rag.tools.knowledge.search_arguments import TOOL, KnowledgeQuery, read_question
 from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
 
 AT_ONCE = 2

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 
 @dataclass(frozen=True, slots=True)
-class PlaybookWish:
+class PlaybookRequest:
     """`folder` is absolute; `who` and `by_words` as in an `IngestWish`."""
 
     who: str
@@ -54,12 +54,12 @@ class PlaybookIngest:
         self._files = files
         self._owner_of = owner_of
 
-    async def run(self, wish: PlaybookWish, listener: ReportListener | None = None) -> PlaybookOutcome:
+    async def run(self, wish: PlaybookRequest, listener: ReportListener | None = None) -> PlaybookOutcome:
         """Raises UsageError for a folder that is not there, IngestRunsError, and what an ingest raises."""
         with IngestLock(self._files.lock).hold(wish.who, for_another=True):
             return await anyio.to_thread.run_sync(self._blocking, wish, listener)
 
-    def _blocking(self, wish: PlaybookWish, listener: ReportListener | None) -> PlaybookOutcome:
+    def _blocking(self, wish: PlaybookRequest, listener: ReportListener | None) -> PlaybookOutcome:
         from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 
         folder = Path(wish.folder)

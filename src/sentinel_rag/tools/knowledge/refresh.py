@@ -13,7 +13,7 @@ import anyio
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, IngestWish
+from sentinel_rag.tools.knowledge.incident_ingest import IncidentIngest, IngestRequest
 
 _LOG = logging.getLogger(__name__)
 WHO = "the refresh that runs by itself"
@@ -54,7 +54,7 @@ class Refreshing:
         if not self._ingest.has_run:
             return
         try:
-            reports = await self._ingest.run(IngestWish(WHO, self._ingest.last_days))
+            reports = await self._ingest.run(IngestRequest(WHO, self._ingest.last_days))
         except SentinelError as error:
             _LOG.warning("Past incidents were not refreshed: %s %s", error, error.next_step)
             return

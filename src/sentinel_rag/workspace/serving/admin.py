@@ -18,11 +18,11 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
-from sentinel_rag.workspace.estate.options import DEFAULT_DAYS, DEFAULT_EVENTS, EstateOptions
+from sentinel_rag.workspace.sample.options import DEFAULT_DAYS, DEFAULT_EVENTS, EstateOptions
 from sentinel_rag.workspace.serving.faults import FaultSchedule, InjectedFault
 from sentinel_rag.workspace.serving.identity import bearer_token, same_secret
-from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.query_counts import QueryCounts
+from sentinel_rag.workspace.serving.request_checks import BodyTooLargeError, read_body
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace

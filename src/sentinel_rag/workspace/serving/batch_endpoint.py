@@ -15,10 +15,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sentinel_rag.workspace.serving import query_answers as answers
-from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
 from sentinel_rag.workspace.serving.query_requests import QueryBody, parse_prefer
-from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor, encoded, wire_response
+from sentinel_rag.workspace.serving.request_checks import BodyTooLargeError, read_body
+from sentinel_rag.workspace.serving.workspace_authentication import WorkspaceAuthentication, encoded, wire_response
 
 MOST_QUERIES = 100
 
@@ -41,7 +41,7 @@ class BatchBody(msgspec.Struct, frozen=True):
 class BatchEndpoint:
     """Hands the entries of a batch to `query`, for whoever `door` lets in."""
 
-    def __init__(self, query: QueryEndpoint, door: WorkspaceDoor) -> None:
+    def __init__(self, query: QueryEndpoint, door: WorkspaceAuthentication) -> None:
         self._query = query
         self._door = door
 

@@ -13,7 +13,7 @@ from anyio import to_thread
 from starlette.requests import Request
 from starlette.responses import Response
 
-from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor, encoded, wire_response
+from sentinel_rag.workspace.serving.workspace_authentication import WorkspaceAuthentication, encoded, wire_response
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
@@ -24,7 +24,7 @@ _TIME_COLUMN = "TimeGenerated"
 class MetadataEndpoint:
     """Tells the schema of one workspace to whoever `door` lets in."""
 
-    def __init__(self, workspace: Workspace, door: WorkspaceDoor) -> None:
+    def __init__(self, workspace: Workspace, door: WorkspaceAuthentication) -> None:
         self._workspace = workspace
         self._door = door
 

@@ -20,11 +20,11 @@ from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.workspace.kql.errors import KqlCancelledError, KqlError, KqlTimeoutError
 from sentinel_rag.workspace.kql.stopping import StopSignal
 from sentinel_rag.workspace.serving import query_answers as answers
-from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.query_counts import QueryCounts
 from sentinel_rag.workspace.serving.query_requests import QueryBody, RequestPreferences, parse_prefer
 from sentinel_rag.workspace.serving.query_slots import LONGEST_QUEUE, ClientGoneError, QuerySlots, TooManyQueriesError
-from sentinel_rag.workspace.serving.workspace_door import WorkspaceDoor, encoded, wire_response
+from sentinel_rag.workspace.serving.request_checks import BodyTooLargeError, read_body
+from sentinel_rag.workspace.serving.workspace_authentication import WorkspaceAuthentication, encoded, wire_response
 from sentinel_rag.workspace.timespans import TimespanError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ class QueryEndpoint:
     def __init__(
         self,
         workspace: Workspace,
-        door: WorkspaceDoor,
+        door: WorkspaceAuthentication,
         *,
         max_rows: int,
         max_bytes: int,

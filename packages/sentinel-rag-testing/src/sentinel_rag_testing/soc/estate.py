@@ -18,8 +18,8 @@ from sentinel_rag.knowledge.documents import Collection, IncidentRecord, inciden
 from sentinel_rag.knowledge.folder_ingestion import ingest_folder
 from sentinel_rag.knowledge.ingestion import ingest
 from sentinel_rag.knowledge.stores import LocalStore
-from sentinel_rag.workspace.estate.company import WORKSPACE_RESOURCE
-from sentinel_rag.workspace.estate.records import PRODUCTS
+from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
+from sentinel_rag.workspace.sample.records import PRODUCTS
 from sentinel_rag.workspace.workspace import Workspace
 from sentinel_rag_testing.soc.placeholders import Meaning, filled
 from sentinel_rag_testing.soc.suite import Alert, Estate, Incident, PastIncident

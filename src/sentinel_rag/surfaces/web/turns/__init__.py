@@ -4,11 +4,11 @@ Above lie the routes, below the agent and the gateway, each spoken to for one pe
 record, which keeps conversations. It plans nothing and adds no fact.
 """
 
-from sentinel_rag.surfaces.web.turns.desk import Asked, TurnDesk, TurnLimits
 from sentinel_rag.surfaces.web.turns.events import Event
 from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState
 from sentinel_rag.surfaces.web.turns.live import LiveTurn
 from sentinel_rag.surfaces.web.turns.record import ConversationRecord
+from sentinel_rag.surfaces.web.turns.turn_service import Asked, TurnLimits, TurnService
 
 __all__ = [
     "Asked",
@@ -17,7 +17,7 @@ __all__ = [
     "Event",
     "LiveTurn",
     "Turn",
-    "TurnDesk",
     "TurnLimits",
+    "TurnService",
     "TurnState",
 ]

@@ -22,7 +22,7 @@ from sentinel_rag.workspace.incidents.bookmark_store import MAX_BOOKMARKS, TooMa
 from sentinel_rag.workspace.incidents.rows import NotCurrentError
 from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.serving.arm.answers import ArmError
-from sentinel_rag.workspace.serving.arm.arm_door import ArmAnswer, guid_of, json_of
+from sentinel_rag.workspace.serving.arm.arm_authentication import ArmAnswer, guid_of, json_of
 from sentinel_rag.workspace.serving.arm.arm_failures import no_incident, stale
 
 if TYPE_CHECKING:

@@ -22,7 +22,7 @@ from sentinel_rag.workspace.incidents.rows import NotCurrentError, Row
 from sentinel_rag.workspace.incidents.version_log import Author
 from sentinel_rag.workspace.serving.arm import bookmark_routes
 from sentinel_rag.workspace.serving.arm.answers import ArmError
-from sentinel_rag.workspace.serving.arm.arm_door import ArmAnswer, ArmDoor, guid_of, json_of
+from sentinel_rag.workspace.serving.arm.arm_authentication import ArmAnswer, ArmAuthentication, guid_of, json_of
 from sentinel_rag.workspace.serving.arm.arm_failures import no_incident, stale
 from sentinel_rag.workspace.serving.arm.incident_list import own_url, read_page
 
@@ -40,7 +40,7 @@ CALLER = Author("External application - Sentinel RAG", "8f0f7a43-52a3-4a39-9e0c-
 """Who writes: the one identity that the embedded identity endpoint stands for."""
 
 
-def routes(workspace: Workspace, door: ArmDoor, workspace_id: str) -> list[Route]:
+def routes(workspace: Workspace, door: ArmAuthentication, workspace_id: str) -> list[Route]:
     """The routes over `workspace`, whose GUID alerts name as their place."""
     incidents = _Incidents(workspace, door.workspace_path, workspace_id)
     one = f"{PATH}/{{incident}}"

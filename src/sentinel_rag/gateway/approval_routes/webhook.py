@@ -17,7 +17,7 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.approval_desk.teams_card import teams_card
+from sentinel_rag.gateway.approval_routes.teams_card import teams_card
 from sentinel_rag.gateway.approvals.table import Notice
 
 SIGNATURE_HEADER = "Sentinel-Signature"

@@ -20,7 +20,7 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.workspace.serving.arm.answers import ArmError, refusal, response
 from sentinel_rag.workspace.serving.arm.request_limits import RequestLimits
 from sentinel_rag.workspace.serving.identity import MANAGEMENT_AUDIENCES, TokenIssuer, TokenVerdict, bearer_token
-from sentinel_rag.workspace.serving.loopback_guard import BodyTooLargeError, read_body
+from sentinel_rag.workspace.serving.request_checks import BodyTooLargeError, read_body
 
 API_VERSIONS = ("2025-09-01",)
 _GUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}")
@@ -38,7 +38,7 @@ class ArmAnswer:
 Handler = Callable[[Request], Awaitable[ArmAnswer]]
 
 
-class ArmDoor:
+class ArmAuthentication:
     """Lets in whoever holds a management token of `issuer` and names the workspace with the resource id given."""
 
     def __init__(self, issuer: TokenIssuer, resource_id: str, limits: RequestLimits) -> None:

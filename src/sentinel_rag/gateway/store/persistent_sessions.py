@@ -23,7 +23,7 @@ class _Taken(Exception):
     """Another request, maybe at another gateway, has changed which session stands for the key."""
 
 
-class StandingSessions:
+class PersistentSessions:
     """Those of the sessions `sessions` keeps in `database`, whose tables it made."""
 
     def __init__(self, database: StateDatabase, sessions: SessionStore, *, clock: Clock) -> None:

@@ -13,7 +13,7 @@ from typing import Any
 _EXTENSION = "sentinel_rag.departure"
 
 
-class Departure:
+class ClientDisconnect:
     """The end of one connection, which comes once."""
 
     __slots__ = ("_gone", "_listeners")
@@ -44,7 +44,7 @@ class Departure:
         scope.setdefault("extensions", {})[_EXTENSION] = self
 
 
-def departure_of(scope: Mapping[str, Any]) -> Departure | None:
+def departure_of(scope: Mapping[str, Any]) -> ClientDisconnect | None:
     """What the server of an ASGI scope offers; None from one that offers nothing."""
-    found: Departure | None = (scope.get("extensions") or {}).get(_EXTENSION)
+    found: ClientDisconnect | None = (scope.get("extensions") or {}).get(_EXTENSION)
     return found

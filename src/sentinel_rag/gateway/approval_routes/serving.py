@@ -12,11 +12,11 @@ import anyio
 from starlette.routing import Route
 
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.gateway.admission import Doorkeeper
-from sentinel_rag.gateway.approval_desk.callback import Callback
-from sentinel_rag.gateway.approval_desk.notifier import Notifier
-from sentinel_rag.gateway.approval_desk.routes import approval_routes
-from sentinel_rag.gateway.approval_desk.webhook import Webhook
+from sentinel_rag.gateway.admission import Authenticator
+from sentinel_rag.gateway.approval_routes.callback import Callback
+from sentinel_rag.gateway.approval_routes.notifier import Notifier
+from sentinel_rag.gateway.approval_routes.routes import approval_routes
+from sentinel_rag.gateway.approval_routes.webhook import Webhook
 from sentinel_rag.gateway.approvals.store import ApprovalStore
 from sentinel_rag.gateway.limits import Limits
 from sentinel_rag.gateway.policy import Policies
@@ -27,13 +27,13 @@ def served_routes(
     store: ApprovalStore,
     webhook: Webhook | None,
     *,
-    doorkeeper: Doorkeeper,
+    authenticator: Authenticator,
     refusals: Refusals,
     policies: Policies,
     limits: Limits,
 ) -> list[Route]:
     """The routes of approvals; the signed one only if the webhook's receiver may decide."""
-    routes = approval_routes(store, doorkeeper, policies, limits)
+    routes = approval_routes(store, authenticator, policies, limits)
     if webhook is not None and webhook.decides:
         signed = Callback(store, webhook, refusals=refusals, limits=limits, clock=utc_now)
         routes.append(signed.route())

@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from sentinel_rag.workspace.estate.company import (
+from sentinel_rag.workspace.kql_types import quote_text
+from sentinel_rag.workspace.sample.company import (
     HOME_ADDRESSES,
     HOSTS,
     NETBIOS,
@@ -21,7 +22,6 @@ from sentinel_rag.workspace.estate.company import (
     host_address,
     host_name,
 )
-from sentinel_rag.workspace.kql_types import quote_text
 
 SHARES: Mapping[str, float] = {
     "SigninLogs": 0.24,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from sentinel_rag.workspace.estate.company import (
+from sentinel_rag.workspace.sample.company import (
     HOME_ADDRESSES,
     OFFICE_ADDRESSES,
     PEOPLE,
@@ -20,8 +20,8 @@ from sentinel_rag.workspace.estate.company import (
     Employee,
     host_name,
 )
-from sentinel_rag.workspace.estate.entities import EntityList
-from sentinel_rag.workspace.estate.records import AlertCase, IncidentCase, IncidentVersion
+from sentinel_rag.workspace.sample.entities import EntityList
+from sentinel_rag.workspace.sample.records import AlertCase, IncidentCase, IncidentVersion
 
 FIRST_NUMBER = 101
 REOPENED, LOWERED, COLLIDING, RETITLED, MISSING_ALERTS, NO_ALERTS = 108, 111, 112, 113, 117, 120

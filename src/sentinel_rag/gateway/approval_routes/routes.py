@@ -16,12 +16,12 @@ from starlette.routing import Route
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.gateway.admission import Doorkeeper, Refusal, read_json_body
+from sentinel_rag.gateway.admission import Authenticator, Refusal, read_json_body
 from sentinel_rag.gateway.approvals.approval import Approval, ApprovalState, Decider, DecisionRefused, Verdict
 from sentinel_rag.gateway.approvals.binding import DecidedBy
 from sentinel_rag.gateway.approvals.store import ApprovalStore
+from sentinel_rag.gateway.client_waits import unless_gone
 from sentinel_rag.gateway.limits import Limits
-from sentinel_rag.gateway.patience import unless_gone
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
 from sentinel_rag.gateway.responses import json_response, problem
@@ -39,9 +39,11 @@ _MARK = re.compile("[0-9a-f]{16}")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
-def approval_routes(store: ApprovalStore, doorkeeper: Doorkeeper, policies: Policies, limits: Limits) -> list[Route]:
+def approval_routes(
+    store: ApprovalStore, authenticator: Authenticator, policies: Policies, limits: Limits
+) -> list[Route]:
     """`GET /v1/approvals`, `GET /v1/approvals/{approval_id}` and `POST` to its `approve` and `deny`."""
-    desk = _Desk(store, doorkeeper, policies, limits)
+    desk = _Desk(store, authenticator, policies, limits)
     one = "/v1/approvals/{approval_id}"
     return [
         Route("/v1/approvals", desk.list, methods=["GET"]),
@@ -54,9 +56,9 @@ def approval_routes(store: ApprovalStore, doorkeeper: Doorkeeper, policies: Poli
 class _Desk:
     """The routes as methods, so that each sees the parts it needs."""
 
-    def __init__(self, store: ApprovalStore, doorkeeper: Doorkeeper, policies: Policies, limits: Limits) -> None:
+    def __init__(self, store: ApprovalStore, authenticator: Authenticator, policies: Policies, limits: Limits) -> None:
         self._store = store
-        self._doorkeeper = doorkeeper
+        self._authenticator = authenticator
         self._policies = policies
         self._limits = limits
 
@@ -116,7 +118,7 @@ class _Desk:
 
     async def _admit(self, request: Request) -> tuple[Decider, str | None]:
         """Who decides; and the key of a person who may do no more than confirm what was asked for them."""
-        principal = await self._doorkeeper.admit(request, Scope.APPROVE, Scope.USER)
+        principal = await self._authenticator.admit(request, Scope.APPROVE, Scope.USER)
         asker = None if Scope.APPROVE in principal.scopes else principal.key_id
         return Decider(principal.key_id, principal.name), asker
 

@@ -33,14 +33,14 @@ _REPEATING = frozenset(name.encode() for name in (VERSION_HEADER, METHOD_HEADER,
 _ENCODED = re.compile(r"=\?base64\?(?P<payload>[A-Za-z0-9+/=]*)\?=")
 
 
-class Era(Enum):
+class ProtocolVersion(Enum):
     """Whether a client opens a session and goes on in it."""
 
     SESSIONS = "sessions"
     STATELESS = "stateless"
 
 
-def era_of(headers: Headers, message: ClientMessage) -> Era:
+def era_of(headers: Headers, message: ClientMessage) -> ProtocolVersion:
     """The era of a message. Raises RpcFault for a version that is not served, and for headers that disagree with each
     other or with the body."""
     said = _said(headers)
@@ -49,14 +49,14 @@ def era_of(headers: Headers, message: ClientMessage) -> Era:
     if isinstance(message, Request) and message.method == "initialize" and VERSION_KEY not in meta:
         if version == STATELESS:
             raise RpcFault(Code.METHOD_NOT_FOUND, f"MCP {STATELESS} has no initialize.")
-        return Era.SESSIONS  # it settles the version; what its header says is not known yet
+        return ProtocolVersion.SESSIONS  # it settles the version; what its header says is not known yet
     if version != STATELESS and VERSION_KEY not in meta:
         if version not in (None, *WITH_SESSIONS):
             raise _unsupported(version)
-        return Era.SESSIONS
+        return ProtocolVersion.SESSIONS
     if isinstance(message, Request):
         _check_stateless(said, message)
-    return Era.STATELESS
+    return ProtocolVersion.STATELESS
 
 
 def _check_stateless(said: Mapping[str, str], request: Request) -> None:

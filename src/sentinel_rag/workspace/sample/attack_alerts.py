@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import datetime, timedelta
 
-from sentinel_rag.workspace.estate.attack_facts import (
+from sentinel_rag.workspace.sample.attack_facts import (
     CLOUD_ADDRESS,
     DOMAIN_CONTROLLER,
     DUMP_COMMAND,
@@ -15,10 +15,10 @@ from sentinel_rag.workspace.estate.attack_facts import (
     SENDER,
     WORKSTATION,
 )
-from sentinel_rag.workspace.estate.company import ADMINISTRATOR, VICTIM, host_address, host_name
-from sentinel_rag.workspace.estate.entities import EntityList
-from sentinel_rag.workspace.estate.hostile_texts import MAIL_SUBJECT
-from sentinel_rag.workspace.estate.records import AlertCase, stable_guid
+from sentinel_rag.workspace.sample.company import ADMINISTRATOR, VICTIM, host_address, host_name
+from sentinel_rag.workspace.sample.entities import EntityList
+from sentinel_rag.workspace.sample.hostile_texts import MAIL_SUBJECT
+from sentinel_rag.workspace.sample.records import AlertCase, stable_guid
 
 
 def attack_alerts(start: datetime, seed: int) -> tuple[AlertCase, ...]:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
-from sentinel_rag.workspace.estate.company import SUBSCRIPTION_ID, TENANT_ID, WORKSPACE_RESOURCE, Employee
+from sentinel_rag.workspace.sample.company import SUBSCRIPTION_ID, TENANT_ID, WORKSPACE_RESOURCE, Employee
 
 Row = dict[str, Any]
 

@@ -16,19 +16,19 @@ from sentinel_rag.gateway.downstream.messages import Code, RpcFault
 from sentinel_rag.gateway.limits import Limits
 from sentinel_rag.gateway.refusals import Unread
 from sentinel_rag.gateway.session_routes import RETRY_SESSION_S, close_session
-from sentinel_rag.gateway.store import Principal, Scope, Session, SessionStore, StandingSessions, TooManySessions
+from sentinel_rag.gateway.store import PersistentSessions, Principal, Scope, Session, SessionStore, TooManySessions
 from sentinel_rag.gateway.upstream import Upstream
 
 SESSION_HEADER = "mcp-session-id"
 
 
-class SessionDoor:
+class SessionChecks:
     """Belongs to one event loop."""
 
     def __init__(
         self,
         sessions: SessionStore,
-        standing: StandingSessions,
+        standing: PersistentSessions,
         clients: ClientSessions,
         upstreams: Mapping[str, Upstream],
         limits: Limits,

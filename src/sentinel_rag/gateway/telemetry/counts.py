@@ -27,8 +27,8 @@ from sentinel_rag.audit.policy_events import PolicyLoaded, PolicyRefused
 from sentinel_rag.audit.tool_events import ToolQuarantined
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.telemetry.began import request_began
 from sentinel_rag.telemetry.metrics import Counter, Gauge, Histogram, Registry
+from sentinel_rag.telemetry.request_start import request_began
 
 UNKNOWN = "unknown"
 ASKED_AGAIN_S = 5.0
@@ -170,7 +170,7 @@ class RecordCounts:
             self._open.pop(event.audit_id, None)
 
 
-class Standing(Protocol):
+class CurrentCounts(Protocol):
     """What is asked of the gateway when somebody reads its metrics."""
 
     async def pending_approvals(self) -> Mapping[str, int]:
@@ -189,7 +189,7 @@ class Standing(Protocol):
 
 
 def watch_gateway(
-    registry: Registry, standing: Standing, *, longest_s: float, seconds: Callable[[], float] = time.monotonic
+    registry: Registry, standing: CurrentCounts, *, longest_s: float, seconds: Callable[[], float] = time.monotonic
 ) -> None:
     """Add what is so at the moment of reading. It is asked once in `ASKED_AGAIN_S`, servers for at most `longest_s`."""
     seen = _Seen()

@@ -20,7 +20,7 @@ from sentinel_rag.workspace.serving.identity import LOG_ANALYTICS_AUDIENCES, Tok
 _COMPRESS_FROM_BYTES = 1400
 
 
-class WorkspaceDoor:
+class WorkspaceAuthentication:
     """Lets in whoever holds a token of `issuer` and asks for the workspace with the GUID `workspace_id`."""
 
     def __init__(self, issuer: TokenIssuer, workspace_id: str) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from sentinel_rag.workspace.estate.company import DOMAIN, NETBIOS, Employee, device_id, host_address, host_name
+from sentinel_rag.workspace.sample.company import DOMAIN, NETBIOS, Employee, device_id, host_address, host_name
 
 
 class EntityList:

@@ -74,7 +74,7 @@ class Asked:
     options: Mapping[str, str | None]
 
 
-class TurnDesk:
+class TurnService:
     """Use as `async with desk.open():`; questions that are on their way when the block ends are stopped and recorded
     so."""
 

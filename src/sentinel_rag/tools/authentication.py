@@ -17,7 +17,7 @@ from sentinel_rag.contracts.loopback import is_own_host, is_own_origin
 HEALTH_PATH = "/healthz"
 
 
-class Door:
+class TokenAuthentication:
     """Lets a request through to `app` only with the token and from this machine's names. Raises ValueError for an
     empty token: a tool server without one would be open."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import timedelta
 
-from sentinel_rag.workspace.estate.company import ATTACKER_ADDRESSES, VICTIM
+from sentinel_rag.workspace.sample.company import ATTACKER_ADDRESSES, VICTIM
 
 LENGTH = timedelta(hours=52)
 PHISHING_URL = "https://sharepoint-docs.example.net/woodgrove/invoice-4471"

@@ -6,7 +6,7 @@ import json
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from sentinel_rag.workspace.estate.attack_facts import (
+from sentinel_rag.workspace.sample.attack_facts import (
     CLOUD_ADDRESS,
     DOMAIN_CONTROLLER,
     DUMP_COMMAND,
@@ -18,7 +18,7 @@ from sentinel_rag.workspace.estate.attack_facts import (
     SENDER,
     WORKSTATION,
 )
-from sentinel_rag.workspace.estate.company import (
+from sentinel_rag.workspace.sample.company import (
     ADMINISTRATOR,
     ATTACKER_ADDRESSES,
     DOMAIN,
@@ -29,8 +29,8 @@ from sentinel_rag.workspace.estate.company import (
     host_address,
     host_name,
 )
-from sentinel_rag.workspace.estate.hostile_texts import MAIL_SUBJECT
-from sentinel_rag.workspace.estate.records import Row, stable_guid
+from sentinel_rag.workspace.sample.hostile_texts import MAIL_SUBJECT
+from sentinel_rag.workspace.sample.records import Row, stable_guid
 
 
 class At(Protocol):

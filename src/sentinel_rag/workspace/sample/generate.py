@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sentinel_rag.workspace.estate import everyday
-from sentinel_rag.workspace.estate.attack_alerts import attack_alerts
-from sentinel_rag.workspace.estate.attack_facts import LENGTH
-from sentinel_rag.workspace.estate.attack_telemetry import attack_telemetry
-from sentinel_rag.workspace.estate.background import SHARES, Background
-from sentinel_rag.workspace.estate.company import (
+from sentinel_rag.workspace.kql_types import quote_name
+from sentinel_rag.workspace.sample import everyday
+from sentinel_rag.workspace.sample.attack_alerts import attack_alerts
+from sentinel_rag.workspace.sample.attack_facts import LENGTH
+from sentinel_rag.workspace.sample.attack_telemetry import attack_telemetry
+from sentinel_rag.workspace.sample.background import SHARES, Background
+from sentinel_rag.workspace.sample.company import (
     ADMINISTRATOR,
     ATTACKER_ADDRESSES,
     DOMAIN,
@@ -26,10 +27,10 @@ from sentinel_rag.workspace.estate.company import (
     VICTIM,
     host_name,
 )
-from sentinel_rag.workspace.estate.guide import EstateGuide
-from sentinel_rag.workspace.estate.hijack import hijack_case, hijack_rows
-from sentinel_rag.workspace.estate.options import EstateOptions
-from sentinel_rag.workspace.estate.records import (
+from sentinel_rag.workspace.sample.guide import EstateGuide
+from sentinel_rag.workspace.sample.hijack import hijack_case, hijack_rows
+from sentinel_rag.workspace.sample.options import EstateOptions
+from sentinel_rag.workspace.sample.records import (
     IncidentCase,
     IncidentVersion,
     Row,
@@ -37,7 +38,6 @@ from sentinel_rag.workspace.estate.records import (
     incident_rows,
     newest_state,
 )
-from sentinel_rag.workspace.kql_types import quote_name
 from sentinel_rag.workspace.store import Store
 
 if TYPE_CHECKING:

@@ -10,9 +10,9 @@ import json
 from collections.abc import Mapping
 from datetime import datetime, timedelta
 
-from sentinel_rag.workspace.estate.company import DOMAIN, NETBIOS, PEOPLE, TENANT_ID, device_id, host_address, host_name
-from sentinel_rag.workspace.estate.entities import EntityList
-from sentinel_rag.workspace.estate.hostile_texts import (
+from sentinel_rag.workspace.sample.company import DOMAIN, NETBIOS, PEOPLE, TENANT_ID, device_id, host_address, host_name
+from sentinel_rag.workspace.sample.entities import EntityList
+from sentinel_rag.workspace.sample.hostile_texts import (
     ALERT_DESCRIPTION,
     COLLECTOR,
     COMMAND_LINE,
@@ -21,7 +21,7 @@ from sentinel_rag.workspace.estate.hostile_texts import (
     INCIDENT_TITLE,
     USER_AGENT,
 )
-from sentinel_rag.workspace.estate.records import AlertCase, IncidentCase, IncidentVersion, Row, stable_guid
+from sentinel_rag.workspace.sample.records import AlertCase, IncidentCase, IncidentVersion, Row, stable_guid
 
 _PERSON = PEOPLE[9]
 _SHA256 = "0f4c6ab1d3e5978812cd34ef56ab78901234cdef5678ab90cdef1234567890ab"

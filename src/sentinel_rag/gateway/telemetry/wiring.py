@@ -14,7 +14,7 @@ from sentinel_rag.gateway.approvals import ApprovalState
 from sentinel_rag.gateway.gate import Gate
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.store import State
-from sentinel_rag.gateway.telling.tracing import RecordSpans, TracedUpstream
+from sentinel_rag.gateway.telemetry.spans import RecordSpans, TracedUpstream
 from sentinel_rag.gateway.upstream import McpHttpUpstream, Upstream
 from sentinel_rag.telemetry import tracing
 
@@ -48,7 +48,7 @@ def tell_records(
     if tracing():
         listeners.append(RecordSpans())
     if registry is not None:
-        from sentinel_rag.gateway.telling.counting import RecordCounts, watch_gateway
+        from sentinel_rag.gateway.telemetry.counts import RecordCounts, watch_gateway
 
         listeners.append(RecordCounts(registry, servers=sorted(policies.current.servers())))
         watch_gateway(registry, _Gateway(state, gate, policies, upstreams), longest_s=LOOK_S)

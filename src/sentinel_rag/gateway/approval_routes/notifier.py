@@ -16,7 +16,7 @@ import anyio
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.gateway.approval_desk.webhook import NOTICE, SIGNATURE_HEADER, Webhook, notice_body, sign
+from sentinel_rag.gateway.approval_routes.webhook import NOTICE, SIGNATURE_HEADER, Webhook, notice_body, sign
 from sentinel_rag.gateway.approvals.store import ApprovalStore
 from sentinel_rag.gateway.approvals.table import Notice
 

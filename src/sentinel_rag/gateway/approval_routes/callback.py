@@ -17,8 +17,8 @@ from starlette.routing import Route
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.gateway.admission import read_json_body
-from sentinel_rag.gateway.approval_desk.routes import comment_of, object_of, refusal
-from sentinel_rag.gateway.approval_desk.webhook import DECISION, SIGNATURE_HEADER, Webhook, is_signed
+from sentinel_rag.gateway.approval_routes.routes import comment_of, object_of, refusal
+from sentinel_rag.gateway.approval_routes.webhook import DECISION, SIGNATURE_HEADER, Webhook, is_signed
 from sentinel_rag.gateway.approvals.approval import WEBHOOK, Decider, DecisionRefused, Verdict
 from sentinel_rag.gateway.approvals.store import ApprovalStore
 from sentinel_rag.gateway.limits import Limits
