@@ -191,7 +191,7 @@ def test_a_file_that_is_no_journal_a_missing_one_and_a_newer_one_are_named(tmp_p
 
 
 def test_a_locked_file_is_reported_and_nothing_is_half_written(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("sentinel_rag.audit.database.BUSY_MILLISECONDS", 50)
+    monkeypatch.setattr("sentinel_rag.storage.group_commit.BUSY_MILLISECONDS", 50)
     path = tmp_path / "j.sqlite"
     with Database(path) as database:
         journal = Journal(database)

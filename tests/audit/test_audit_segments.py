@@ -30,8 +30,8 @@ from sentinel_rag.audit import (
     SessionChanged,
     Verification,
 )
-from sentinel_rag.audit.instances import exclusive
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.instances import exclusive
 from waiting import WAIT_S
 
 START = datetime(2026, 1, 1, tzinfo=UTC)

@@ -48,7 +48,7 @@ def test_a_full_disk_refuses_calls_until_there_is_room(gateway: RunningGateway) 
 def test_a_file_that_another_program_holds_is_waited_for_and_then_told(
     gateway: RunningGateway, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("sentinel_rag.audit.database.BUSY_MILLISECONDS", 50)
+    monkeypatch.setattr("sentinel_rag.storage.group_commit.BUSY_MILLISECONDS", 50)
     with closing(sqlite3.connect(gateway.state.database.place, isolation_level=None)) as other:
         other.execute("BEGIN IMMEDIATE")
         answer = gateway.call("query_incidents", {"time_window": "last_7d"})

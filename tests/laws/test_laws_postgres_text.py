@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import RecordConnection
-from sentinel_rag.audit.postgres import PostgresDatabase
+from sentinel_rag.storage.postgres import PostgresDatabase
 
 HOSTILE = (
     "\x00",

@@ -12,10 +12,10 @@ from tests.support.postgres_server import PostgresServer
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import PostgresPlace, StateAway
-from sentinel_rag.audit.postgres.connecting import Connector
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.gateway.store import open_state
 from sentinel_rag.settings import load_settings
+from sentinel_rag.storage.postgres.connecting import Connector
 from sentinel_rag.surfaces.cli import main
 
 pytestmark = pytest.mark.requirement("OPS-5")
@@ -94,7 +94,7 @@ def test_an_address_that_is_none_is_not_quoted(tmp_path: Path) -> None:
 def test_without_its_library_the_command_says_how_to_install_it(
     postgres_states: EmptyStates, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for name in [name for name in sys.modules if name.startswith(("sentinel_rag.audit.postgres", "psycopg"))]:
+    for name in [name for name in sys.modules if name.startswith(("sentinel_rag.storage.postgres", "psycopg"))]:
         monkeypatch.delitem(sys.modules, name)
     monkeypatch.delitem(sys.modules, "sentinel_rag.gateway.store.postgres_keys", raising=False)
     monkeypatch.setitem(sys.modules, "psycopg", None)

@@ -46,10 +46,10 @@ from tests.support.postgres_server import PostgresServer
 from sentinel_rag.agent.conversations.store import MIGRATIONS as CONVERSATION_TABLES
 from sentinel_rag.agent.conversations.store import ConversationStore
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.audit.postgres import RecordSchema
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.storage import Migration, RecordFile
-from sentinel_rag.storage.moving import move_records
+from sentinel_rag.storage.file import move_records
+from sentinel_rag.storage.postgres import RecordSchema
 from sentinel_rag.surfaces.users import UserStore
 from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web.turns import ConversationRecord, Event, TurnState
@@ -213,7 +213,7 @@ DYING = """
     from sentinel_rag.agent.conversations.store import ConversationStore
     from sentinel_rag.agent.conversations.store import MIGRATIONS as CONVERSATIONS
     from sentinel_rag.audit import PostgresPlace
-    from sentinel_rag.audit.postgres import RecordSchema
+    from sentinel_rag.storage.postgres import RecordSchema
     from sentinel_rag.surfaces.web.turns import ConversationRecord
     from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURNS
 

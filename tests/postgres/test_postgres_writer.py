@@ -14,8 +14,8 @@ import pytest
 from tests.support.postgres_state import EmptyStates
 
 from sentinel_rag.audit import Journal, JournalReader, RecordConnection, RecordFilter, SessionChanged, StateAway
-from sentinel_rag.audit.postgres import PostgresDatabase
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.postgres import PostgresDatabase
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("OPS-5")]
 

@@ -25,11 +25,11 @@ from typing import Any
 from sentinel_rag.app.backup_seal import SealHolds, check_seal, fingerprint_of, pepper_of, seal_of
 from sentinel_rag.app.state_place import gateway_folder
 from sentinel_rag.audit import Checkpoint
-from sentinel_rag.audit.places import checkpoints_of
-from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.store.state import INSTANCES_FOLDER, JOURNAL_FILE
+from sentinel_rag.storage.port import checkpoints_of
+from sentinel_rag.storage.sqlite import connect, create_private
 
 MANIFEST = "backup.json"
 VERSION, UNSEALED = 2, 1
@@ -268,8 +268,8 @@ def _copy(source: Path, target: Path) -> None:
         shutil.copyfile(source, target)
         return
     with (
-        closing(sqlite3.connect(f"{source.absolute().as_uri()}?mode=ro", uri=True)) as live,
-        closing(sqlite3.connect(target)) as copy,
+        closing(connect(source, "read")) as live,
+        closing(connect(target)) as copy,
     ):
         live.backup(copy)
         copy.execute("PRAGMA journal_mode = DELETE")  # one file, until it is used again
@@ -281,7 +281,7 @@ def _agree(fresh: Path) -> int:
     checkpoints = checkpoints_of(journal)
     if not journal.exists():
         return 0
-    with closing(sqlite3.connect(f"{journal.as_uri()}?mode=ro", uri=True)) as connection:
+    with closing(connect(journal, "read")) as connection:
         head: int = connection.execute("SELECT coalesce(max(seq), 0) FROM journal").fetchone()[0]
         sealed: int = connection.execute("SELECT coalesce(max(seq), 0) FROM checkpoint").fetchone()[0]
     if checkpoints.exists():

@@ -31,7 +31,7 @@ def move_kept(settings: Settings, stores: Sequence[KeptStore]) -> dict[str, int]
     Raises UsageError if the tables hold something already, UnavailableError if a place cannot be used.
     """
     from sentinel_rag.agent.conversations.store import MIGRATIONS
-    from sentinel_rag.storage.moving import move_records
+    from sentinel_rag.storage.file import move_records
 
     remembered = agent_folder(settings.home) / CONVERSATIONS_FILE
     memory = KeptStore("conversations", MIGRATIONS, ("conversation", "turn"), remembered)

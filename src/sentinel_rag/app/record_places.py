@@ -47,7 +47,7 @@ def prepare_people(settings: Settings, stores: Mapping[str, Sequence[Migration]]
             pass
     if role is not None:
         from sentinel_rag.audit import PostgresPlace
-        from sentinel_rag.audit.postgres.rights import grant_to
+        from sentinel_rag.storage.postgres.rights import grant_to
 
         grant_to(PostgresPlace(database["url"], database["schema"], Path()), role)
 
@@ -63,7 +63,7 @@ def record_schema(
     from sentinel_rag.gateway.store.state import needs_postgres
 
     with needs_postgres():
-        from sentinel_rag.audit.postgres import RecordSchema
+        from sentinel_rag.storage.postgres import RecordSchema
     # Its folder is for what a journal signs with, and records sign nothing.
     place = PostgresPlace(database["url"], database["schema"], Path())
     return RecordSchema(place, component, steps, what=what, setting=database.get("setting", "SENTINEL_DATABASE_URL"))

@@ -35,8 +35,8 @@ def prepare(settings: Settings, role: str | None) -> str:
 
     place = _place(settings)
     with needs_postgres():
-        from sentinel_rag.audit.postgres.rights import grant_to
         from sentinel_rag.gateway.store.moving import make_tables
+        from sentinel_rag.storage.postgres.rights import grant_to
     make_tables(place)
     if role is not None:
         grant_to(place, role)
@@ -70,7 +70,7 @@ def look(settings: Settings) -> DatabaseState:
 
     place = _place(settings)
     with needs_postgres():
-        from sentinel_rag.audit.postgres.looking import look_at
+        from sentinel_rag.storage.postgres.looking import look_at
     return DatabaseState(place.schema, *look_at(place))
 
 

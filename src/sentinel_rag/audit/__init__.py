@@ -8,8 +8,6 @@ same transaction as the record that says so.
 from sentinel_rag.audit.archive import Archive
 from sentinel_rag.audit.chain import GENESIS, ChainHead
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
-from sentinel_rag.audit.connections import Migration, RecordConnection, StateAway, StateDatabase, Work, put
-from sentinel_rag.audit.database import Database, Durability
 from sentinel_rag.audit.events import (
     AuditEvent,
     AuthenticationFailed,
@@ -22,16 +20,26 @@ from sentinel_rag.audit.events import (
 from sentinel_rag.audit.export import Exported, export_records, verify_export
 from sentinel_rag.audit.files import DamagedJournal
 from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
-from sentinel_rag.audit.instances import Instance
 from sentinel_rag.audit.journal import Journal
 from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
-from sentinel_rag.audit.places import JournalPlace, PostgresPlace
 from sentinel_rag.audit.reader import JournalEntry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
 from sentinel_rag.audit.segments import Segment
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey, SigningKey, SigningKeyLost
 from sentinel_rag.audit.upkeep_events import BackupRestored
 from sentinel_rag.audit.verification import Verification
+from sentinel_rag.storage.group_commit import Database, Durability
+from sentinel_rag.storage.instances import Instance
+from sentinel_rag.storage.port import (
+    JournalPlace,
+    Migration,
+    PostgresPlace,
+    RecordConnection,
+    StateAway,
+    StateDatabase,
+    Work,
+    put,
+)
 
 __all__ = [
     "GENESIS",

@@ -16,10 +16,8 @@ from contextlib import closing, contextmanager
 from datetime import datetime
 
 from sentinel_rag.audit.chain import ChainHead
-from sentinel_rag.audit.connections import AppendRecord
-from sentinel_rag.audit.database import Database
+from sentinel_rag.audit.events import AppendRecord
 from sentinel_rag.audit.files import SEGMENTS_FOLDER
-from sentinel_rag.audit.instances import exclusive
 from sentinel_rag.audit.segments import (
     Segment,
     all_segments,
@@ -35,6 +33,9 @@ from sentinel_rag.audit.segments import (
 from sentinel_rag.audit.upkeep_events import RecordsPruned, SegmentClosed
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.query_results import format_time, parse_time
+from sentinel_rag.storage.group_commit import Database
+from sentinel_rag.storage.instances import exclusive
+from sentinel_rag.storage.sqlite import connect
 
 SEGMENT_RECORDS = 100_000
 """Records after which a running gateway begins a new segment; about 120 MB."""
@@ -190,7 +191,7 @@ class Archive:
         fresh.unlink(missing_ok=True)
         os.close(os.open(fresh, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600))
         try:
-            with closing(sqlite3.connect(fresh.absolute().as_uri(), uri=True, isolation_level=None)) as target:
+            with closing(connect(fresh)) as target:
                 last_at = fill(target, self._database.path, done, head)
             sync(fresh)
             os.replace(fresh, self._folder / name)

@@ -15,9 +15,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel_rag.audit.chain import ChainHead
-from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.audit.signing import PublicKey, SigningKey
 from sentinel_rag.contracts.json_values import canonical_json
+from sentinel_rag.storage.sqlite import create_private
 
 VERSION = 1
 _DOMAIN = b"sentinel-rag audit checkpoint\n"

@@ -11,9 +11,11 @@ from dataclasses import dataclass
 from enum import StrEnum
 from typing import ClassVar, Protocol
 
+from sentinel_rag.audit.chain import ChainHead
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import Label
+from sentinel_rag.storage.port import Work
 
 
 class AuditEvent(Protocol):
@@ -210,3 +212,9 @@ class SessionChanged:
             "change": self.change,
             "context": None if self.context is None else self.context.to_dict(),
         }
+
+
+class AppendRecord(Protocol):
+    """How an archive adds a record to the chain; `Journal.append_now`."""
+
+    def __call__(self, event: AuditEvent, alongside: Work[object] | None = None) -> ChainHead: ...

@@ -12,9 +12,9 @@ from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from sentinel_rag.audit.connections import RecordConnection
-from sentinel_rag.audit.places import JournalPlace, PostgresPlace
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.storage.port import JournalPlace, PostgresPlace, RecordConnection
+from sentinel_rag.storage.sqlite import connect
 
 SEGMENTS_FOLDER = "segments"
 
@@ -87,7 +87,7 @@ class Snapshot:
 def open_snapshot(path: JournalPlace) -> Iterator[Snapshot]:
     """The journal at `path` with its segments, as it is now. Raises UnavailableError if there is none to read."""
     if isinstance(path, PostgresPlace):
-        from sentinel_rag.audit.postgres import one_moment
+        from sentinel_rag.storage.postgres import one_moment
 
         with one_moment(path) as connection, ExitStack() as stack:
             yield Snapshot((RecordRange(1, END, path),), True, stack, {path: connection})
@@ -145,8 +145,7 @@ def _reason(error: sqlite3.Error | UnicodeDecodeError) -> str:
 
 
 def _read_only(path: Path, *, immutable: bool = False) -> sqlite3.Connection:
-    mode = "mode=ro&immutable=1" if immutable else "mode=ro"
-    return sqlite3.connect(f"{path.absolute().as_uri()}?{mode}", uri=True, isolation_level=None)
+    return connect(path, "immutable" if immutable else "read")
 
 
 @dataclass(frozen=True, slots=True)

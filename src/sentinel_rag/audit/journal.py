@@ -17,10 +17,7 @@ import anyio.to_thread
 
 from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive
 from sentinel_rag.audit.chain import GENESIS, ChainHead, seal
-from sentinel_rag.audit.connections import RecordConnection, StateAway, StateDatabase, Work, known_of, put
-from sentinel_rag.audit.database import Database
 from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
-from sentinel_rag.audit.instances import Solo
 from sentinel_rag.audit.reader import JournalEntry, JournalPage, JournalReader, RecordFilter
 from sentinel_rag.audit.schema import MIGRATIONS
 from sentinel_rag.audit.sealing import Sealer, Sealing
@@ -30,6 +27,9 @@ from sentinel_rag.audit.verification import Verification
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.storage.group_commit import Database
+from sentinel_rag.storage.instances import Solo
+from sentinel_rag.storage.port import RecordConnection, StateAway, StateDatabase, Work, known_of, put
 
 
 class Membership(Protocol):

@@ -13,14 +13,13 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.audit.chain import ChainHead
-from sentinel_rag.audit.connections import RecordConnection
 from sentinel_rag.audit.events import CallIntended, OutcomeStatus
 from sentinel_rag.audit.files import DamagedJournal, RecordRange, Snapshot, open_snapshot, well_typed
-from sentinel_rag.audit.places import JournalPlace
 from sentinel_rag.audit.signing import PublicKey
 from sentinel_rag.audit.verification import Verification, verify_journal
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
 from sentinel_rag.contracts.query_results import parse_time
+from sentinel_rag.storage.port import JournalPlace, RecordConnection
 
 MAX_PAGE = 1_000
 MAX_PAGE_BYTES = 8_000_000

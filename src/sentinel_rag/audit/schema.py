@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from sentinel_rag.audit.connections import RecordConnection
+from sentinel_rag.storage.port import RecordConnection
 
 RECORDS = (
     "CREATE TABLE journal (seq INTEGER PRIMARY KEY, audit_id TEXT NOT NULL, kind TEXT NOT NULL, "

@@ -18,12 +18,18 @@ from typing import Any
 
 from sentinel_rag.audit.chain import GENESIS, ChainHead
 from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
-from sentinel_rag.audit.connections import RecordConnection, StateDatabase
-from sentinel_rag.audit.places import JournalPlace, PostgresPlace, checkpoints_of, folder_of
 from sentinel_rag.audit.signing import KEY_FILE, PUBLIC_FILE, SigningKey, SigningKeyLost
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.storage.port import (
+    JournalPlace,
+    PostgresPlace,
+    RecordConnection,
+    StateDatabase,
+    checkpoints_of,
+    folder_of,
+)
 
 SEAL_RECORDS = 256
 SEAL_SECONDS = 0.5

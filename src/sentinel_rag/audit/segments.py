@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from sentinel_rag.audit.chain import GENESIS, ChainHead
-from sentinel_rag.audit.connections import RecordConnection
 from sentinel_rag.audit.files import DamagedJournal
 from sentinel_rag.audit.schema import CHECKPOINTS, RECORDS, RECORDS_INDEX
+from sentinel_rag.storage.port import RecordConnection
 
 COPY_ROWS = 5_000
 DELETE_ROWS = 256

@@ -12,11 +12,12 @@ from collections.abc import Callable
 from datetime import datetime
 
 from sentinel_rag.audit.chain import ChainHead
-from sentinel_rag.audit.connections import AppendRecord, RecordConnection, StateDatabase
+from sentinel_rag.audit.events import AppendRecord
 from sentinel_rag.audit.segments import Segment
 from sentinel_rag.audit.upkeep_events import RecordsPruned
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.query_results import format_time, parse_time
+from sentinel_rag.storage.port import RecordConnection, StateDatabase
 
 
 class TableArchive:

@@ -16,9 +16,9 @@ from sentinel_rag.audit.chain import GENESIS, ChainHead
 from sentinel_rag.audit.chain_check import Broken, ChainCheck, parse_signed
 from sentinel_rag.audit.checkpoints import CheckpointFile
 from sentinel_rag.audit.files import DamagedJournal, Snapshot, open_snapshot, stream
-from sentinel_rag.audit.places import JournalPlace, PostgresPlace, checkpoints_of, folder_of, name_of
 from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.storage.port import JournalPlace, PostgresPlace, checkpoints_of, folder_of, name_of
 
 _UNSIGNED = "no signed record says that they were pruned"
 _SIGNING_TRIES, _SIGNING_PAUSE = 10, 0.1

@@ -13,8 +13,8 @@ from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 
-from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.sqlite import create_private
 
 
 class IngestRunsError(UnavailableError):

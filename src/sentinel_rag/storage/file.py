@@ -13,9 +13,9 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.storage.port import Migration, RecordConnection
-from sentinel_rag.storage.write_ahead import begin_write_ahead
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
+from sentinel_rag.storage.port import Migration, RecordConnection, Records
+from sentinel_rag.storage.sqlite import begin_write_ahead, connect
 
 BUSY_S = 5.0
 
@@ -85,12 +85,7 @@ class RecordFile:
         if self._connection is None:
             if self._path is not None:
                 _make_private(self._path)
-            connection = sqlite3.connect(
-                ":memory:" if self._path is None else self._path,
-                timeout=self._busy_s,
-                isolation_level=None,
-                check_same_thread=False,
-            )
+            connection = connect(self._path, busy_s=self._busy_s)
             try:
                 begin_write_ahead(connection)
                 for pragma in ("synchronous = NORMAL", "foreign_keys = ON", "secure_delete = ON"):
@@ -154,3 +149,24 @@ def _make_private(path: Path) -> None:
     if not path.exists():
         with suppress(FileExistsError):
             os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+
+
+def move_records(source: RecordFile, target: Records, tables: Sequence[str]) -> dict[str, int]:
+    """Copy `tables`, those that others refer to first; how many rows of each. The file stays as it is.
+
+    Raises UsageError if the target holds rows already, UnavailableError if either cannot be used.
+    """
+    moved: dict[str, int] = {}
+    with source.transaction(reads=True) as old, target.transaction() as new:
+        for table in tables:
+            if new.execute(f"SELECT count(*) FROM {table}").fetchone()[0]:
+                raise UsageError(
+                    f"{target.name} holds records already, so those of {source.name} were not moved.",
+                    next_step="Name another SENTINEL_DATABASE_SCHEMA, or put that file away.",
+                )
+            columns = [name for _, name, *_ in old.execute(f"PRAGMA table_info({table})")]
+            marks = ", ".join("?" * len(columns))
+            rows = old.execute(f"SELECT {', '.join(columns)} FROM {table}").fetchall()
+            new.executemany(f"INSERT INTO {table} ({', '.join(columns)}) VALUES ({marks})", rows)
+            moved[table] = len(rows)
+    return moved

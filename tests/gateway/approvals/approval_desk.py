@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.audit import Database, Journal, JournalPlace, JournalReader, StateDatabase
-from sentinel_rag.audit.postgres import PostgresDatabase
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.gateway.approvals import ApprovalQuestion, ApprovalStore, Binding, Bounds, Violation, Waiting
 from sentinel_rag.gateway.store import new_audit_id
+from sentinel_rag.storage.postgres import PostgresDatabase
 
 SECRET = Label(Sensitivity.HIGH, Integrity.UNTRUSTED)
 PUBLIC = Label(Sensitivity.LOW, Integrity.UNTRUSTED)

@@ -33,10 +33,10 @@ from sentinel_rag.audit import (
     export_records,
     verify_export,
 )
-from sentinel_rag.audit.places import checkpoints_of
 from sentinel_rag.audit.signing import KEY_FILE
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.labels import TOP, Label
+from sentinel_rag.storage.port import checkpoints_of
 
 _JOURNAL = "journal.sqlite"
 _CHANGE = 4

@@ -16,7 +16,7 @@ from running_web import RunningWeb, running_web
 from tests.support.postgres_server import PostgresServer
 
 from sentinel_rag.audit import PostgresPlace
-from sentinel_rag.audit.postgres import RecordSchema
+from sentinel_rag.storage.postgres import RecordSchema
 from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
 from sentinel_rag_testing.running_gateway import RunningGateway

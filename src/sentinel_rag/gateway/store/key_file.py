@@ -17,6 +17,7 @@ from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.store.key_secrets import Pepper, make_pepper, read_pepper
 from sentinel_rag.storage import begin_write_ahead
+from sentinel_rag.storage.sqlite import connect
 
 PEPPER_SUFFIX = ".pepper"
 BUSY_SECONDS = 5.0
@@ -30,7 +31,7 @@ def open_key_file(path: Path) -> tuple[sqlite3.Connection, Pepper]:
     try:
         path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
-        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=BUSY_SECONDS)
+        connection = connect(path, busy_s=BUSY_SECONDS)
         with ExitStack() as opened:
             opened.enter_context(closing(connection))
             begin_write_ahead(connection)

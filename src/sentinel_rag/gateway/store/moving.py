@@ -18,10 +18,6 @@ from typing import Any
 
 from sentinel_rag.audit import Instance, JournalReader, PostgresPlace, RecordConnection
 from sentinel_rag.audit.files import stream
-from sentinel_rag.audit.places import checkpoints_of
-from sentinel_rag.audit.postgres import PostgresDatabase
-from sentinel_rag.audit.postgres.batches import lock_of
-from sentinel_rag.audit.postgres.members import MIGRATIONS as MEMBER_TABLES
 from sentinel_rag.audit.schema import MIGRATIONS as JOURNAL_TABLES
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.gateway.approvals.table import MIGRATIONS as APPROVAL_TABLES
@@ -30,6 +26,11 @@ from sentinel_rag.gateway.store.key_journal import MIGRATIONS as KEY_JOURNAL_TAB
 from sentinel_rag.gateway.store.postgres_keys import make_key_tables
 from sentinel_rag.gateway.store.session_tables import MIGRATIONS as SESSION_TABLES
 from sentinel_rag.gateway.store.state import INSTANCES_FOLDER, JOURNAL_FILE, KEYS_FILE, open_state
+from sentinel_rag.storage.port import checkpoints_of
+from sentinel_rag.storage.postgres import PostgresDatabase
+from sentinel_rag.storage.postgres.batches import lock_of
+from sentinel_rag.storage.postgres.members import MIGRATIONS as MEMBER_TABLES
+from sentinel_rag.storage.sqlite import connect
 
 COMPONENTS = {
     "journal": JOURNAL_TABLES,
@@ -135,7 +136,7 @@ def _copy_all(target: RecordConnection, folder: Path, lock: int) -> dict[str, in
             )
     counts = {"journal": _copy_journal(target, folder / JOURNAL_FILE)}
     for file, tables in ((JOURNAL_FILE, _OF_STATE), (KEYS_FILE, _OF_KEYS)):
-        with closing(sqlite3.connect(f"{(folder / file).absolute().as_uri()}?mode=ro", uri=True)) as source:
+        with closing(connect(folder / file, "read")) as source:
             there = {name for (name,) in source.execute("SELECT name FROM sqlite_master WHERE type = 'table'")}
             unknown = sorted(name for name in there - _NOT_MOVED - {*tables} if not name.startswith("sqlite_"))
             if unknown:
@@ -159,7 +160,7 @@ def _copy_journal(target: RecordConnection, journal: Path) -> int:
         )
         signed = [(each.seq, each.checkpoint) for each in page if each.checkpoint is not None]
         target.executemany("INSERT INTO checkpoint VALUES (?, ?) ON CONFLICT DO NOTHING", signed)
-    with closing(sqlite3.connect(f"{journal.absolute().as_uri()}?mode=ro", uri=True)) as source:
+    with closing(connect(journal, "read")) as source:
         lines = source.execute("SELECT seq, line FROM checkpoint").fetchall()
     target.executemany("INSERT INTO checkpoint VALUES (?, ?) ON CONFLICT DO NOTHING", lines)
     return count

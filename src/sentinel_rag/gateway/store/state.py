@@ -134,8 +134,8 @@ def _open(
             next_step=f"Move it: sentinel database move. Or put {JOURNAL_FILE} and {KEYS_FILE} away to begin anew.",
         )
     with needs_postgres():
-        from sentinel_rag.audit.postgres import PostgresDatabase, PostgresInstance
         from sentinel_rag.gateway.store.postgres_keys import PostgresKeys
+        from sentinel_rag.storage.postgres import PostgresDatabase, PostgresInstance
     keys = opened.enter_context(closing(KeyStore(PostgresKeys(postgres, serving=True), clock=clock)))
     database = opened.enter_context(closing(PostgresDatabase(postgres)))
     instance = opened.enter_context(closing(PostgresInstance(database)))

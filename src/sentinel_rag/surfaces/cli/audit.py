@@ -9,9 +9,9 @@ from typing import Any
 
 from sentinel_rag.app.zones import journal_reader
 from sentinel_rag.audit import PUBLIC_FILE, PublicKey, RecordFilter, Verification, verify_export
-from sentinel_rag.audit.places import folder_of
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import load_settings
+from sentinel_rag.storage.port import folder_of
 from sentinel_rag.surfaces.cli._moments import moment
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 

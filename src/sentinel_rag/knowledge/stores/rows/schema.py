@@ -12,9 +12,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage import begin_write_ahead
+from sentinel_rag.storage.sqlite import connect, create_private
 
 VERSION = 1
 BUSY_MILLISECONDS = 30_000
@@ -66,9 +66,7 @@ def open_file(path: Path) -> sqlite3.Connection:
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
         create_private(path)
-        connection = sqlite3.connect(
-            path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1e3
-        )
+        connection = connect(path, busy_s=BUSY_MILLISECONDS / 1e3)
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if version == 0:
             begin_write_ahead(connection)

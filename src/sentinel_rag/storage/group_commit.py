@@ -21,13 +21,13 @@ from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
 
-from sentinel_rag.audit._jobs import Busy, Job, commit, deliver, settle_all, unavailable
-from sentinel_rag.audit._wal_upkeep import KEPT_LOG, WalUpkeep, restart_log
-from sentinel_rag.audit.connections import Migration, RecordConnection, Work
-from sentinel_rag.audit.migrations import bring_up
-from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage import begin_write_ahead
+from sentinel_rag.storage.jobs import Busy, Job, commit, deliver, settle_all, unavailable
+from sentinel_rag.storage.migrations import bring_up
+from sentinel_rag.storage.port import Migration, RecordConnection, Work
+from sentinel_rag.storage.sqlite import connect, create_private
+from sentinel_rag.storage.wal_upkeep import KEPT_LOG, WalUpkeep, restart_log
 
 T = TypeVar("T")
 
@@ -140,8 +140,7 @@ class Database:
     def reading(self) -> Iterator[RecordConnection]:
         """A read-only connection of its own. Raises UnavailableError, also for what fails in the block."""
         try:
-            address = f"{self.path.absolute().as_uri()}?mode=ro"
-            with closing(sqlite3.connect(address, uri=True, isolation_level=None, check_same_thread=False)) as opened:
+            with closing(connect(self.path, "read")) as opened:
                 yield opened
         except sqlite3.Error as error:
             raise UnavailableError(
@@ -172,9 +171,7 @@ class Database:
         try:
             self.path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             create_private(self.path)  # SQLite would give it the umask's mode; -wal and -shm copy the mode of this file
-            connection = sqlite3.connect(
-                self.path, isolation_level=None, check_same_thread=False, timeout=BUSY_MILLISECONDS / 1000
-            )
+            connection = connect(self.path, busy_s=BUSY_MILLISECONDS / 1000)
             with ExitStack() as opened:
                 opened.enter_context(closing(connection))
                 begin_write_ahead(connection)

@@ -12,8 +12,8 @@ from typing import Any
 
 import psycopg
 
-from sentinel_rag.audit.connections import RecordConnection
-from sentinel_rag.audit.postgres.database import PostgresDatabase
+from sentinel_rag.storage.port import RecordConnection
+from sentinel_rag.storage.postgres.database import PostgresDatabase
 
 _HELD = (
     "SELECT EXISTS (SELECT 1 FROM pg_locks WHERE locktype = 'advisory' AND objsubid = 1 AND granted "
@@ -30,7 +30,7 @@ MIGRATIONS = (_tables,)
 
 
 class PostgresInstance:
-    """This process's membership among those who use `database`. See `audit.instances.Instance`."""
+    """This process's membership among those who use `database`. See `storage.instances.Instance`."""
 
     def __init__(self, database: PostgresDatabase) -> None:
         self.instance_id = secrets.token_hex(8)

@@ -12,6 +12,8 @@ import threading
 from contextlib import suppress
 from pathlib import Path
 
+from sentinel_rag.storage.sqlite import connect
+
 AFTER_JOBS = 2_000
 """Jobs between two checkpoints; about four pages each."""
 
@@ -76,8 +78,7 @@ class WalUpkeep:
                 connection.close()
 
     def _connected(self) -> sqlite3.Connection:
-        uri = f"{self._path.absolute().as_uri()}?mode=rw"  # a file that was removed is not made anew
-        connection = sqlite3.connect(uri, uri=True, isolation_level=None, timeout=0)
+        connection = connect(self._path, "write", busy_s=0)  # a file that was removed is not made anew
         connection.execute("PRAGMA synchronous = NORMAL")
         return connection
 

@@ -12,8 +12,8 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, Generic, TypeVar
 
-from sentinel_rag.audit.connections import Work
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.port import Work
 
 T = TypeVar("T")
 

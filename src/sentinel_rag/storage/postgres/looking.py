@@ -5,9 +5,9 @@ from __future__ import annotations
 
 import psycopg
 
-from sentinel_rag.audit.places import PostgresPlace
-from sentinel_rag.audit.postgres.connecting import Connector, StateConnection
-from sentinel_rag.audit.postgres.members import living
+from sentinel_rag.storage.port import PostgresPlace
+from sentinel_rag.storage.postgres.connecting import Connector, StateConnection
+from sentinel_rag.storage.postgres.members import living
 
 
 def look_at(place: PostgresPlace) -> tuple[str, bool, bool, int]:

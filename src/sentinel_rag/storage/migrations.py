@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from sentinel_rag.audit.connections import Migration, RecordConnection
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.port import Migration, RecordConnection
 
 VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (component TEXT PRIMARY KEY, version INTEGER NOT NULL)"
 

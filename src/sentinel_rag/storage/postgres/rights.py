@@ -11,9 +11,9 @@ from typing import Any
 import psycopg
 from psycopg import errors, sql
 
-from sentinel_rag.audit.places import PostgresPlace
-from sentinel_rag.audit.postgres.connecting import Connector
 from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.storage.port import PostgresPlace
+from sentinel_rag.storage.postgres.connecting import Connector
 
 APPENDED = ("journal", "checkpoint")
 """Tables that a running gateway reads and adds to."""

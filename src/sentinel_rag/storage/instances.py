@@ -14,8 +14,8 @@ from contextlib import closing, suppress
 from pathlib import Path
 from types import TracebackType
 
-from sentinel_rag.audit.private_files import create_private
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.sqlite import connect, create_private
 
 _SUFFIX = ".lock"
 
@@ -97,7 +97,7 @@ def exclusive(path: Path) -> sqlite3.Connection | None:
 
 
 def _try_lock(path: Path) -> sqlite3.Connection | None:
-    connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=0)
+    connection = connect(path, busy_s=0)
     try:
         connection.execute("PRAGMA journal_mode = OFF")  # there is nothing to roll back, and no file to leave behind
         connection.execute("BEGIN EXCLUSIVE")

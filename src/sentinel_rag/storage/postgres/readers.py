@@ -13,9 +13,9 @@ from typing import Any
 
 import psycopg
 
-from sentinel_rag.audit.places import PostgresPlace
-from sentinel_rag.audit.postgres.connecting import LARGE_S, Connector, StateConnection, is_lost
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.port import PostgresPlace
+from sentinel_rag.storage.postgres.connecting import LARGE_S, Connector, StateConnection, is_lost
 
 MOST = 4
 WAIT_S = 10

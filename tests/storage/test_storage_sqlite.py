@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from sentinel_rag.audit.database import Database
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.store.key_file import KeyFile
 from sentinel_rag.knowledge.stores.rows.schema import open_file
-from sentinel_rag.storage import RecordFile, begin_write_ahead, write_ahead
+from sentinel_rag.storage import RecordFile, begin_write_ahead, sqlite
+from sentinel_rag.storage.group_commit import Database
 
 
 def opened_records(path: Path) -> None:
@@ -46,7 +46,7 @@ class Hours:
         self._then = then
 
     def monotonic(self) -> float:
-        return self.slept * write_ahead.PAUSE_S
+        return self.slept * sqlite.PAUSE_S
 
     def sleep(self, _: float) -> None:
         self.slept += 1
@@ -73,7 +73,7 @@ def test_whoever_comes_second_waits_for_the_first(
     store: str, path: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hours = Hours(3, lambda: writer.execute("ROLLBACK"))
-    monkeypatch.setattr(write_ahead, "time", hours)
+    monkeypatch.setattr(sqlite, "time", hours)
     STORES[store](path)
     assert hours.slept == 3
     with closing(sqlite3.connect(path)) as afterwards:
@@ -84,15 +84,15 @@ def test_a_file_that_stays_locked_is_told_after_the_wait(
     path: Path, writer: sqlite3.Connection, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     hours = Hours(-1, writer.commit)
-    monkeypatch.setattr(write_ahead, "time", hours)
+    monkeypatch.setattr(sqlite, "time", hours)
     with pytest.raises(UnavailableError, match="The test's file is locked by another program"):
         opened_records(path)
-    assert hours.slept == 1.0 / write_ahead.PAUSE_S
+    assert hours.slept == 1.0 / sqlite.PAUSE_S
 
 
 def test_another_fault_is_told_at_once(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     hours = Hours(-1, lambda: None)
-    monkeypatch.setattr(write_ahead, "time", hours)
+    monkeypatch.setattr(sqlite, "time", hours)
     path.write_bytes(b"no database at all, but long enough to be read as the head of one" * 20)
     with closing(sqlite3.connect(path)) as connection, pytest.raises(sqlite3.DatabaseError, match="not a database"):
         begin_write_ahead(connection)

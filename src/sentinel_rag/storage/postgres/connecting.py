@@ -16,10 +16,9 @@ import psycopg
 from psycopg import errors, sql
 from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
-from sentinel_rag.audit.connections import StateAway
-from sentinel_rag.audit.places import PostgresPlace
-from sentinel_rag.audit.postgres.dialect import adapt, statement
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.port import PostgresPlace, StateAway
+from sentinel_rag.storage.postgres.dialect import adapt, statement
 
 CONNECT_S = 5
 STATEMENT_S = 15
@@ -62,7 +61,7 @@ class Lost(Exception):
 
 
 class StateConnection:
-    """A connection as the stores use it; see `audit.connections.Connection`. Not for two threads at once.
+    """A connection as the stores use it; see `storage.port.Connection`. Not for two threads at once.
 
     What is `put` travels with the next statement: a write whose result nobody needs costs no way there and back.
     """

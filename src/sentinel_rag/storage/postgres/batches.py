@@ -8,8 +8,8 @@ from typing import Any
 import psycopg
 from psycopg.pq import TransactionStatus
 
-from sentinel_rag.audit._jobs import Job
-from sentinel_rag.audit.postgres.connecting import Connector, Lost, StateConnection, is_lost
+from sentinel_rag.storage.jobs import Job
+from sentinel_rag.storage.postgres.connecting import Connector, Lost, StateConnection, is_lost
 
 
 def lock_of(schema: str) -> int:

@@ -20,14 +20,13 @@ from typing import Any, TypeVar
 import anyio.to_thread
 import psycopg
 
-from sentinel_rag.audit._jobs import Job, deliver
-from sentinel_rag.audit.connections import Migration, RecordConnection, StateAway, Work
-from sentinel_rag.audit.migrations import VERSIONS, bring_up
-from sentinel_rag.audit.places import PostgresPlace
-from sentinel_rag.audit.postgres.batches import commit, lock_of
-from sentinel_rag.audit.postgres.connecting import LARGE_S, Connector, Lost, StateConnection
-from sentinel_rag.audit.postgres.readers import Readers
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage.jobs import Job, deliver
+from sentinel_rag.storage.migrations import VERSIONS, bring_up
+from sentinel_rag.storage.port import Migration, PostgresPlace, RecordConnection, StateAway, Work
+from sentinel_rag.storage.postgres.batches import commit, lock_of
+from sentinel_rag.storage.postgres.connecting import LARGE_S, Connector, Lost, StateConnection
+from sentinel_rag.storage.postgres.readers import Readers
 
 T = TypeVar("T")
 
