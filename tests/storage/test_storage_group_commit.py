@@ -15,8 +15,8 @@ import anyio.to_thread
 import pytest
 
 from sentinel_rag.audit import Database, Durability
-from sentinel_rag.audit import _wal_upkeep as wal_upkeep
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.storage import wal_upkeep as wal_upkeep
 
 
 def where(connection: sqlite3.Connection) -> int:
