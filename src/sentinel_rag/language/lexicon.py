@@ -51,6 +51,7 @@ class Lexicon:
     """Phrases by their first word: all words, domain, value."""
     claims: Mapping[str, frozenset[str]] = field(default_factory=dict)
     more_than: frozenset[tuple[str, ...]] = frozenset()
+    at_least: frozenset[tuple[str, ...]] = frozenset()
     columns: Mapping[str, frozenset[str]] = field(default_factory=dict)
     things: Mapping[str, str] = field(default_factory=dict)
     """A thing that is counted, with its class (alert, incident, ..., other)."""
@@ -112,7 +113,7 @@ def _built(first: str) -> Lexicon:
     }
     sets: dict[str, set[str]] = {}
     columns: dict[str, set[str]] = {}
-    more_than: set[tuple[str, ...]] = set()
+    bounds: dict[str, set[tuple[str, ...]]] = {"more_than": set(), "at_least": set()}
     number_of: set[str] = set()
     for language in languages:
         hidden = own if first and language.name != first else frozenset()
@@ -141,8 +142,8 @@ def _built(first: str) -> Lexicon:
                     sets.setdefault(group, set()).add(word)
         for group in ("claims", "deeds", "places"):
             for name, words in data[group].items():
-                if name == "more_than":
-                    more_than.update(tuple(phrase.split()) for phrase in words_in(words))
+                if name in bounds:
+                    bounds[name].update(tuple(phrase.split()) for phrase in words_in(words))
                 else:
                     sets.setdefault(name, set()).update(seen(words))
         for order, words in data["orders"].items():
@@ -163,7 +164,7 @@ def _built(first: str) -> Lexicon:
         states={word: tuple(meanings) for word, meanings in tables["states"].items()},
         spoken={word: tuple(phrases) for word, phrases in tables["spoken"].items()},
         claims={name: frozenset(words) for name, words in sets.items()},
-        more_than=frozenset(more_than),
+        **{name: frozenset(phrases) for name, phrases in bounds.items()},
         columns={name: frozenset(words) for name, words in columns.items()},
         things=tables["things"],
         concepts=tables["concepts"],

@@ -112,7 +112,8 @@ class Moment:
 class Literal:
     """One comparable piece of a text, at `text[start:end]`.
 
-    `value` is a key (id, name, text), a number, a `Moment`, or the name of a state of `domain`. `bound` is = < > or ~.
+    `value` is a key (id, name, text), a number, a `Moment`, or the name of a state of `domain`. `bound` is =, <, >, >=
+    or ~.
     `unit` is what one of the number is, in bytes or seconds. `domain` of an id tells its form (mail, ip, url, ...).
     """
 
@@ -431,8 +432,9 @@ def _bound(before: list[str], lexicon: Lexicon) -> str:
     near = before[-3:]
     far = [at for at, word in enumerate(near) if not _may_stand_between(word, lexicon)]
     near = near[far[-1] + 1 :] if far else near  # `over port 443 in 8 connections` bounds nothing
-    if any(phrase == tuple(near[at : at + len(phrase)]) for phrase in lexicon.more_than for at in range(len(near))):
-        return ">"
+    for phrases, bound in ((lexicon.at_least, ">="), (lexicon.more_than, ">")):
+        if any(phrase == tuple(near[at : at + len(phrase)]) for phrase in phrases for at in range(len(near))):
+            return bound
     for table, bound in (("over", ">"), ("under", "<"), ("about", "~")):
         if any(lexicon.has(table, word) for word in near):
             return bound
@@ -441,7 +443,7 @@ def _bound(before: list[str], lexicon: Lexicon) -> str:
 
 def _may_stand_between(word: str, lexicon: Lexicon) -> bool:
     """Whether a word bounds a number, or is an ordinary one between such a word and the number."""
-    bounds = {each for phrase in lexicon.more_than for each in phrase}
+    bounds = {each for phrase in lexicon.more_than | lexicon.at_least for each in phrase}
     return word in bounds or word in plain_words() or any(lexicon.has(table, word) for table in _BOUNDS)
 
 

@@ -174,3 +174,108 @@ def test_one_repair_is_told_all_reasons(evidence: Evidence) -> None:
     asked = repair_request(check_answer("It ran on srv-web-09, which was reimaged [c3.1].", evidence))
     assert "“srv-web-09” does not stand in c3.1" in asked
     assert "no cited row says “reimaged”" in asked
+
+
+REOPENED = {"number": 108, "title": "Impossible travel", "severity": "High", "status": "Active", "owner": "Åsa Öberg",
+            "created_time": "2026-11-16T12:00:00Z", "closed_time": "2026-11-17T09:00:00Z"}  # fmt: skip
+ALERTS = [
+    {"alert_id": "b1", "name": "Port scan", "severity": "Low", "start_time": "2026-11-28T02:20:00Z",
+     "incident_number": 125, "entities": ["ip:203.0.113.152", "host:wks-sal-01"]},
+    {"alert_id": "b2", "name": "Password spray", "severity": "Medium", "start_time": "2026-11-27T10:00:00Z",
+     "incident_number": 126, "entities": ["ip:203.0.113.152", "account:asa.oberg@woodgrove.example Åsa Öberg"]},
+    {"alert_id": "b3", "name": "Logon", "severity": "Medium", "start_time": "2026-11-26T10:00:00Z",
+     "incident_number": 124, "entities": ["account:asa.oberg@woodgrove.example Åsa Öberg", "host:srv-dc-01"]},
+]  # fmt: skip
+STATES = [{"Number": 108, "FirstClosed": "2026-11-17T09:00:00Z", "LastOpen": "2026-11-18T12:00:00Z"}]
+OWNERS = [{"Owner": "Åsa Öberg", "Incidents": 8, "Open": 4}, {"Owner": "Tomasz Wójcik", "Incidents": 13, "Open": 2}]
+CHANGES = [{"TimeGenerated": "2026-11-28T08:00:00Z", "Account": "siobhan", "Activity": "Registered security info"}]
+RENAMES = [
+    {"TimeGenerated": f"2026-11-29T05:00:0{n}Z", "FileName": f"{n}.wdgrv", "Program": "winupd64.exe"} for n in range(3)
+]
+
+
+@pytest.fixture(scope="module")
+def case() -> Evidence:
+    held = Results()
+    held.add(read("c1", "query_incidents", [*INCIDENTS, REOPENED]))
+    held.add(read("c2", "query_alerts", ALERTS))
+    for ref, entry in (
+        ("c3", query("SecurityIncident", STATES)),
+        ("c4", query("SecurityIncident", OWNERS)),
+        ("c5", query("AuditLogs", CHANGES)),
+        ("c6", query("DeviceFileEvents", RENAMES)),
+        ("c7", query("SecurityAlert", DAYS)),
+    ):
+        held.add(read_entry({**entry, "read_at": NOW.isoformat()}, held, default_ref=ref))
+    for ref, asked in (
+        ("c8", {"op": "count", "of": "c6", "where": "FileName contains wdgrv"}),
+        ("c9", {"op": "sum", "of": "c7.1-2", "column": "count"}),
+        ("c10", {"op": "group", "of": "c1", "by": "severity"}),
+    ):
+        held.add(compute(ref, asked, held, now=NOW))
+    return Evidence(held)
+
+
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        # the number of an incident counts nothing, whatever word follows it
+        (FOUND, "In incident 124 Åsa Öberg's account came to srv-dc-01 [c2.3]."),
+        (NOT, "In incident 125 Åsa Öberg's account came to srv-dc-01 [c2.3]."),
+        # an incident beside another one whose row is cited, and which shares a name with it
+        (GIVEN, "The alert of 126 names the account of Åsa Öberg, which was used in incident 124 [c2.2]."),
+        (NOT, "The alert of 126 names the account of Åsa Öberg, which was used in incident 125 [c2.2]."),
+        (NOT, "The alert names the account of Åsa Öberg, which was used in incident 124 [c2.2]."),
+        # what the alerts of the cited incident hold, and a state of its row that another one of it lacks
+        (GIVEN, "Incident 125 is on wks-sal-01 [c1.2]."),
+        (NOT, "Incident 125 is on srv-dc-01 [c1.2]."),
+        (GIVEN, "Incident 108, a High one, was first closed on 17 Nov [c3.1]."),
+        (NOT, "Incident 108, a Low one, was first closed on 17 Nov [c3.1]."),
+        # open, with the time of a closing
+        (FOUND, "Incident 108 is High and was reopened [c1.4]."),
+        (NOT, "Incident 108 was reopened on 17 Nov at 09:00 [c1.4]."),
+        (NOT, "Incident 124 is High and was reopened [c1.1]."),
+        # the last of a column has a first of the same
+        (FOUND, "Incident 108 is open again since 18 Nov [c3.1]."),
+        # nothing later than the newest row
+        (FOUND, "No row is newer than 29 Nov 05:00 [c6]."),
+        (NOT, "No row is newer than 28 Nov 05:00 [c6]."),
+        # the column of the number that is told is the largest
+        (FOUND, "Tomasz Wójcik has 2 open, but the most overall with 13 [c4]."),
+        (NOT, "Tomasz Wójcik has the most with 2 open [c4]."),
+        # what each counted row says, and rows that were given as a range
+        (FOUND, "`winupd64.exe` renamed at least 3 files [c8.1]."),
+        (NOT, "`winupd64.exe` renamed more than 3 files [c8.1]."),
+        (NOT, "`rclone.exe` renamed at least 3 files [c8.1]."),
+        (NOT, "On 27 and 28 Nov there were 9 alerts [c9.1]."),
+        # the clock, and a length of time before it
+        (OWN, "By a week I mean the 7 days before 29 Nov 10:00."),
+        (NOT, "By a week I mean the 7 days before 27 Nov 10:00."),
+        # lists of what to do
+        (OWN, "To settle it, ask Åsa Öberg for the mail, then 203.0.113.152 for its owner."),
+    ],
+)
+def test_what_is_known_of_a_case_is_carried_over(case: Evidence, state: SentenceState, text: str) -> None:
+    found = check_answer(text, case).sentences[-1]
+    assert found.state is state, found.reason
+
+
+@pytest.mark.parametrize(
+    ("state", "row"),
+    [
+        # a cell begins with a capital
+        (FOUND, "| 28 Nov 08:00 | siobhan | New security info [c5.1] |"),
+        (NOT, "| 28 Nov 08:00 | siobhan | New and Active [c5.1] |"),
+        # the state of the incident that a line is about, and not of its alerts
+        (GIVEN, "| 124 (High) | Logon, 26 Nov 10:00 [c2.3] |"),
+        (NOT, "| 124 (Low) | Logon, 26 Nov 10:00 [c2.3] |"),
+        # a group that all rows were grouped without
+        (FOUND, "| Low | 0 [c10] |"),
+        (NOT, "| High | 0 [c10] |"),
+        # what stands behind the citation of one sentence is not said by that of the next
+        (NOT, "| 124 | Logon on 26 Nov at 10:00 [c2.3], at wks-sal-01. A scan on 28 Nov at 02:20 [c2.1] |"),
+    ],
+)
+def test_the_cells_of_a_line_belong_to_it(case: Evidence, state: SentenceState, row: str) -> None:
+    found = check_answer(f"| | |\n|---|---|\n{row}", case).sentences[-1]
+    assert found.state is state, found.reason

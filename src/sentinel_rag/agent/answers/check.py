@@ -14,7 +14,7 @@ from itertools import takewhile
 from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
 from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence
 from sentinel_rag.agent.answers.facts import Facts, Source
-from sentinel_rag.agent.answers.markup import CellAt, Markup, Unit, UnitKind
+from sentinel_rag.agent.answers.markup import CellAt, Markup, Unit, UnitKind, sentence_spans
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.rules import RULES
 from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
@@ -226,7 +226,8 @@ class _Advice:
         label = text if title and len(text) < _LONGEST_LABEL else text[:_LONGEST_LABEL].partition(":")[0]
         words = key(label) if ":" in text[:_LONGEST_LABEL] or title else ""
         claims = everything().claims
-        says = (not claims["opinion"].isdisjoint(words.split()) or words in claims["advice"]) or (
+        opens = key(label.partition(",")[0]) if words else ""  # `Next, from the server itself: ...`
+        says = (not claims["opinion"].isdisjoint(words.split()) or {words, opens} & claims["advice"]) or (
             (title or text.endswith(":")) and any(f" {phrase} " in f" {words} " for phrase in claims["advice"])
         )
         if title:
@@ -347,6 +348,7 @@ def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bo
     """Several citations inside one sentence: each part is compared with its own; the worst is the sentence's. So are
     the cells of a table's row, and those without a citation with all of the row's."""
     unit, near = units[at], _near(units, at)
+    around = (*(ref for each in unit.cited for ref in (each.refs[0], each.refs[-1])), *near)
     if unit.cells or not unit.cited:
         return None
     row = unit.kind is UnitKind.ROW
@@ -357,15 +359,18 @@ def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bo
     for place, text, refs in [*parts, *([(0, rest, unit.refs)] if rest else [])]:
         bids = text is rest and not rest.partition("|")[0].strip()  # the first cell says what to do
         sentence = Sentence(text, unit.kind, evidence, advises=advises or bids)
-        verdict = against(sentence, refs, (*unit.refs, *near))
+        verdict = against(sentence, refs, around)
         bare = sentence.literals and all(each.kind is Kind.NUMBER for each in sentence.literals)
         if place and (bare if row else verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing)):
-            told = _in_context(unit, place, text, refs, evidence, near)
+            told = _in_context(unit, place, text, refs, evidence, around)
             verdict, place = (told, 0) if row or not told.missing else (verdict, place)
         verdict = _with_more(verdict, sentence, refs, unit.refs, (*unit.refs, *near))
         if verdict.state is SentenceState.NOT_FOUND and not verdict.missing:  # `Neither address [a] is among them [b]`
             whole = against(Sentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
-            verdict = whole if whole.state is SentenceState.VALUES_FOUND else verdict
+            right = whole.state is SentenceState.VALUES_FOUND or (
+                text is rest and whole.state is SentenceState.SOURCE_GIVEN  # what it says is bound to the other cells
+            )
+            verdict = whole if right else verdict
         listed = sentence.bag <= plain_words() or text is rest
         if listed and verdict.state is SentenceState.SOURCE_GIVEN and verdicts and not verdict.missing:
             # `124 is High [c1.1], and so is 108 [c1.8]`
@@ -384,6 +389,12 @@ def _cited_parts(unit: Unit, start: int, end: int) -> list[_Part]:
     for citation in unit.cited:
         at = citation.at - unit.start
         if start <= at <= end or (at > end == len(unit.text)):
+            if parts and unit.kind is not UnitKind.HEADING:  # what follows up to a full stop belongs to the one before
+                ends = [end for _, end in sentence_spans(text[:at], start)][:-1]
+                place, told, refs = parts[-1]
+                if ends and _has_words(text[start : ends[-1]]):
+                    parts[-1] = (place, text[place : ends[-1]], refs)
+                    start = ends[-1]
             before = text[start : max(start, at)]
             if parts and not _has_words(before):
                 place, told, refs = parts[-1]
@@ -489,22 +500,42 @@ def _rows_cited(verdict: Verdict, evidence: Evidence) -> list[Facts]:
 
 
 def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
-    """A row in which a name stands beside one that the cited rows hold: of a label any such row, of another name one of
-    another sort of thing than the cited rows tell of."""
+    """A row in which a name stands beside one that the cited rows hold, or in the dossier of a cited incident: of a
+    label any such row, of another name one of another sort of thing than the cited rows tell of, or, of the number of
+    an incident, where the sentence names theirs too (`the account of 102 is used in 124`)."""
     evidence = sentence.evidence
-    label = sentence.is_label(literal)
-    if not label and literal.kind not in STRONG_NAMES and literal not in sentence.thing_numbers:
+    label, numbered = sentence.is_label(literal), literal in sentence.thing_numbers
+    if literal.kind is Kind.STATE and not label:
+        return _row_of_state(literal, sentence, verdict)
+    if not label and literal.kind not in STRONG_NAMES and not numbered:
         return ""
     named = [each for each, held in verdict.support.items() if held and each in sentence.anchors]
-    beside = frozenset().union(evidence.heads_of(verdict.refs), *map(evidence.holders, named))
+    if numbered and not label:
+        named = [each for each in named if each in sentence.of_kind(*STRONG_NAMES)]
+    elif not numbered:
+        named += [each for each in verdict.support if each.kind is Kind.MOMENT and each.value.minute is not None]
+    cited = _rows_cited(verdict, evidence)
+    beside = evidence.heads_of(verdict.refs).union(evidence.dossier_of(cited), *map(evidence.holders, named))
     there = evidence.holders(literal) & beside
     if label or not there:
         return min(there, default="")
     holding = filter(None, map(evidence.facts, sorted(evidence.holders(literal))[:MOST_TRIED]))
     sorts = frozenset(sort for facts in holding for sort in facts.sorts_of(literal) if sort)
-    cited = _rows_cited(verdict, evidence)
-    said = [str(each.value) for each in verdict.support if not literal.start <= each.start < literal.end]
-    return "" if not sorts or any(facts.tells_other(sorts, said) for facts in cited) else min(there)
+    others = [each for each in verdict.support if not literal.start <= each.start < literal.end]
+    said = [str(each.value) for each in others]
+    numbers = {each.number for each in others if each in sentence.thing_numbers}
+    return "" if not sorts or any(facts.tells_other(sorts, said, numbers) for facts in cited) else min(there)
+
+
+def _row_of_state(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
+    """The row of the one incident that the sentence names, with a state of which the cited rows say nothing."""
+    numbers = {each.number for each in verdict.support if each in sentence.thing_numbers}
+    cited = _rows_cited(verdict, sentence.evidence)
+    if len(numbers) != 1 or sentence.negated(literal) or any(literal.domain in facts.states for facts in cited):
+        return ""
+    found = filter(None, map(sentence.evidence.facts, sorted(sentence.evidence.holders(literal))))
+    own = (facts for facts in found if facts.kind == "incident" and numbers <= facts.named_numbers)
+    return next((facts.ref for facts in own if facts.states.get(literal.domain) == literal.value), "")
 
 
 def _of_citations(units: Sequence[Unit], at: int, sentence: Sentence, refs: Sequence[str]) -> Found | None:
@@ -686,8 +717,14 @@ def _is_strong(literal: Literal, sentence: Sentence) -> bool:
                 return False
         case Kind.SPOKEN:
             return False
+        case Kind.MOMENT if evidence.is_now(literal.value, sentence.of_kind(Kind.DURATION)):
+            return False
         case Kind.DURATION | Kind.PERCENT:
-            return any(each.kind in STRONG_NAMES | {Kind.MOMENT} for each in sentence.literals)
+            length = sentence.of_kind(Kind.DURATION)
+            return any(
+                each.kind in STRONG_NAMES or (each.kind is Kind.MOMENT and not evidence.is_now(each.value, length))
+                for each in sentence.literals
+            )
         case Kind.STATE:
             return any(
                 each.kind in STRONG_NAMES or each in sentence.thing_numbers or sentence.counted(each)

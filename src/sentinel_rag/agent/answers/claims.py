@@ -10,7 +10,16 @@ import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answers.comparing import NONE, Comparison, Rule, Verdict, not_found, source_given, within
+from sentinel_rag.agent.answers.comparing import (
+    NONE,
+    Comparison,
+    Rule,
+    Verdict,
+    is_later,
+    not_found,
+    source_given,
+    within,
+)
 from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Cell
@@ -308,7 +317,7 @@ def _is_empty_cell(of: Comparison) -> bool:
 
 def _holds_of_none(of: Comparison) -> bool:
     part, rows = of.sentence.part, of.universe(strict=True)
-    if _are_neighbours(of):
+    if _are_neighbours(of) or _counted(of, _is_none_beyond(of)):
         return True
     if any(each.domain == "owner" for each in of.sentence.of_kind(Kind.SPOKEN)):
         return True
@@ -351,6 +360,38 @@ def _are_neighbours(of: Comparison) -> bool:
     parent, rows = first.result, of.evidence.rows_of(first.result, first.kind)
     near = first in rows and last in rows and abs(rows.index(first) - rows.index(last)) == 1
     return parent is last.result and parent.complete and near
+
+
+def _is_none_beyond(of: Comparison) -> bool:
+    """`no row is newer than 05:00`, `after 09:51, nothing`: of a complete result that is cited, or whose newest row is,
+    nothing that the sentence names happened later."""
+    sentence, rows = of.sentence, of.universe(strict=True)
+    parents = {facts.result.ref: facts.result for facts in (*of.plain, *rows)}
+    if not rows and len(parents) == 1 and of.plain[0].result.complete:
+        rows = of.evidence.rows_of(of.plain[0].result, of.plain[0].kind)
+    asked = " ".join(of.evidence.whole(result).asked for result in parents.values())
+    told = [each for each in sentence.labels if each.kind is not Kind.MOMENT]
+    rows = of.among(rows, [each for each in told if f" {key(str(each.value))} " not in asked])
+    times = [facts.happened[1] for facts in rows if facts.happened]
+    ends = [each for each in sentence.of_kind(Kind.MOMENT) if _ends_what_is_denied(sentence, each)]
+    if len(ends) != 1 or not times or len(times) < len(rows):
+        return False
+    newest = max(times)
+    cited = of.wholes or any(facts.happened and facts.happened[1] == newest for facts in of.plain)
+    end = ends[0].value
+    return bool(cited) and (end.fits(newest, of.evidence.zone) or (end.day is not None and not is_later(newest, end)))
+
+
+def _ends_what_is_denied(sentence: Sentence, moment: Literal) -> bool:
+    """Whether `after` or `newer than` stands before a time, and a denial in its clause or in the one that it opens."""
+    before = sentence.words_before(moment.start, 2)
+    after = sentence.clause_end(moment.start)
+    opens = sentence.clause_start(moment.start) == 0
+    denies = [
+        word for word in sentence.words if sentence.says(word, "negative") and word.start <= sentence.clause_end(after)
+    ]
+    inside = [word for word in denies if opens or word.start >= sentence.clause_start(moment.start)]
+    return bool(inside) and any(sentence.says(word, "after", "newer") for word in before)
 
 
 def _is_said_of_none(of: Comparison, rows: Sequence[Facts]) -> bool:
@@ -456,7 +497,9 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
             times = (time for each in pool for name, time in each.moments if name == column)
             if _is_time_of(facts, column, of_time) and at == best(times):
                 return True
-        for column in _columns_meant(of, facts) if said - of_time else ():
+        told = {each.number for each in sentence.inside(place, sentence.of_kind(Kind.NUMBER))}
+        meant = [*_columns_meant(of, facts), *(column for column, value in facts.amounts.items() if value in told)]
+        for column in meant if said - of_time else ():
             if facts.cells[column] == best(each.amounts[column] for each in pool if column in each.amounts):
                 return True
     return False
@@ -515,7 +558,7 @@ def _extreme_words(of: Comparison) -> set[str]:
         )
         ranks = bool(following) and sentence.says(word, "of_time") and lexicon.has("ranks", following)
         stands_alone = sentence.text[word.end : word.end + 1] in (":", ",", ".", ")") and at < 2
-        share = sentence.says(word, "over") and at > 0 and words[at - 1].text == "at"
+        share = (words[at - 1].text if at else "", word.text) in lexicon.at_least
         if not (period or following in lexicon.numbers or number or stands_alone or share or ranks):
             found.add(word.text)
     return found
@@ -526,7 +569,9 @@ def _extreme_words(of: Comparison) -> set[str]:
 def comparative(of: Comparison) -> str:
     """`more`, `fewer`, `rose`: both numbers are given, or a computed result is cited."""
     sentence = of.sentence
-    said = sentence.has("comparative") | (set() if any(each.bound == ">" for each in of.literals) else _more(of))
+    said = sentence.has("comparative") | (
+        set() if any(each.bound.startswith(">") for each in of.literals) else _more(of)
+    )
     stated = any(word.text in said and sentence.states(word) for word in sentence.words)
     bounds = any(each.bound == "<" for each in of.literals)  # `fewer than 4` compares nothing
     if sentence.quotes or bounds or not stated:

@@ -237,10 +237,20 @@ class Comparison:
         if self.evidence.is_named_number(literal):
             heads = [head for head in self.heads if literal.number in head.named_numbers]
             return any(map(self._speaks_of, heads)) or self._is_in_window(literal)
+        if literal.kind in STRONG_NAMES and any(self._is_of_all_counted(literal, facts) for facts in self.computed):
+            return True
         if literal.kind not in (Kind.ID, Kind.NAME):
             return False
         names = {str(literal.value), self.evidence.names.aliases.get(str(literal.value), str(literal.value))}
         return any(f" {name} " in head.asked for head in self.heads for name in names)
+
+    def _is_of_all_counted(self, literal: Literal, counted: Facts) -> bool:
+        """Whether all rows of a result were counted, and each of them holds a name."""
+        sources = {ref.partition(".")[0] for ref in counted.result.operands}
+        whole = "count" in counted.cells and counted.cells["count"] == counted.cells.get("of")
+        source = self.evidence.result(min(sources)) if whole and len(sources) == 1 else None
+        rows = self.evidence.rows_of(source) if source is not None and source.complete else []
+        return bool(rows) and all(facts.holds(literal) for facts in rows)
 
     def _speaks_of(self, head: Facts) -> bool:
         """Whether a result is cited as a whole, or one of its cited rows holds something of the sentence."""
@@ -277,6 +287,9 @@ class Comparison:
 
     def _denied(self, literal: Literal) -> bool:
         """`none is Low`: a state of a complete result that none of its rows has; whether that is so is a rule's."""
+        none = (each for each in self.sentence.of_kind(Kind.NUMBER) if each.value == 0)
+        if self.sentence.is_label(literal) and literal.kind in STATES and any(map(self._is_of_no_group, none)):
+            return True
         if literal.kind is not Kind.STATE or not self.sentence.has("negative"):
             return False
         return any(literal.domain in facts.states for facts in self.universe(self.wholes))
@@ -342,8 +355,8 @@ class Comparison:
         return facts.holds(literal)
 
     def _right_thing(self, literal: Literal, facts: Facts) -> bool:
-        """`3 incidents` is not the 3 of `alert_count`."""
-        if literal.kind is not Kind.NUMBER or literal.unit != 1.0:
+        """`3 incidents` is not the 3 of `alert_count`; the 124 of `in incident 124 her account` counts nothing."""
+        if literal.kind is not Kind.NUMBER or literal.unit != 1.0 or literal in self.sentence.thing_numbers:
             return True
         thing = self.sentence.counted(literal)
         if self.sentence.kind is not UnitKind.ROW and self._is_of_other_column(literal, facts, thing):
@@ -550,6 +563,12 @@ class Comparison:
             and self._derived_duration(replace(literal, kind=Kind.DURATION, unit=unit))
         ):
             return True  # `five hours after 126 and five before 128`
+        if literal.value == 0 and self._is_of_no_group(literal):
+            return True
+        if any(self.sentence.says(word, "records") for word in self.sentence.words_after(literal.start, 3)) and any(
+            literal.value == facts.result.coverage.get("rows_returned") for facts in self.plain
+        ):
+            return True  # `in 14 process rows one carries a hash`
         if self._is_whole_of_parts(literal) or self._is_one_of_its_kind(literal) or self._is_calculated(literal):
             return True
         return any(
@@ -561,6 +580,20 @@ class Comparison:
             or self.counts_rows(literal, rows)
             or literal.value in self._by_word(literal, rows)
             for rows in self._each_universe()
+        )
+
+    def _is_of_no_group(self, literal: Literal) -> bool:
+        """`High | 0`: a grouping of all rows that is cited, or that the lines of the table before cite, has no group of
+        that name."""
+        labels = [each for each in self.clause_labels(literal) if each.kind in STATES | STRONG_NAMES]
+        results = {facts.result.ref: facts.result for facts in self.computed}
+        if self.sentence.kind is UnitKind.ROW:
+            near_by = (self.evidence.result(ref.partition(".")[0]) for ref in self.near)
+            results |= {each.ref: each for each in near_by if each is not None}
+            labels = labels or [each for each in self.sentence.labels if self.sentence.is_label(each)]
+        groups = [each for each in results.values() if each.arguments.get("op") == "group" and each.complete]
+        return bool(labels) and any(
+            not any(facts.holds(each) for facts in self.evidence.all_rows(group) for each in labels) for group in groups
         )
 
     def _is_calculated(self, literal: Literal) -> bool:
@@ -723,7 +756,7 @@ class Comparison:
         def fits_rows(a: datetime, b: datetime) -> bool:
             return fits(a, b) or (days and abs((b.date() - a.date()).days) * 86_400 == literal.number * literal.unit)
 
-        rows = (self.evidence.facts(ref) for ref in self.near)
+        rows = (self.evidence.facts(ref) for ref in dict.fromkeys(self.near) if ref not in self.cited)
         near_by = [facts for facts in rows if facts is not None and facts.row is not None][:_FEW_NEAR]
         mine = self._times(self.plain)
         if any(fits_rows(a, b) for a, b in combinations(mine, 2)):
@@ -794,6 +827,19 @@ def within(facts: Facts, first: Moment, last: Moment) -> bool:
 
     at = facts.happened[1] + timedelta(minutes=first.offset or last.offset or 0)
     return place(first) <= place(at) <= place(last, end=True)
+
+
+def is_later(at: datetime, moment: Moment) -> bool:
+    """Whether a time lies behind a day, or behind a minute of a day, that a sentence names."""
+    local = at + timedelta(minutes=moment.offset or 0)
+    parts = (
+        (moment.month, local.month),
+        (moment.day, local.day),
+        (moment.hour, local.hour),
+        (moment.minute, local.minute),
+    )
+    told = [(wanted, got) for wanted, got in parts if wanted is not None]
+    return tuple(got for _, got in told) > tuple(wanted for wanted, _ in told)
 
 
 def column_thing(column: str) -> str:

@@ -16,6 +16,7 @@ from functools import cache
 from typing import Any
 
 from sentinel_rag.agent.answers.facts import Facts, column_words, total_label
+from sentinel_rag.agent.answers.markup import expanded_refs
 from sentinel_rag.agent.answers.results import Cell, Result, Results, Row
 from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words, words_in
 from sentinel_rag.language.literals import ELLIPSIS, Kind, Literal, Moment, Names, Word, key, row_time, scan
@@ -138,6 +139,16 @@ class Evidence:
         dossiers = (result for result in results if result is not None and len(result.kinds) > 1)
         return frozenset(row.ref for result in dossiers for row in result.rows_of() if row.kind == "incident")
 
+    def dossier_of(self, rows: Iterable[Facts]) -> frozenset[str]:
+        """Alerts and entities of the incidents among some rows."""
+        numbers = {number for facts in rows if facts.kind == "incident" for number in facts.named_numbers}
+        found = (ref for read in self._read.values() for each in numbers for ref in read.holding.get(f"#{each:g}", ()))
+        return frozenset(
+            ref
+            for ref in found
+            if self._facts[ref].cells.get("incident_number") in numbers and self._facts[ref].kind != "incident"
+        )
+
     def rows_of(self, result: Result, kind: str = "") -> list[Facts]:
         """The rows of a result that a claim about all of it is about."""
         read = self._read[result.ref]
@@ -155,6 +166,13 @@ class Evidence:
             self._facts[ref] for read in self._read.values() for ref in read.holding.get(str(literal.value), ())[:1]
         )
         return any(text == literal.value for facts in found for _, text in facts.texts)
+
+    def is_now(self, moment: Moment, ago: Sequence[Literal]) -> bool:
+        """Whether a moment is the one in which was read, or lies a length of time before it: the clock says so."""
+        if self.now is None or moment.hour is None:
+            return False
+        ends = [self.now, *(self.now - timedelta(seconds=each.number * each.unit) for each in ago)]
+        return any(moment.fits(end + timedelta(minutes=shift), self.zone) for end in ends for shift in (-1, 0, 1))
 
     def has_rows_of(self, kind: str) -> bool:
         """Whether a result has rows of a kind."""
@@ -246,7 +264,7 @@ class Evidence:
         if unit != 1.0:
             low, high = low - 0.06 * unit, high + 0.06 * unit
             yield from (ref for _, ref in _between(read.numbers, value, value))
-        elif literal.bound == ">":
+        elif literal.bound.startswith(">"):
             high = value * 2 + 1e-9
         elif literal.bound == "<":
             low = value * 0.5
@@ -470,13 +488,14 @@ class Evidence:
             told = [total.rpartition(".")[2]] if total and not total[0].isdigit() else []
             told += _asked(source) if source is not None else []
             facts.words += "".join(f"| {key(text)} " for text in told)
-        operands = [".".join(ref.split(".")[:2]) for ref in result.operands]
+        operands = [".".join(ref.split(".")[:2]) for told in result.operands for ref in expanded_refs(told)]
         named = [row for ref in operands if "." in ref and (row := self._facts.get(ref)) is not None]
         if named and len(result.rows) == 1:
             facts.numbers[float(len(named))].add("operands")
             for other in named[:20]:
                 facts.words += other.words
                 facts.named_numbers |= other.named_numbers
+                facts.moments += [("operand", at) for _, at in other.moments]
                 for number in other.named_numbers:
                     facts.numbers[number].add("number")
         cited = facts.cells.get("row")

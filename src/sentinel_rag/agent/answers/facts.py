@@ -40,8 +40,8 @@ def near(literal: Literal, value: float, slack: float = 0.0) -> bool:
     want = literal.number
     duration = literal.kind is Kind.DURATION
     match literal.bound:
-        case ">":
-            return want < value <= want * 2 + 1e-9
+        case ">" | ">=":
+            return (want < value or (literal.bound == ">=" and value == want)) and value <= want * 2 + 1e-9
         case "<":
             return want * (1 / 24 if duration else 0.5) <= value < want  # `within a day` may be two hours
         case "~":
@@ -215,9 +215,10 @@ class Facts:
             yield _sort(self.kind if column == "name" else column)
         yield from (_sort(_entity_kind(item)) for item in self._entities if _stands(literal, f" {key(str(item))} "))
 
-    def tells_other(self, sorts: frozenset[str], said: Sequence[str]) -> bool:
-        """Whether the row tells of a thing of one of these sorts, and of none that is `said`."""
-        if "number" in sorts and self.named_numbers:
+    def tells_other(self, sorts: frozenset[str], said: Sequence[str], numbers: set[float]) -> bool:
+        """Whether the row tells of a thing of one of these sorts, and of none that is `said`, or of another incident
+        than those of these numbers."""
+        if "number" in sorts and not self.named_numbers <= numbers:
             return True
         parameters = self.result.arguments.get("parameters")
         mine = [(_sort(_entity_kind(item)), key(str(item))) for item in self._entities]

@@ -234,7 +234,7 @@ class Markup:
             if spaced:
                 put(held[at], end)
             self._line.cited.append(
-                Cited(self._written - spaced, _expanded(citation["refs"]), self._read_before + bracket)
+                Cited(self._written - spaced, expanded_refs(citation["refs"]), self._read_before + bracket)
             )
             doubled = held[end : end + 1] == "." and self._line.ended  # `27 Nov. [c1.3].`
             return end + (doubled or (opens and held[end : end + 1] in (" ", "\t")))
@@ -258,7 +258,8 @@ class Markup:
         return bracket + hole.end()
 
 
-def _expanded(found: str) -> tuple[str, ...]:
+def expanded_refs(found: str) -> tuple[str, ...]:
+    """`c1.3-5, c2` as `c1.3`, `c1.4`, `c1.5`, `c2`."""
     refs: list[str] = []
     for part in re.split(r"\s?[,;]\s?", found):
         span = _RANGE.fullmatch(part)

@@ -9,7 +9,7 @@ from itertools import groupby, pairwise
 
 from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
-from sentinel_rag.agent.answers.facts import Facts, column_words
+from sentinel_rag.agent.answers.facts import OPEN_STATES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.sentence import DOMAINS
 from sentinel_rag.contracts.evidence import SentenceState
@@ -124,13 +124,32 @@ def state_of_each_row(of: Comparison) -> str:
     """Each cited row has one of the states that the sentence names."""
     rows = [facts for facts in of.plain if facts.is_thing]
     for domain in DOMAINS if len(rows) > 1 else ():
-        named = {each.value for each in of.sentence.of_kind(Kind.STATE) if each.domain == domain}
+        named = {
+            each.value
+            for each in of.sentence.of_kind(Kind.STATE)
+            if each.domain == domain and not _is_of_incident(of, each)
+        }
         if not named or any(of.sentence.negated(each) for each in of.literals if each.domain == domain):
             continue
         for facts in _rows_of_one(of, domain) or rows:
             if facts.states.get(domain) and facts.states[domain] not in named:
                 return f"{facts.ref} gives {domain} {facts.states[domain]}"
     return ""
+
+
+def _is_of_incident(of: Comparison, literal: Literal) -> bool:
+    """`| 124 (High) | its alerts |`: the label of a row tells the state of the incident, not of the alerts that are
+    cited behind it."""
+    sentence = of.sentence
+    before = [each for each in sentence.anchors if each.end <= literal.start]
+    if not before or not sentence.is_label(literal) or before[-1] not in sentence.thing_numbers:
+        return False
+    if sentence.text[before[-1].end : literal.start].strip(" (,*_"):
+        return False
+    rows = map(of.evidence.facts, of.evidence.holders(before[-1]))
+    own = [facts for facts in rows if facts is not None and facts.kind == "incident"]
+    own = [facts for facts in own if before[-1].number in facts.named_numbers]
+    return bool(own) and all(facts.states.get(literal.domain) == literal.value for facts in own)
 
 
 def _rows_of_one(of: Comparison, domain: str) -> list[Facts]:
@@ -180,8 +199,11 @@ def first_or_last(of: Comparison) -> str:
         wrong, right = ("first", "last") if ends else ("last", "first")
         for facts in of.support.get(literal, ())[:1] if ends is not begins else ():
             named = [name for name, at in facts.moments if literal.value.fits(at, of.evidence.zone)]
-            both = right in facts.column_names and named
-            if both and all(wrong in column_words(name) for name in named):
+            columns = {" ".join(column_words(name)) for name, _ in facts.moments}
+            others = [
+                " ".join(column_words(name)).replace(wrong, right) for name in named
+            ]  # of `last seen` `first seen`
+            if others and all(wrong in column_words(name) for name in named) and columns.issuperset(others):
                 return f"{facts.ref} gives it as {_spoken_column(named[0])}"
     return ""
 
@@ -308,15 +330,16 @@ def belong_together(of: Comparison) -> str:
     if apart or (len(of.sentence.of_kind(Kind.MOMENT)) > 1 and of.sentence.has("between")):
         soft.append(Kind.MOMENT)
     placed = {
-        literal: {_home(facts) for facts in held}
+        literal: {_home(facts) for facts in (*held, *_held_in_wholes(of, literal))}
         for literal, held in of.support.items()
         if held
         and not any(facts.computed for facts in held)
         and (literal.kind not in soft or literal in of.sentence.thing_numbers)
     }
     cited = {_home(facts) for facts in of.rows}
-    if len({of.sentence.sort(literal) for literal in placed}) < 2:
+    if len({of.sentence.sort(literal) for literal in placed}) < 2 or _are_of_one_sort(of, placed):
         return ""
+    sized = {each: {_home(facts) for facts in held} for each, held in of.support.items() if each.unit != 1.0 and held}
     for whole in of.wholes:  # a result that was asked for 127 is about it
         homes = {home for mine in placed.values() for home in mine if home.split()[0].partition(".")[0] == whole.ref}
         about = of.evidence.whole(whole).named_numbers
@@ -327,13 +350,25 @@ def belong_together(of: Comparison) -> str:
         start = of.sentence.clause_start(literal.start)
         others = [
             theirs
-            for other, theirs in placed.items()
+            for other, theirs in (*placed.items(), *sized.items())
             if other.value != literal.value
             and (mine & cited or theirs & cited or of.sentence.clause_start(other.start) == start)
         ]
         if others and not any(mine & theirs for theirs in others):
             return f"“{literal.raw}” stands in {min(mine)}, which holds nothing else of the sentence"
     return ""
+
+
+def _held_in_wholes(of: Comparison, literal: Literal) -> Iterator[Facts]:
+    """The rows of cited results that hold a literal, where rows are cited beside them."""
+    for whole in of.wholes if of.rows else ():
+        yield from of.evidence.holding(literal, whole)
+
+
+def _are_of_one_sort(of: Comparison, literals: Iterable[Literal]) -> bool:
+    """Whether all names are of one sort in their rows (accounts, however they are written): a list of them."""
+    sorts = [{sort for facts in of.support[each] for sort in facts.sorts_of(each)} for each in literals]
+    return bool(set.intersection(*sorts) - {"", "number"})
 
 
 @not_found
@@ -551,9 +586,19 @@ def unsaid(of: Comparison) -> str:
         concept = concepts.get(word.text, "")
         if concept in STRICT_CONCEPTS and of.sentence.states(word) and not _row_says(of, concept_starts(concept)):
             starts = concept_starts(concept)
-            if not any(f" {start}" in f" {title}" for title in _titles_named(of) for start in starts):
+            titled = any(f" {start}" in f" {title}" for title in _titles_named(of) for start in starts)
+            if not titled and not _is_open_again(of, concept):
                 return f"no cited row says “{word.text}”"
     return ""
+
+
+def _is_open_again(of: Comparison, concept: str) -> bool:
+    """`reopened` of an incident that is open and has the time of a closing, which is not told as the reopening's."""
+    closed = [each for each in of.rows if "closed_time" in each.cells and each.states.get("status") in OPEN_STATES]
+    told = [
+        each for each in of.sentence.of_kind(Kind.MOMENT) if any(facts in of.support.get(each, ()) for facts in closed)
+    ]
+    return concept == "reopen" and bool(closed) and not told
 
 
 @source_given
@@ -567,7 +612,8 @@ def outcome(of: Comparison) -> str:
     for word in said:
         starts = concept_starts(concepts[word.text])
         spoken = sentence.says(word, "acts") and sentence.of_kind(Kind.SPOKEN)
-        if not spoken and not _row_says(of, starts, quoted=False):
+        open_again = _is_open_again(of, concepts[word.text])
+        if not (spoken or open_again) and not _row_says(of, starts, quoted=False):
             theirs = _row_says(of, starts)
             return f"{'only text that others wrote' if theirs else 'no cited row'} says “{word.text}”"
     written = of.rows and all(facts.kind in ("comment", "hit") for facts in of.rows)

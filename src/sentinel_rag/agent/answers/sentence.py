@@ -37,6 +37,7 @@ _CODE = re.compile(r"(?<!\w)[A-Z]{2}(?!\w)")
 _HERE = frozenset({"here", "hier", "aquí", "aqui", "ici"})
 _ORDINAL = re.compile(r"\.?(?!\w)")
 _SUFFIX = re.compile(r"(?:st|nd|rd|th)\b")
+_STATE_WORDS = frozenset({"severity", "priority", "incidents", "alerts"})
 _STOP_OF_COUNT = re.compile(r"[,;:|(]")
 
 
@@ -58,7 +59,7 @@ class Sentence:
         )  # `NO` among small letters is a code, of a country say, and no word
         self._starts = [word.start for word in self.words]
         self.literals = tuple(each for each in self.scan.literals if each.start >= self._opens)
-        self.literals = tuple(self._day(each) or each for each in self.literals)
+        self.literals = tuple(self._day(each) or self._as_word(each) or each for each in self.literals)
         self.bag = frozenset(word.text for word in self.words)
         colon = _COLON.search(text)
         label = -1 if colon is None else colon.start()
@@ -77,7 +78,7 @@ class Sentence:
         opening = [word for word in self.words[:3] if word.start >= self._opens]
         first = opening[: 2 if opening and self.says(opening[0], "then") else 1]
         words = [*first, *(self.words_after(label, 1) if 0 <= label < _LONGEST_LABEL else ())]
-        if first and self.says(first[0], "whether"):
+        if first and self.says(first[0], "whether", "purpose"):
             words += [word for at in self._clauses[1:] for word in self.words_after(at - 1, 1)]
         last = self.words[-1:] if len(self.words) <= _LONGEST_BID else ()
         ends = self._clauses[1:] if self.kind is UnitKind.ITEM else ()
@@ -211,6 +212,20 @@ class Sentence:
         if not (dated or self.lexicon.time_units.get(word) == 86_400 or _SUFFIX.match(self.text, literal.end)):
             return None
         return replace(literal, kind=Kind.MOMENT, value=Moment(day=int(literal.number)))
+
+    def _as_word(self, literal: Literal) -> Literal | None:
+        """`New security info registered`: at the start of a text or cell any word has a capital, and a state before an
+        ordinary word may be none."""
+        if literal.kind is not Kind.STATE or self.text[: literal.start].rstrip('*_ "“„«')[-1:] not in ("", "|"):
+            return None
+        after = [word for word in self.words_after(literal.end - 1, 1) if word.start - literal.end == 1]
+        word = after[0].text if after else ""
+        known = (self.lexicon.things, self.lexicon.spoken, self.lexicon.numbers, self.lexicon.concepts, plain_words())
+        columns = any(word in words for words in self.lexicon.columns.values())
+        claims = any(word in words for words in self.lexicon.claims.values())
+        lower = self.text[after[0].start].islower() if after else False
+        ordinary = lower and not (columns or claims or any(word in table for table in known))
+        return replace(literal, kind=Kind.SPOKEN) if ordinary and word not in _STATE_WORDS else None
 
     @cached_property
     def thing_numbers(self) -> frozenset[Literal]:
