@@ -27,7 +27,7 @@ from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.repair import ASKED, repaired
 from sentinel_rag.agent.answers.results_file import read_results, results_document
 from sentinel_rag.agent.model_analyst.answer_text import shown
-from sentinel_rag.agent.model_analyst.composing import RULE, SENTENCES
+from sentinel_rag.agent.model_analyst.composing import RULE, SENTENCES, TRANSLATED
 from sentinel_rag.contracts.evidence import Answer, CitedBy, SentenceState
 from sentinel_rag.surfaces.cli.ask import print_result
 
@@ -234,7 +234,8 @@ def pairs(folders: Sequence[Path], out: Path) -> None:
 def _without_notices(answer: str) -> str:
     """The answer without what code says below it: it would tell the judge whose it is."""
     body, rule, below = answer.rpartition(f"\n{RULE}\n")
-    notices = tuple(sentence.partition("{")[0] for sentence in SENTENCES.values())
+    told = [*SENTENCES.values(), *(each for words in TRANSLATED.values() for each in words.values())]
+    notices = tuple(sentence.partition("{")[0] for sentence in told)
     return body if rule and below.strip().startswith(notices) else answer
 
 

@@ -7,9 +7,10 @@ from dataclasses import replace
 import pytest
 
 from answer_rows import INCIDENTS, read, refused
-from sentinel_rag.agent.answers.check import CheckedAnswer, GrowingAnswer, check_answer, cited_share
+from sentinel_rag.agent.answers.check import CheckedAnswer, GrowingAnswer, _notes, check_answer, cited_share
 from sentinel_rag.agent.answers.evidence import Evidence
 from sentinel_rag.agent.answers.results import Results
+from sentinel_rag.agent.answers.rules import RULES
 from sentinel_rag.contracts.evidence import CitedBy, SentenceState
 
 FOUND = SentenceState.VALUES_FOUND
@@ -368,3 +369,11 @@ def test_values_say_what_the_trade_calls_them(state: SentenceState, text: str) -
     rows.add(read("c1", "run_kql_query", LOG_ROWS))
     (sentence,) = check_answer(text, Evidence(rows, names=["Windows", "Network"])).sentences
     assert sentence.state is state, sentence.reason
+
+
+def test_each_rule_has_a_note_in_each_language() -> None:
+    notes = _notes()
+    assert set(notes) == {"de", "es", "fr"}
+    rules = {rule.__name__ for rule in RULES}
+    assert all(rules <= words.keys() for words in notes.values())
+    assert len({frozenset(words) for words in notes.values()}) == 1

@@ -6,7 +6,7 @@ from __future__ import annotations
 import pytest
 from tests.support.small_estate import NOW, small_estate
 
-from sentinel_rag.agent.model_analyst.composing import SAMPLE_SENTENCE, SENTENCES
+from sentinel_rag.agent.model_analyst.composing import SAMPLE_SENTENCE, SENTENCES, TRANSLATED
 from sentinel_rag.agent.model_analyst.loop import ONLY_OWN
 from sentinel_rag.agent.prompts import prompt
 from sentinel_rag.contracts.conversations import Verbosity
@@ -121,6 +121,26 @@ async def test_an_answer_in_another_language_is_checked_alike(question, text, de
     answer = await at.ask(question)
     assert set(at.states(answer).values()) == {"values_found"}
     assert len(at.server.requests) == 2, "nothing is to be repaired"
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "notes"),
+    [
+        ("de", "Der Vorfall 4711 ist das [c1.1]. Und der Vorfall 4712 ist High.", ["“4711”", "ohne Quelle"]),
+        ("es", "El incidente 4711 es ese [c1.1]. Y el incidente 4712 es High.", ["“4711”", "sin fuente"]),
+        ("fr", "L'incident 4711 est là [c1.1]. Et l'incident 4712 est High.", ["“4711”", "sans source"]),
+    ],
+)
+async def test_what_is_said_of_an_answer_is_in_its_language_and_the_model_gets_the_whole_reason(
+    language, text, notes, desk
+):
+    at = desk(OPEN, text_reply(text), text_reply("nichts"))
+    answer = await at.ask("Why is incident 40 open?")
+    assert TRANSLATED[language]["verify"] in answer.text
+    assert SENTENCES["verify"] not in answer.text
+    reasons = [sentence.reason for sentence in answer.sentences]
+    assert all(note in reason for note, reason in zip(notes, reasons, strict=True)), reasons
+    assert "does not stand in c1.1" in at.sent()[-1]["content"]
 
 
 async def test_a_repair_computes_though_it_asks_for_another_tool_too(desk):

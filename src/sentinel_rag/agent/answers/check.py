@@ -7,8 +7,11 @@ a worker thread.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import cache
+from importlib.resources import files
 from itertools import takewhile
 
 from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
@@ -44,6 +47,17 @@ class CheckedAnswer:
     text: str
     sentences: tuple[CheckedSentence, ...]
     written: tuple[Unit, ...] = field(default=(), compare=False, repr=False)
+    rules: tuple[str, ...] = field(default=(), compare=False, repr=False)
+    """For each sentence the rule that gave its reason."""
+
+    def told_in(self, language: str) -> CheckedAnswer:
+        """The same with its reasons in the language of their reader, as far as it has words for them."""
+        words = _notes().get(language)
+        if words is None:
+            return self
+        pairs = zip(self.sentences, self.rules, strict=True)
+        sentences = tuple(replace(each, reason=_note(each, rule, words)) for each, rule in pairs)
+        return replace(self, sentences=sentences)
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,6 +71,30 @@ class Found:
     @property
     def worst(self) -> Verdict:
         return min((verdict for _, verdict in self.verdicts), key=lambda verdict: _ORDER.index(verdict.state))
+
+
+@cache
+def _notes() -> Mapping[str, Mapping[str, str]]:
+    """The notes of each language by rule."""
+    data = tomllib.loads(files(__package__).joinpath("notes.toml").read_text(encoding="utf-8"))
+    kinds = {rule: kind for kind, rules in data.pop("kinds").items() for rule in rules}
+    return {name: {**told, **{rule: told[kind] for rule, kind in kinds.items()}} for name, told in data.items()}
+
+
+def _note(sentence: CheckedSentence, rule: str, words: Mapping[str, str]) -> str:
+    """The reason of a sentence as a note; what is not found and was not cited has no source."""
+    if not sentence.reason:
+        return ""
+    missing = [
+        f"“{sentence.text[mark.start - sentence.start : mark.end - sentence.start]}”"
+        for mark in sentence.marks
+        if not mark.found
+    ]
+    uncited = sentence.state is SentenceState.NOT_FOUND and not sentence.citations
+    default = "uncited" if uncited else "beside" if sentence.state is SentenceState.SOURCE_GIVEN else "differs"
+    if rule == "not_there" and not missing:
+        rule = "unsaid"
+    return words[rule or default].format(", ".join(missing[:3]))
 
 
 def cited_share(checked: CheckedAnswer) -> float:
@@ -169,11 +207,12 @@ class GrowingAnswer:
         self._text: list[str] = []
         self._sentences: list[CheckedSentence] = []
         self._told: list[Unit] = []
+        self._rules: list[str] = []
 
     @property
     def checked(self) -> CheckedAnswer:
         """What was written and checked so far."""
-        return CheckedAnswer("".join(self._text), tuple(self._sentences), tuple(self._told))
+        return CheckedAnswer("".join(self._text), tuple(self._sentences), tuple(self._told), tuple(self._rules))
 
     def add(self, delta: str) -> tuple[str, tuple[CheckedSentence, ...]]:
         """What of the text can be shown now, and the sentences whose check has ended."""
@@ -200,6 +239,7 @@ class GrowingAnswer:
             if any(letter.isalnum() for letter in unit.text):
                 self._told.append(unit)
                 found = _check(self._units, at, self._evidence, advises=self._advises[at])
+                self._rules.append(found.worst.rule)
                 yield checked_sentence(unit, found, self._evidence)
 
     def _is_settled(self, at: int) -> bool:
@@ -227,7 +267,7 @@ class _Advice:
         words = key(label) if ":" in text[:_LONGEST_LABEL] or title else ""
         claims = everything().claims
         opens = key(label.partition(",")[0]) if words else ""  # `Next, from the server itself: ...`
-        says = (not claims["opinion"].isdisjoint(words.split()) or {words, opens} & claims["advice"]) or (
+        says = (not claims["opinion"].isdisjoint(words.split()) or bool({words, opens} & claims["advice"])) or (
             (title or text.endswith(":")) and any(f" {phrase} " in f" {words} " for phrase in claims["advice"])
         )
         if title:
@@ -275,7 +315,9 @@ def _of_demands(found: Found, sentence: Sentence) -> Found:
     if states and all(any(facts.states.get(each.domain) == each.value for facts in held) for each, held in states):
         return found  # the row itself is Closed
     reason = f"{where} (text that others wrote) asks for this"
-    verdict = replace(worst, state=SentenceState.SOURCE_GIVEN, reason=reason, refs=worst.refs or (where,))
+    verdict = replace(
+        worst, state=SentenceState.SOURCE_GIVEN, reason=reason, refs=worst.refs or (where,), rule="theirs"
+    )
     by = CitedBy.CHECK if found.cited_by is CitedBy.NOBODY else found.cited_by
     return Found((*found.verdicts, (0, verdict)), by)
 
@@ -291,11 +333,11 @@ def _of_others(unit: Unit, sentence: Sentence, refs: Sequence[str], evidence: Ev
         if not where:
             return None
         reason = f"these are words of {where} (text that others wrote)"
-        return _single(Verdict(SentenceState.SOURCE_GIVEN, reason, (where,)), CitedBy.CHECK)
+        return _single(Verdict(SentenceState.SOURCE_GIVEN, reason, (where,), rule="theirs"), CitedBy.CHECK)
     by = CitedBy.WRITER
     if where:
         reason = f"these are words of {where} (text that others wrote): quote them"
-        return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs)), by)
+        return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs), rule="theirs"), by)
     for literal in sentence.literals:
         address = _address(literal)
         if address is None or (address.domain != "url" and refs):
@@ -305,7 +347,7 @@ def _of_others(unit: Unit, sentence: Sentence, refs: Sequence[str], evidence: Ev
             reason = (
                 f"“{literal.raw}” is an address out of {where} (text that others wrote): give it as code and cite it"
             )
-            return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs)), by)
+            return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs), rule="theirs"), by)
     return None
 
 
@@ -648,7 +690,7 @@ def against(
     if any(note.startswith(f" {text} ") for note in notes for text in said if len(text.split()) > _SHORTEST_NOTE):
         return Verdict(SentenceState.VALUES_FOUND, "", tuple(refs))
     if sentence.own_deed and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
-        return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs))
+        return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs), rule="deed")
     return compare(Comparison(sentence, rows, wholes, refs, near, granted, borrowed), RULES)
 
 
@@ -657,7 +699,7 @@ def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:
     advice (`advises`) what no row says otherwise, too."""
     evidence = sentence.evidence
     if sentence.own_deed:
-        return Verdict(SentenceState.NOT_FOUND, _DEED)
+        return Verdict(SentenceState.NOT_FOUND, _DEED, rule="deed")
     strong = [literal for literal in sentence.literals if _is_strong(literal, sentence)]
     bold = sentence.text.startswith("**") and sentence.text.endswith("**")
     if sentence.kind is UnitKind.HEADING or bold:

@@ -52,6 +52,8 @@ class Verdict:
     support: dict[Literal, list[Facts]] = field(default_factory=dict)
     missing: tuple[Literal, ...] = ()
     wrong: tuple[Literal, Facts, str] | None = None
+    rule: str = ""
+    """What gave the reason, by its name."""
 
 
 class Comparison:
@@ -789,7 +791,7 @@ def compare(comparison: Comparison, rules: Sequence[Rule]) -> Verdict:
     """The verdict of the first rule that speaks; of what is not found with the reasons of all others that say so, for
     one repair is to mend all of it."""
     comparison.find()
-    said = (each for rule in rules if (each := rule(comparison)) is not None)
+    said = (replace(each, rule=rule.__name__) for rule in rules if (each := rule(comparison)) is not None)
     first = next(said, None)
     if first is None or first.state is not SentenceState.NOT_FOUND:
         return first or comparison.verdict(SentenceState.VALUES_FOUND)

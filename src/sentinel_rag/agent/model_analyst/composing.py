@@ -33,8 +33,13 @@ from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.language.frames.phrases import LANGUAGES, WORD, phrase_book
 from sentinel_rag.language.lexicon import fold, language_of
 
-SENTENCES: Mapping[str, str] = tomllib.loads(files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8"))
+_DATA: Mapping[str, str | Mapping[str, str]] = tomllib.loads(
+    files(__package__).joinpath("sentences.toml").read_text(encoding="utf-8")
+)
+SENTENCES = {name: told for name, told in _DATA.items() if isinstance(told, str)}
 """What code says above and below a model's words, and in their place."""
+TRANSLATED = {language: told for language, told in _DATA.items() if not isinstance(told, str)}
+"""What of it is said in other languages, where the answer is in one."""
 SAMPLE_SENTENCE: str = view_data()["sentence"]["sample"]
 SET_PHRASES = (SENTENCES["verify"], SENTENCES["offer"], SAMPLE_SENTENCE)
 """What the rules suggest word for word; an answer of nothing else is none."""
@@ -120,11 +125,13 @@ def draft_opening(turn: Turn, *, out_of_rounds: bool) -> str:
 
 def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome) -> Composed:
     """The parts of the answer one below the other, with the sentences of the model's text at their places."""
-    before = [*_openings(turn, ended), *_scope(turn), *_warnings(turn, checked)]
+    words = _words(checked)
+    checked = checked.told_in(_language(checked))
+    before = [*_openings(turn, ended), *_scope(turn), *_warnings(turn, checked, words)]
     opening = "".join(f"{part}\n\n" for part in before)
     _say_what_was_changed(writer, [run for run in turn.runs if changed_something(run, turn.reading)])
     body = checked.text
-    closings = _closings(turn, ended, checked)
+    closings = _closings(turn, ended, checked, words)
     text = opening + _blocks(body, writer.text, *([RULE, *closings] if closings and body else closings))
     sentences = moved(checked.sentences, len(opening))
     missed = [sentence.state for sentence in sentences if sentence.state in _MISSED]
@@ -189,15 +196,24 @@ def _known_texts(turn: Turn) -> Iterator[str]:
             yield from (cell for cell in row.cells.values() if isinstance(cell, str))
 
 
-def _warnings(turn: Turn, checked: CheckedAnswer) -> list[str]:
+def _language(checked: CheckedAnswer) -> str:
+    return language_of(fold(checked.text).split())
+
+
+def _words(checked: CheckedAnswer) -> Mapping[str, str]:
+    """What code says, in the language of the answer as far as there are words."""
+    return {**SENTENCES, **TRANSLATED.get(_language(checked), {})}
+
+
+def _warnings(turn: Turn, checked: CheckedAnswer, words: Mapping[str, str]) -> list[str]:
     """What a reader must know before the first sentence: that the model gives no sources."""
     about = [sentence.state for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
     if any(state in _MISSED for state in about) and not len(turn.memory.results):
-        return [SENTENCES["asked_nothing"]]
-    return [SENTENCES["few_sources"]] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
+        return [words["asked_nothing"]]
+    return [words["few_sources"]] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
 
 
-def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
+def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer, words: Mapping[str, str]) -> list[str]:
     """What stands behind it."""
     body = checked.text
     cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
@@ -207,7 +223,7 @@ def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
     analysed = turn.features.reasons
     detail = any(run.call.tool_name == "get_incident_detail" and len(run.rows) == 1 for run in turn.runs)
     # An offer in English below an answer in another language helps nobody.
-    english = language_of(fold(body).split()) in ("en", "")
+    english = _language(checked) in ("en", "")
     facts_alone = all(sentence.state is not SentenceState.OWN_WORDS for sentence in checked.sentences)
     offers = (
         detail
@@ -219,21 +235,21 @@ def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer) -> list[str]:
     )
     told = [run for run in turn.runs if run.call.tool_name not in _CATALOGUES]
     closings = {
-        SENTENCES["read_earlier"].format(show_age(max(ages)) if ages else ""): bool(ages),
-        SENTENCES["cut"]: ended.ending is Ending.CUT,
-        _filter_sentence(ended): ended.ending is Ending.FILTERED,
-        SENTENCES["defanged"]: turn.memory.defanged and bool(turn.runs),
-        SENTENCES["suspect"]: bool(suspicions(told, most=1)),
+        words["read_earlier"].format(show_age(max(ages)) if ages else ""): bool(ages),
+        words["cut"]: ended.ending is Ending.CUT,
+        _filter_sentence(ended, words): ended.ending is Ending.FILTERED,
+        words["defanged"]: turn.memory.defanged and bool(turn.runs),
+        words["suspect"]: bool(suspicions(told, most=1)),
         turn.warning: bool(turn.warning),
-        SENTENCES["verify"]: analysed and bool(turn.runs) and "verified by a person" not in body,
-        SENTENCES["offer"]: offers and "implications" not in body,
+        words["verify"]: analysed and bool(turn.runs) and "verified by a person" not in body,
+        words["offer"]: offers and "implications" not in body,
     }
     return [text for text, applies in closings.items() if applies]
 
 
-def _filter_sentence(ended: Ended) -> str:
+def _filter_sentence(ended: Ended, words: Mapping[str, str] = SENTENCES) -> str:
     """Why the answer ends where it does, if a provider's filter stopped it."""
-    return SENTENCES["filtered"].format(f" ({', '.join(ended.filtered)})" if ended.filtered else "")
+    return words["filtered"].format(f" ({', '.join(ended.filtered)})" if ended.filtered else "")
 
 
 def _evidence(text: str, sentences: Sequence[Sentence]) -> list[Evidence]:
