@@ -213,12 +213,16 @@ def case() -> Evidence:
         ("c10", {"op": "group", "of": "c1", "by": "severity"}),
     ):
         held.add(compute(ref, asked, held, now=NOW))
+    held.add(read("c11", "get_incident_detail", DOSSIER))
     return Evidence(held)
 
 
 @pytest.mark.parametrize(
     ("state", "text"),
     [
+        # an account of one dossier that another incident has too
+        (GIVEN, "The account asa.oberg@woodgrove.example is in incident 126 too [c11.7]."),
+        (NOT, "The account asa.oberg@woodgrove.example is in incident 125 too [c11.7]."),
         # the number of an incident counts nothing, whatever word follows it
         (FOUND, "In incident 124 Åsa Öberg's account came to srv-dc-01 [c2.3]."),
         (NOT, "In incident 125 Åsa Öberg's account came to srv-dc-01 [c2.3]."),

@@ -218,7 +218,8 @@ class Facts:
     def tells_other(self, sorts: frozenset[str], said: Sequence[str], numbers: set[float]) -> bool:
         """Whether the row tells of a thing of one of these sorts, and of none that is `said`, or of another incident
         than those of these numbers."""
-        if "number" in sorts and not self.named_numbers <= numbers:
+        own = self.row is None or "/entities/" not in self.row.pointer  # an entity is the same in each incident
+        if "number" in sorts and own and not self.named_numbers <= numbers:
             return True
         parameters = self.result.arguments.get("parameters")
         mine = [(_sort(_entity_kind(item)), key(str(item))) for item in self._entities]
