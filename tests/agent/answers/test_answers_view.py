@@ -155,3 +155,12 @@ def test_a_call_of_read_rows_that_is_wrong_is_told_what_is_there(arguments, said
     results = Results()
     results.add(result(incidents(2)))
     assert read_rows(arguments, results, limit=9_000, counter=COUNTER, now=NOW) == said
+
+
+@pytest.mark.requirement("CHAT-18")
+def test_fractions_of_a_second_are_not_shown():
+    made = result([{"TimeGenerated": "2026-11-30T09:40:23.755000Z", "Version": "2026.755"}, {"Version": "1.2"}])
+    text = shown(made).text
+    assert "2026-11-30T09:40:23Z" in text
+    assert "2026.755" in text
+    assert made.rows[0].cells["TimeGenerated"] == "2026-11-30T09:40:23.755000Z"

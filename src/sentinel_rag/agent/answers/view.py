@@ -45,6 +45,8 @@ _LONGEST_TEXT = 6_000
 _MOST_ITEMS = 12
 _LONGEST_TOTALS = 2_400
 _DATA_TAG = re.compile(r"<(?=\s*/?\s*tool_result)", re.IGNORECASE)
+_FRACTION = re.compile(r"(?<=^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d)\.\d{1,9}(?=Z$)")
+"""Of a second, which no reader tells; the cell keeps it."""
 _NOT_TOTALS = frozenset({"matched_by", "reference", "detail", "ambiguous", "template", "description"})
 
 READ_ROWS = ToolSchema(
@@ -303,7 +305,7 @@ def _words(value: Cell) -> str:
     if isinstance(value, tuple):
         shown = ", ".join(_words(item) for item in value[:_MOST_ITEMS])
         return shown if len(value) <= _MOST_ITEMS else f"{shown} (+{len(value) - _MOST_ITEMS} more)"
-    return str(value)
+    return _FRACTION.sub("", str(value))
 
 
 def _quote(text: str) -> str:
