@@ -271,6 +271,20 @@ def test_values_of_two_results_are_compared_as_sets() -> None:
     assert (nothing.rows, nothing.coverage["rows_total"], nothing.complete) == ((), 0, True)
 
 
+def test_a_dossier_without_rows_of_a_kind_has_none_of_them() -> None:
+    dossier: dict[str, Any] = {"number": 1, "title": "t", "timeline": [], "comments": [{"message": "m"}]}
+    addresses = {"account": [{"name": "anna"}], "ip": [{"name": "10.0.0.1"}]}
+    results = kept(
+        result("c1", [{**dossier, "entities": addresses}], tool="get_incident_detail"),
+        result("c2", [{**dossier, "number": 2, "entities": {}}], tool="get_incident_detail"),
+    )
+    none = run(results, op="intersection", a="c1", b="c2", kind="ip", column="name")
+    assert (none.rows, none.complete, none.operands) == ((), True, ("c1", "c2"))
+    assert [row["name"] for row in cells(results, op="minus", a="c1", b="c2", kind="ip", column="name")] == ["10.0.0.1"]
+    with pytest.raises(ComputeError, match="no rows of kind 'host'"):
+        run(results, op="intersection", a="c1", b="c2", kind="host", column="name")
+
+
 def test_distinct_values_are_counted_and_listed() -> None:
     assert cells(op="distinct", of="c1", column="owner") == [
         {"column": "owner", "distinct": 2, "rows": 4, "values": ("Åsa Öberg", "Tomasz")}

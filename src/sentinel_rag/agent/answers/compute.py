@@ -571,6 +571,12 @@ def _sets(call: ComputeCall) -> Computation:
     for name, argument in ((names[0], "a"), (names[-1], "b")):
         if argument not in call.arguments:
             raise ComputeError(f"{argument} is missing: the results to compare, such as c1", argument)
+        without = _without_kind(call, argument, "b" if argument == "a" else "a")
+        if without is not None:
+            made.complete = made.complete and without.complete
+            made.operands += without.operands
+            found.append({})
+            continue
         side = call.read(argument)
         column = side.selection.column(name, "column")
         side.compares(column)
@@ -590,6 +596,22 @@ def _sets(call: ComputeCall) -> Computation:
             counts = {f"rows_in_{name}": side[key][1] for name, side in zip("ab", found, strict=True) if key in side}
             made.add({shown: (found[0].get(key) or found[1][key])[0], **counts}, {shown} if quoted else ())
     return made
+
+
+def _without_kind(call: ComputeCall, argument: str, other: str) -> SelectedRows | None:
+    """The dossiers that a or b names, if they hold no row of a kind that the other one holds: they have no addresses,
+    which is no mistake of the call."""
+    kind = call.said("kind")
+    there = select(call.results, call.arguments[argument], name=argument)
+    dossiers = kind and all("incident" in each.kinds and len(each.kinds) > 1 for each in there.sources)
+    if not dossiers or other not in call.arguments:
+        return None
+    try:
+        select(call.results, call.arguments[argument], kind, name=argument)
+    except ComputeError:
+        select(call.results, call.arguments[other], kind, name=other)  # or it is a word for none
+        return there
+    return None
 
 
 def _operand(call: ComputeCall, argument: str) -> tuple[Cell, str, bool]:
