@@ -273,6 +273,10 @@ def test_what_is_known_of_a_case_is_carried_over(case: Evidence, state: Sentence
         # the state of the incident that a line is about, and not of its alerts
         (GIVEN, "| 124 (High) | Logon, 26 Nov 10:00 [c2.3] |"),
         (NOT, "| 124 (Low) | Logon, 26 Nov 10:00 [c2.3] |"),
+        # what is cited behind the line is of all of it
+        (FOUND, "| 125 | Port scan | 28 Nov 02:20 [c2.1] | wks-sal-01 | [c2.1]"),
+        (FOUND, "| 124 | Logon [c2.3] | 126 | Password spray | [c2.2]"),
+        (NOT, "| 124 | Logon [c2.3] | 125 | Password spray | [c2.2]"),
         # a group that all rows were grouped without
         (FOUND, "| Low | 0 [c10] |"),
         (NOT, "| High | 0 [c10] |"),

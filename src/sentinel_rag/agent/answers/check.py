@@ -430,7 +430,7 @@ def _cited_parts(unit: Unit, start: int, end: int) -> list[_Part]:
     text, parts = unit.text[:end], list[_Part]()
     for citation in unit.cited:
         at = citation.at - unit.start
-        if start <= at <= end or (at > end == len(unit.text)):
+        if start <= at <= end or (at > end == len(unit.text) and unit.kind is not UnitKind.ROW):
             if parts and unit.kind is not UnitKind.HEADING:  # what follows up to a full stop belongs to the one before
                 ends = [end for _, end in sentence_spans(text[:at], start)][:-1]
                 place, told, refs = parts[-1]
