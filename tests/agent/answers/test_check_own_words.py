@@ -126,17 +126,3 @@ def test_what_the_reader_is_asked_to_do_is_advice(evidence: Evidence, state: Sen
 def test_a_number_word_that_refers_back_counts_no_rows(evidence: Evidence, state: SentenceState, text: str) -> None:
     sentence = check_answer(text, evidence).sentences[-1]
     assert sentence.state is state, sentence.reason
-
-
-@pytest.mark.parametrize(
-    ("state", "row"),
-    [
-        (FOUND, '| "It was calm" | It was not: 124 is High | [c1.1]'),
-        (NOT, '| "It was calm" | 124 is High | [c1.1]'),
-        (NOT, '| 124 is not calm | "It was quiet" | [c1.1]'),
-        (NOT, "| `calm.exe -x` | not in 124, High | [c1.1]"),
-    ],
-)
-def test_a_quotation_that_its_row_denies_is_nobodys(evidence: Evidence, state: SentenceState, row: str) -> None:
-    sentence = check_answer(f"| a | b |\n|---|---|\n{row}", evidence).sentences[-1]
-    assert sentence.state is state, sentence.reason

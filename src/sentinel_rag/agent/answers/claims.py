@@ -338,16 +338,7 @@ def _holds_of_none(of: Comparison) -> bool:
     labels = [each for each in of.sentence.labels if each.kind is not Kind.MOMENT]
     told = [each for each in labels if f" {key(str(each.value))} " not in asked]  # what was asked for is not denied
     held = bool(rows and told) and not of.among(rows, labels, denied=True)
-    return _counted(of, held or _is_no_change(of)) or _is_said_of_none(of, rows)
-
-
-def _is_no_change(of: Comparison) -> bool:
-    """`| Low | 2 | 2 | none |`: the totals of two results of what the row of a table is about are the same."""
-    states = of.sentence.of_kind(Kind.STATE)
-    if of.sentence.kind is not UnitKind.ROW or len(of.wholes) != 2 or len(states) != 1 or of.rows:
-        return False
-    told = [[total.value for total in whole.totals if total.path[-1] == states[0].value] for whole in of.wholes]
-    return len(told[0]) == 1 and told[0] == told[1]
+    return _counted(of, held) or _is_said_of_none(of, rows)
 
 
 def _are_neighbours(of: Comparison) -> bool:

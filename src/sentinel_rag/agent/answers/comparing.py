@@ -124,10 +124,7 @@ class Comparison:
                 if len(self.rows) == 1 and self.rows[0].is_thing and (" " in literal.raw or ends):
                     self.missing.append(literal)
             elif not (
-                self._may_be_a_word(literal)
-                or self.sentence.is_emphasis(literal)
-                or self.sentence.refers(literal)
-                or self.sentence.refutes(literal)
+                self._may_be_a_word(literal) or self.sentence.is_emphasis(literal) or self.sentence.refers(literal)
             ):
                 self.missing.append(literal)
 
@@ -602,8 +599,6 @@ class Comparison:
         """The sum of a column of the cited rows; the difference or, of sizes, the ratio of two other numbers of the
         sentence that stand in what is cited."""
         value = literal.number * literal.unit
-        if self._is_sum_of_totals(literal):
-            return True
         rows = self.rows if 1 < len(self.rows) <= MOST_ROWS_PAIRED and not self.wholes else []
         columns = frozenset.intersection(*(frozenset(facts.amounts) for facts in rows)) if rows else frozenset()
         if any(sum(facts.amounts[column] for facts in rows) == value for column in columns):
@@ -629,21 +624,6 @@ class Comparison:
             sums = (total.value for total in whole.totals[:MOST_LABELS] if total.path[0] == "totals")
             there += [value for value in sums if isinstance(value, int | float)]
         return (compares or signed or part) and any(abs(value - (a - b)) <= slack for a, b in permutations(there, 2))
-
-    def _is_sum_of_totals(self, literal: Literal) -> bool:
-        """`10 are open (4 New, 6 Active)`: the numbers that follow stand beside their states in one list of totals."""
-        later = [each for each in self.sentence.of_kind(Kind.NUMBER) if each.start > literal.start]
-        start, stop = self.sentence.text.find("(", literal.end), self.sentence.text.find(")", literal.end)
-        told = sorted(each.number for each in later if start < each.start < stop)
-        if start < 0 or len(told) < 2 or sum(told) != literal.number:
-            return False
-        states = {str(each.value) for each in self.sentence.of_kind(Kind.STATE) if start < each.start < stop}
-        for whole in self.wholes:
-            for group in {total.path[:-1] for total in whole.totals}:
-                found = [each for each in whole.totals if each.path[:-1] == group and each.path[-1] in states]
-                if sorted(float(each.value) for each in found if isinstance(each.value, int | float)) == told:
-                    return True
-        return False
 
     def _by_word(self, literal: Literal, rows: Sequence[Facts], *, some: bool = False) -> set[int]:
         """`4 of them are sign-ins`: how many rows of a complete result have the word behind a number in a cell; with

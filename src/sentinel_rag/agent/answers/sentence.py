@@ -318,12 +318,6 @@ class Sentence:
         sorts = [self.sort(each) for each in self.anchors]
         return literal.number >= 2 and literal.number in [float(sorts.count(sort)) for sort in set(sorts)]
 
-    def refutes(self, literal: Literal) -> bool:
-        """A quotation that opens the row of a table, which then denies it."""
-        opens = literal.kind is Kind.TEXT and literal.quoted_by != "`" and not self.text[: literal.start].strip("*| ")
-        later = self.words_after(literal.end, len(self.words)) if opens and self.kind is UnitKind.ROW else ()
-        return any(self.says(word, "not", "negative") for word in later)
-
     @cached_property
     def part(self) -> str:
         """The part of a dossier that it speaks of: alert, comment; empty for none."""
