@@ -35,6 +35,20 @@ def untouched(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Estate]:
         assert running.kql('SecurityIncident | where ModifiedBy startswith "External" | count') == [[0]]
 
 
+async def test_a_preview_tells_what_the_update_then_writes_and_writes_nothing(served: Estate) -> None:
+    wanted = {"incident": str(MAIN), "status": "Closed", "classification": "TruePositive"}
+    row = (await served.ask("preview_incident_change", **wanted)).rows[0]
+    assert (row["status"], row["classification_reason"]) == ("Active", None), "the incident as it is"
+    assert served.kql(f"SecurityIncident | where IncidentNumber == {MAIN} and Status == 'Closed' | count") == [[0]]
+    said = (await served.ask("preview_incident_change", incident=str(MAIN), message="<b>seen</b>")).rows[0]["changes"]
+    assert said == [{"field": "comment", "before": None, "after": "&lt;b>seen&lt;/b>"}]
+    assert row["changes"] == (await served.ask("update_incident", **wanted)).rows[0]["changes"]
+    again = (await served.ask("preview_incident_change", **wanted)).rows[0]
+    assert again["changes"] == []
+    reopened = (await served.ask("preview_incident_change", incident=str(MAIN), status="Active")).rows[0]["changes"]
+    assert {"field": "classification", "before": "TruePositive", "after": None} in reopened  # type: ignore[operator]
+
+
 async def test_an_incident_is_closed_and_the_answer_tells_before_and_after(served: Estate) -> None:
     result = await served.ask(
         "update_incident",

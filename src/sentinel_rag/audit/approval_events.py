@@ -1,4 +1,4 @@
-"""What the journal says of approvals: asked, decided, refused, lapsed, told.
+"""What the journal says of approvals: what a call would change is read, asked, decided, refused, lapsed, told.
 
 All records of one approval carry its id as their `audit_id`, so one search shows its whole story. The use of an
 approval is no record of its own: the intent of the call that used it names it, in the same transaction.
@@ -11,6 +11,29 @@ from typing import ClassVar
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PreviewRead:
+    """The gateway is about to read what a call would change, for whoever decides about it; `audit_id` is the call's.
+    The agent is told nothing of it."""
+
+    kind: ClassVar[str] = "preview_read"
+    audit_id: str
+    key_id: str
+    session_id: str
+    tool: str
+    server: str
+    arguments_sha256: str
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {
+            "key_id": self.key_id,
+            "session_id": self.session_id,
+            "tool": self.tool,
+            "server": self.server,
+            "arguments_sha256": self.arguments_sha256,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -15,6 +15,13 @@ from typing import Any
 REF_KEY = "$ref"
 QUOTE_KEY = "$quote"
 
+SAYS_NOTHING = re.compile(
+    r"[0-9A-Fa-fTZ:.,+%/-]{0,64}"
+    r"|(?=.{0,64}\Z)[!-@\[-`{-~]*(?:[A-Za-z]+(?:[!-@\[-`{-~]+[A-Za-z]+){0,4})?[!-@\[-`{-~]*"
+)
+"""A text of at most 64 characters without a blank: a time, an address, a GUID or a hash, or ASCII letters in at most
+five groups, as in `srv-file-01.example.com`. A sentence that is joined by other signs has more of them."""
+
 _PLACEHOLDER = re.compile(r"⟦(r[1-9][0-9]{0,8}#[^⟦⟧]{0,1024})⟧")
 _WORD = re.compile(r"(?:⟦[^⟦⟧]*⟧|[^\s⟦⟧])+")
 _POSSESSIVE = re.compile(r"⟧['’]s\b")
@@ -23,6 +30,11 @@ _POSSESSIVE = re.compile(r"⟧['’]s\b")
 def placeholder(handle: str) -> str:
     """The text form of a handle."""
     return f"⟦{handle}⟧"
+
+
+def says_nothing(value: Any) -> bool:
+    """Whether a value is no text of others that a reader would have to be warned of."""
+    return not isinstance(value, str) or (" " not in value and SAYS_NOTHING.fullmatch(value) is not None)
 
 
 def handles_in(value: Any) -> tuple[str, ...]:

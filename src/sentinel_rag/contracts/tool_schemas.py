@@ -85,6 +85,8 @@ update_incident      one row, the incident after the update: number, title, seve
                      classification_reason, classification_comment, updated_time, incident_name, url, changes [{field,
                      before, after}] (of these fields; empty if the incident was so already).
                      summary: matched_by, reference, changed [field].
+preview_incident_change  for the gateway alone: one row as of update_incident, the incident as it is now, with the
+                     changes that the call would make; of a comment the field is comment. Nothing is written.
 
 Where the service cut the answer that counts come from, a summary has at_least (how many there are at the least) in
 place of those counts, rows_total is null and the result is partial: counts of a part would be too low, each by another
@@ -402,6 +404,23 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
 
 WRITING_TOOLS = frozenset({"add_incident_comment", "update_incident"})
 """The tools that change something; all others only read."""
+
+PREVIEW_TOOL = "preview_incident_change"
+PREVIEW_TOOLS: tuple[ToolSchema, ...] = (
+    _tool(
+        PREVIEW_TOOL,
+        "What add_incident_comment or update_incident would write with these arguments. Changes nothing.",
+        {
+            name: schema
+            for tool in SENTINEL_TOOLS
+            if tool.name in WRITING_TOOLS
+            for name, schema in tool.parameter_schemas().items()
+            if name != "workspace"
+        },
+        required=("incident",),
+    ),
+)
+"""Tools that the gateway calls by itself, to show whoever decides what a call would change. No policy offers them."""
 
 ALL_WORKSPACES_TOOLS = frozenset(
     tool.name for tool in SENTINEL_TOOLS if tool.parameter_schemas().get("workspace") == _WORKSPACE_OR_ALL

@@ -1,17 +1,19 @@
 """The tool update_incident: status, severity, owner and classification of one incident, and what that changed.
 
 The incident is read, only what differs is written, and only if nobody wrote in between: a conflict ends in an error
-that tells who changed what, never in an overwrite.
+that tells who changed what, never in an overwrite. `preview_incident_change` works out the same and writes nothing.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryErrorCode, QueryResult, TimeWindow
+from sentinel_rag.contracts.tool_schemas import LONGEST_COMMENT
+from sentinel_rag.sentinel.comment_text import plain_text
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incident_changes import changes_of, checked_changes, differences, shown_fields
 from sentinel_rag.sentinel.incident_target import Target, target_incident
@@ -47,22 +49,38 @@ async def update_incident(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
     before = await target.rest.get_incident(target.name)
     changes = changes_of(before, wanted)
     if not changes:
-        return _result(target, before, before, (f"{target.label} was so already; nothing was written.",))
+        return _result(target, before, (), (f"{target.label} was so already; nothing was written.",))
     try:
         after = await target.rest.update_incident(before, changes)
     except QueryFailedError as failure:
         if failure.error.code is not QueryErrorCode.CONFLICT:
             raise
         raise await _conflict(view, target, before, failure) from None
-    notes: tuple[str, ...] = (_told(target.label, differences(before, after)),)
+    changed = differences(before, after)
+    notes: tuple[str, ...] = (_told(target.label, changed),)
     missing = changes_of(after, wanted)
     if missing:
         notes += (f"Microsoft Sentinel did not take over: {', '.join(sorted(missing))}.",)
-    return _result(target, before, after, notes)
+    return _result(target, after, changed, notes)
 
 
-def _result(target: Target, before: Incident, after: Incident, notes: tuple[str, ...]) -> QueryResult:
-    changed = differences(before, after)
+async def preview_incident_change(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
+    """The incident as it is, with the changes that update_incident, or add_incident_comment where there is a message,
+    would make. Raises QueryFailedError where that would, too."""
+    message = arguments.get("message")
+    wanted = {} if message is not None else checked_changes(arguments)
+    target = await target_incident(view, arguments["incident"])
+    before = await target.rest.get_incident(target.name)
+    if message is not None:
+        written = plain_text("message", message, longest=LONGEST_COMMENT)
+        return _result(target, before, ({"field": "comment", "before": None, "after": written},), ())
+    after = replace(before, properties={**before.properties, **changes_of(before, wanted)})
+    return _result(target, before, differences(before, after), ())
+
+
+def _result(
+    target: Target, after: Incident, changed: Sequence[Mapping[str, JsonValue]], notes: tuple[str, ...]
+) -> QueryResult:
     row: dict[str, JsonValue] = {
         "number": after.number,
         "title": after.text("title"),
@@ -70,7 +88,7 @@ def _result(target: Target, before: Incident, after: Incident, notes: tuple[str,
         "updated_time": after.text("lastModifiedTimeUtc"),
         "incident_name": after.name,
         "url": after.text("incidentUrl"),
-        "changes": changed,
+        "changes": [dict(item) for item in changed],
     }
     ordered = {column.name: row[column.name] for column in _COLUMNS}
     return target.result(_COLUMNS, ordered, summary={"changed": [str(item["field"]) for item in changed]}, notes=notes)

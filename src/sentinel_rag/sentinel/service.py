@@ -21,8 +21,9 @@ from sentinel_rag.contracts.tool_schemas import (
     ALL_WORKSPACES,
     ALL_WORKSPACES_TOOLS,
     OPT_IN_TOOLS,
+    PREVIEW_TOOL,
+    PREVIEW_TOOLS,
     SENTINEL_TOOLS,
-    TOOLS_BY_NAME,
     WRITING_TOOLS,
     canonical_tool_name,
 )
@@ -35,7 +36,7 @@ from sentinel_rag.sentinel.failures import QueryFailedError, invalid_argument
 from sentinel_rag.sentinel.incident_comment import add_incident_comment
 from sentinel_rag.sentinel.incident_detail import get_incident_detail
 from sentinel_rag.sentinel.incident_list import query_incidents
-from sentinel_rag.sentinel.incident_update import update_incident
+from sentinel_rag.sentinel.incident_update import preview_incident_change, update_incident
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
 from sentinel_rag.sentinel.results import told_result
@@ -52,7 +53,7 @@ from sentinel_rag.sentinel.workspace_view import WorkspaceView
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.freeform_query import FreeformQueries
 
-
+_SERVED = (*SENTINEL_TOOLS, *PREVIEW_TOOLS)
 _LOG = logging.getLogger(__name__)
 
 ToolHandler = Callable[[WorkspaceView, Mapping[str, Any]], Awaitable[QueryResult]]
@@ -120,12 +121,13 @@ class SentinelService:
             **({} if freeform is None else {"run_freeform_kql": freeform.run_freeform_kql}),
             "add_incident_comment": add_incident_comment,
             "update_incident": update_incident,
+            PREVIEW_TOOL: preview_incident_change,
         }
 
     @property
     def tools(self) -> tuple[ToolSchema, ...]:
         """The tools that can be called here."""
-        return tuple(tool for tool in SENTINEL_TOOLS if tool.name in self._handlers)
+        return tuple(tool for tool in _SERVED if tool.name in self._handlers)
 
     async def close(self) -> None:
         """Close the connections of the workspaces; those to Log Analytics last, for they own the credential."""
@@ -142,7 +144,7 @@ class SentinelService:
         name = canonical_tool_name(tool_name)
         handler = self._handlers.get(name)
         if handler is None:
-            return _no_tool(tool_name, tuple(self._handlers))
+            return _no_tool(tool_name, tuple(known for known in self._handlers if known != PREVIEW_TOOL))
         views: Sequence[WorkspaceView] = ()
         try:
             checked = self._checked(name, arguments)
@@ -159,7 +161,7 @@ class SentinelService:
         workspace = arguments.get("workspace")
         if isinstance(workspace, str) and workspace != workspace.strip():
             raise invalid_argument("workspace", "workspace has blanks around it.", allowed=tuple(self._views))
-        return checked_arguments(TOOLS_BY_NAME[name], arguments)
+        return checked_arguments(next(tool for tool in _SERVED if tool.name == name), arguments)
 
     def _placed(self, error: QueryError, views: Sequence[WorkspaceView]) -> QueryError:
         """The error with the workspace that it is of, where there is more than one."""
@@ -212,7 +214,7 @@ def chosen_views(views: Views, tool: str, given: Any) -> tuple[WorkspaceView, ..
     """
     known = tuple(views)
     if given in (None, ""):
-        if tool in WRITING_TOOLS and len(known) > 1:
+        if tool in (*WRITING_TOOLS, PREVIEW_TOOL) and len(known) > 1:
             raise invalid_argument(
                 "workspace",
                 f"{tool} needs workspace: there are several, and incident numbers repeat between them.",

@@ -129,8 +129,8 @@ def _is_theirs(approval: Approval, asker: str | None) -> bool:
 
 
 def shown_to(decider: Decider, approval: Approval, pending_by_tool: Mapping[str, int]) -> dict[str, Any]:
-    """The approval as `decider` may see it: `may_decide`, and the arguments only for those who could decide it or who
-    asked. `more_of_tool` counts the other pending approvals of the same tool."""
+    """The approval as `decider` may see it: `may_decide`, and the arguments, with all that tells of them, only for
+    those who could decide it or who asked. `more_of_tool` counts the other pending approvals of the same tool."""
     own = decider.key_id in (approval.binding.key_id, approval.person)
     named = decider.is_one_of(approval.question.approvers)
     pending = approval.state is ApprovalState.PENDING
@@ -140,16 +140,18 @@ def shown_to(decider: Decider, approval: Approval, pending_by_tool: Mapping[str,
     shown["may_decide"] = pending and (confirms or (named and not own))
     shown["arguments_withheld"] = not (named or own)
     if shown["arguments_withheld"]:
-        shown["arguments"] = None
+        shown |= {"arguments": None, "subject": None, "title": f"The agent wants to use {approval.binding.tool}"}
     shown["more_of_tool"] = max(0, pending_by_tool.get(approval.binding.tool, 0) - pending)
     return shown
 
 
 def _in_short(shown: dict[str, Any]) -> dict[str, Any]:
-    """For a list: arguments of more than `MAX_LISTED_BYTES` are left out, and `arguments_left_out` says so."""
-    shown["arguments_left_out"] = len(canonical_json(shown["arguments"])) > MAX_LISTED_BYTES
+    """For a list: arguments of more than `MAX_LISTED_BYTES` are left out with what they would change, and
+    `arguments_left_out` says so."""
+    told = {name: shown[name] for name in ("arguments", "subject")}
+    shown["arguments_left_out"] = len(canonical_json(told)) > MAX_LISTED_BYTES
     if shown["arguments_left_out"]:
-        shown["arguments"] = None
+        shown |= dict.fromkeys(told)
     return shown
 
 

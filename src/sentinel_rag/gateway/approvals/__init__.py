@@ -23,6 +23,7 @@ from sentinel_rag.gateway.approvals.binding import (
 from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway
 from sentinel_rag.gateway.approvals.questions import question_about
 from sentinel_rag.gateway.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
+from sentinel_rag.gateway.approvals.subject import Evidence, FieldChange, Subject
 
 __all__ = [
     "DEFAULT_TTL_S",
@@ -37,8 +38,11 @@ __all__ = [
     "DecidedBy",
     "Decider",
     "DecisionRefused",
+    "Evidence",
+    "FieldChange",
     "Raise",
     "RememberedApproval",
+    "Subject",
     "TurnedAway",
     "Verdict",
     "Violation",

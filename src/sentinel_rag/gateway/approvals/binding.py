@@ -15,6 +15,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Label
+from sentinel_rag.gateway.approvals.subject import Evidence, Subject
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,6 +32,8 @@ class Binding:
     rule_id: str
     policy_sha256: str
     schema_sha256: str | None
+    subject_sha256: str | None = None
+    """What the call would change, as it was read when it was asked for; None where nothing was read."""
 
     def sha256(self) -> str:
         """The hash, in hex, over the canonical JSON of every field."""
@@ -47,6 +50,8 @@ class Binding:
             "rule_id": self.rule_id,
             "policy_sha256": self.policy_sha256,
             "schema_sha256": self.schema_sha256,
+            # An approval of an older version keeps its hash.
+            **({} if self.subject_sha256 is None else {"subject_sha256": self.subject_sha256}),
         }
 
     @classmethod
@@ -131,6 +136,12 @@ class ApprovalQuestion:
     decided_by: DecidedBy = DecidedBy.OTHER
     asker: Asker = Asker()
     remembered: RememberedApproval = RememberedApproval()
+    title: str = ""
+    """Who wants what, as one sentence; see `subject.title_of`."""
+    subject: Subject | None = None
+    """What the call is for and what of it changes; None where nothing could be read."""
+    evidence: tuple[Evidence, ...] = ()
+    """What the conversation had read, the newest first and what is about the subject before that."""
 
     def sha256(self) -> str:
         """The hash, in hex, of all that was shown."""
@@ -162,6 +173,9 @@ class ApprovalQuestion:
             "named": list(self.asker.named),
             "memory": self.remembered.label.to_dict(),
             "memory_raised_by": [each.to_dict() for each in self.remembered.raised_by],
+            "title": self.title,
+            "subject": None if self.subject is None else self.subject.to_dict(),
+            "evidence": [each.to_dict() for each in self.evidence],
         }
 
     @classmethod
@@ -183,6 +197,9 @@ class ApprovalQuestion:
                 Label.from_dict(data["memory"]) if "memory" in data else BOTTOM,
                 tuple(map(Raise.from_dict, data.get("memory_raised_by", ()))),
             ),
+            title=data.get("title", ""),
+            subject=Subject.from_dict(data["subject"]) if data.get("subject") else None,
+            evidence=tuple(map(Evidence.from_dict, data.get("evidence", ()))),
         )
 
 

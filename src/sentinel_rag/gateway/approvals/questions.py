@@ -19,6 +19,7 @@ from sentinel_rag.gateway.approvals.binding import (
     RememberedApproval,
     Violation,
 )
+from sentinel_rag.gateway.approvals.subject import Evidence, Subject, title_of
 from sentinel_rag.gateway.policy.model import Rule, ToolPolicy
 
 RULE_REQUIRES = "the rule requires it"
@@ -66,10 +67,13 @@ def question_about(
     asker: Asker = NOBODY,
     memory: Label = BOTTOM,
     remembered: Iterable[Raising] = (),
+    subject: Subject | None = None,
+    evidence: Iterable[Evidence] = (),
 ) -> ApprovalQuestion:
     """What a person is asked about a call of `tool` that `rule` lets nobody run alone. `reason` is why it was denied,
     `arguments` are those that would be sent, whole; `memory` is what the agent may remember of other sessions, and
-    `remembered` are the calls there that raised it."""
+    `remembered` are the calls there that raised it; `subject` is what the call would change, `evidence` what the
+    conversation had read."""
     return ApprovalQuestion(
         effect=tool.effect.value,
         server=tool.server,
@@ -84,6 +88,9 @@ def question_about(
         decided_by=DecidedBy.ASKER if rule.asks_the_asker else DecidedBy.OTHER,
         asker=asker,
         remembered=RememberedApproval(memory, _raises(remembered)),
+        title=title_of(tool, arguments, subject, asker.person),
+        subject=subject,
+        evidence=tuple(evidence),
     )
 
 

@@ -9,14 +9,13 @@ log row would tell a reader nothing.
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 from operator import is_
 from typing import Any
 
 import msgspec
 
-from sentinel_rag.contracts.handles import QUOTE_KEY
+from sentinel_rag.contracts.handles import QUOTE_KEY, SAYS_NOTHING
 from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.gateway.flow.references import Reference
 from sentinel_rag.gateway.flow.row_labels import NO_ROWS, RowLabels
@@ -25,12 +24,6 @@ from sentinel_rag.gateway.policy.places import Place, root
 from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT, WRAPPED_CONTENT
 
 MAX_QUOTED_DEPTH = 64
-_SAYS_NOTHING = re.compile(
-    r"[0-9A-Fa-fTZ:.,+%/-]{0,64}"
-    r"|(?=.{0,64}\Z)[!-@\[-`{-~]*(?:[A-Za-z]+(?:[!-@\[-`{-~]+[A-Za-z]+){0,4})?[!-@\[-`{-~]*"
-)
-"""A text of at most 64 characters without a blank: a time, an address, a GUID or a hash, or ASCII letters in at most
-five groups, as in `srv-file-01.example.com`. A sentence that is joined by other signs has more of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,6 +156,6 @@ class _Marking:
         return [self.all_of(child, depth + 1) for child in part]
 
     def _text(self, text: str) -> Any:
-        plain = " " not in text and _SAYS_NOTHING.fullmatch(text)
+        plain = " " not in text and SAYS_NOTHING.fullmatch(text)
         shown = self._shown[text] = text if plain else {QUOTE_KEY: text}
         return shown

@@ -12,7 +12,7 @@ from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
-from sentinel_rag.gateway.approvals import Binding
+from sentinel_rag.gateway.approvals import Binding, Subject
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.flow import Facts, Judgement, Reference, judge
 from sentinel_rag.gateway.outcomes import HTTP_STATUS
@@ -102,6 +102,8 @@ class DecidedCall:
     reads: Sequence[str]
     memory: Label = BOTTOM
     approval_id: str | None = None
+    subject: Subject | None = None
+    """What the call would change, as the gateway has read it for whoever decides."""
 
     @property
     def call(self) -> Call:
@@ -133,4 +135,5 @@ class DecidedCall:
             rule_id=self.rule_id,
             policy_sha256=self.call.policy.sha256,
             schema_sha256=self.call.pin if isinstance(self.call.pin, str) else None,
+            subject_sha256=None if self.subject is None else self.subject.sha256(),
         )

@@ -13,6 +13,7 @@ from typing import assert_never
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
+from sentinel_rag.contracts.query_results import QueryError
 from sentinel_rag.gateway.approvals import (
     ApprovalQuestion,
     ApprovalSpent,
@@ -27,6 +28,7 @@ from sentinel_rag.gateway.flow.judging import Violation, refused_whatever
 from sentinel_rag.gateway.flow.record import flow_record
 from sentinel_rag.gateway.gate.call import DecidedCall, EnteredCall
 from sentinel_rag.gateway.gate.endings import Endings
+from sentinel_rag.gateway.gate.preview import Previews
 from sentinel_rag.gateway.gate.running import Running
 from sentinel_rag.gateway.gate.stores import Stores
 from sentinel_rag.gateway.outcomes import Denied, Outcome
@@ -42,9 +44,15 @@ class Decision:
     """Decides calls that have entered, by the labels of `stores` as they are now."""
 
     def __init__(
-        self, stores: Stores, running: Running, endings: Endings, name_of: Callable[[str], str] = lambda _: ""
+        self,
+        stores: Stores,
+        running: Running,
+        endings: Endings,
+        previews: Previews,
+        name_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._name_of = name_of
+        self._previews = previews
         self._stores = stores
         self._running = running
         self._endings = endings
@@ -135,7 +143,12 @@ class Decision:
 
     async def _run_if_approved(self, wanted: DecidedCall, rule: Rule, deny: Deny) -> Outcome:
         """Run by an approval that a person has given; without one, ask for it and deny."""
-        call, approvals, binding = wanted.call, self._stores.approvals, wanted.binding()
+        call, approvals = wanted.call, self._stores.approvals
+        subject = await self._previews.of(wanted)
+        if isinstance(subject, QueryError):
+            return await self._refuse_what_cannot_be(wanted, subject)
+        wanted = replace(wanted, subject=subject)
+        binding = wanted.binding()
         approval_id = await approvals.approved(binding)
         if approval_id is not None:
             try:
@@ -150,7 +163,14 @@ class Decision:
             return replace(denied, note=answer.sentence, retry_after_s=answer.retry_after_s)
         call.approval_id = answer.approval_id
         denied = await self._endings.deny(call, required)
-        return replace(denied, by_asker=rule.asks_the_asker and wanted.session.user_key_id is not None)
+        by_asker = rule.asks_the_asker and wanted.session.user_key_id is not None
+        return replace(denied, by_asker=by_asker)
+
+    async def _refuse_what_cannot_be(self, wanted: DecidedCall, error: QueryError) -> Outcome:
+        """Tell the agent why the call cannot be made, as if it had been: nobody is asked about it."""
+        if await self._endings.reveal(wanted.entered, wanted.judgement.revealed):
+            raise ContextMoved
+        return await self._endings.refuse(wanted.call, Reason.INVALID_ARGUMENT, error.message, error)
 
     async def _ask_for_volume(self, read: DecidedCall, volume: Volume) -> Outcome:
         """Ask whether what was read may be told, when the same call comes again. Its end is on record already."""
@@ -184,4 +204,6 @@ class Decision:
             asker=asker,
             memory=wanted.memory,
             remembered=elsewhere,
+            subject=wanted.subject,
+            evidence=await self._previews.evidence(wanted),
         )

@@ -17,6 +17,7 @@ from sentinel_rag.gateway.gate.call import Call, EnteredCall
 from sentinel_rag.gateway.gate.decision import Decision
 from sentinel_rag.gateway.gate.endings import CLOSED, Endings
 from sentinel_rag.gateway.gate.intent import Intent
+from sentinel_rag.gateway.gate.preview import Previews
 from sentinel_rag.gateway.gate.result import Result
 from sentinel_rag.gateway.gate.running import Running
 from sentinel_rag.gateway.gate.stores import Stores
@@ -75,7 +76,8 @@ class Gate:
             limits=limits,
             readers_of=readers_of,
         )
-        self._decision = Decision(stores, self._running, self._endings, name_of)
+        previews = Previews(stores.journal, upstreams, limits, clock)
+        self._decision = Decision(stores, self._running, self._endings, previews, name_of)
 
     @property
     def calls_in_flight(self) -> int:

@@ -7,11 +7,13 @@ from sentinel_rag.gateway.policy.deciding import decide
 from sentinel_rag.gateway.policy.loading import load_policy, parse_policy
 from sentinel_rag.gateway.policy.model import (
     AgentMemory,
+    Deed,
     Effect,
     FixedPolicy,
     Parameter,
     Policies,
     Policy,
+    Preview,
     Remembers,
     Rule,
     ServerSpec,
@@ -21,11 +23,13 @@ from sentinel_rag.gateway.policy.model import (
 
 __all__ = [
     "AgentMemory",
+    "Deed",
     "Effect",
     "FixedPolicy",
     "Parameter",
     "Policies",
     "Policy",
+    "Preview",
     "Remembers",
     "Rule",
     "ServerSpec",

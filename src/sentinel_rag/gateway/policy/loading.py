@@ -18,7 +18,7 @@ from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.gateway.argument_formats import FORMATS
-from sentinel_rag.gateway.policy import flow_section, server_section
+from sentinel_rag.gateway.policy import flow_section, server_section, shown_section
 from sentinel_rag.gateway.policy.canonical_literals import impossible_texts
 from sentinel_rag.gateway.policy.conditions import (
     RESERVED,
@@ -71,6 +71,7 @@ TOOL_KEYS = (
     *("name", "description", "parameters", "taint_rules", "server", "effect", "aliases", "timeout_s"),
     *("accepts", "output_labels", "exposure", "reads", "writes", "approvers", "rate"),
     *("row_labels", "sends_readers", "across_sessions", "named_limit", "result"),
+    *("deed", "preview"),
 )
 PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest", "together")
 RULE_KEYS = (
@@ -154,6 +155,7 @@ def _refused(source: str, problems: list[Problem]) -> ConfigurationError:
 
 def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> list[ToolPolicy]:
     tools: list[ToolPolicy] = []
+    previews: list[int] = []
     taken: dict[str, int] = {}
     rule_ids: dict[str, int] = {}
     for item in root.items("tools", required=True):
@@ -198,8 +200,12 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 across_sessions=section.flag("across_sessions", default=effect is not Effect.READ),
                 named_limit=flow_section.named_limit(section, problems),
                 result=flow_section.result_form(section, problems),
+                deed=shown_section.deed(section, parameters, problems),
+                preview=shown_section.preview(section, parameters, problems),
             )
         )
+        previews.append(section.line("preview"))
+    problems += shown_section.preview_faults(zip(tools, previews, strict=True))
     return tools
 
 

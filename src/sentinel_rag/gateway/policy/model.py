@@ -239,6 +239,36 @@ class Endorsement:
 
 
 @dataclass(frozen=True, slots=True)
+class Deed:
+    """What people call a change: `say` where the call writes `field`, of which it has to become `becomes`, if that is
+    there."""
+
+    field: str
+    say: str
+    becomes: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Preview:
+    """How the gateway reads what a call is for, before it asks a person: by a tool of the same server that only reads,
+    with the arguments of the call. Paths lead into its result."""
+
+    tool: str
+    arguments: tuple[str, ...] = ()
+    """Those that are handed on; empty for all of the call."""
+    number: Path = ()
+    name: Path = ()
+    state: Mapping[str, Path] = field(default_factory=dict)
+    """Present values to show, by field."""
+    changes: Path = ()
+    """A list of `{field, before, after}` that the server works out; empty where `fields` says what is written."""
+    fields: Mapping[str, Path] = field(default_factory=dict)
+    """By parameter, where the value stands that it replaces."""
+    deeds: tuple[Deed, ...] = ()
+    """The first that fits names the change."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolPolicy:
     """One tool. `first_match` gives the index of the first rule that holds; see `conditions.compile_rules`.
 
@@ -273,6 +303,9 @@ class ToolPolicy:
     across_sessions: bool = False
     named_limit: int | None = None
     result: str = AS_IT_COMES
+    deed: str = ""
+    """What a call does, as a phrase behind "wants to", with `{parameter}` for a value; empty for the tool's name."""
+    preview: Preview | None = None
 
     revealed: Label = field(init=False, repr=False, compare=False)
     """An upper bound of the declared labels of what the agent may see of a result."""

@@ -74,6 +74,10 @@ def _lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
     yield from _wrapped(f"{state}{ends}", width)
     for sentence in _decided(approval):
         yield from _wrapped(sentence, width)
+    if approval.get("title"):
+        yield ""
+        yield from _wrapped(approval["title"], width)
+        yield from _subject(approval, width)
     yield from ("", "WHAT WILL HAPPEN" if approval["state"] == "pending" else "WHAT IT IS FOR")
     effect = EFFECTS.get(str(approval["effect"]), str(approval["effect"]))
     yield from _wrapped(f"The agent calls {approval['tool']}, which {effect}.", width)
@@ -85,12 +89,44 @@ def _lines(approval: Json, width: int, now: datetime) -> Iterator[str]:
         yield from _wrapped(reason, width)
     yield from ("", "WHAT THE AGENT HAD READ BEFORE")
     yield from _history(approval, width)
+    if approval.get("evidence"):
+        yield from ("", "WHAT THE CONVERSATION LOOKED AT")
+        yield from _evidence(approval, width)
     yield from ("", "WHO ASKS")
     yield from _asker(approval, width, now)
     yield from _wrapped(f"The tool server {approval['server']} would run it.", width)
     if approval["more_of_tool"]:
         yield from _wrapped(f"{approval['more_of_tool']} more call(s) of this tool wait for a decision.", width)
     yield from _how_to_decide(approval, width)
+
+
+def _subject(approval: Json, width: int) -> Iterator[str]:
+    """What changes of the thing, field by field. A text of somebody's stands behind a bar."""
+    subject = approval.get("subject")
+    if subject is None:
+        return
+    if not subject["changes"]:
+        yield "  Nothing would change: it is so already."
+    for change in subject["changes"]:
+        if change["before_quoted"] or change["after_quoted"]:
+            yield from _wrapped(f"{change['field']}: from", width)
+            yield from _barred(_value(change["before"]), width)
+            yield "  to"
+            yield from _barred(_value(change["after"]), width)
+        else:
+            yield from _wrapped(f"{change['field']}: {_value(change['before'])} -> {_value(change['after'])}", width)
+
+
+def _value(value: Any) -> str:
+    return "(none)" if value is None else value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+
+
+def _evidence(approval: Json, width: int) -> Iterator[str]:
+    for each in approval.get("evidence", ()):
+        about = "about exactly this" if each["about"] else "about something else"
+        yield from _wrapped(
+            f"{_when(each['at'])}  {each['tool']}, {about}  (sentinel audit show {each['audit_id']})", width
+        )
 
 
 def _asker(approval: Json, width: int, now: datetime) -> Iterator[str]:
