@@ -23,7 +23,10 @@ from sentinel_rag.gateway.approvals import (
     ApprovalStore,
     Binding,
     Decider,
+    Evidence,
+    FieldChange,
     Raise,
+    Subject,
     Verdict,
     Violation,
     Waiting,
@@ -43,7 +46,9 @@ parts = {
     "rule_id": texts,
     "policy_sha256": hashes,
     "schema_sha256": st.none() | hashes,
+    "subject_sha256": st.none() | hashes,
 }
+changes = st.builds(FieldChange, texts, st.none() | texts, st.none() | texts | st.integers())
 bindings = st.builds(Binding, **parts)
 questions = st.builds(
     ApprovalQuestion,
@@ -57,6 +62,11 @@ questions = st.builds(
     violations=st.lists(st.builds(Violation, texts, labels, labels, st.booleans()), max_size=2).map(tuple),
     raised_by=st.lists(st.builds(Raise, texts, texts, labels, texts), max_size=2).map(tuple),
     approvers=st.lists(texts, max_size=2).map(tuple),
+    title=texts,
+    subject=st.none()
+    | st.builds(Subject, texts, texts, st.dictionaries(texts, texts, max_size=2), st.lists(changes).map(tuple)),
+    runs_at_yes=st.booleans(),
+    evidence=st.lists(st.builds(Evidence, texts, texts, texts, st.booleans()), max_size=2).map(tuple),
 )
 
 

@@ -139,3 +139,18 @@ class ApprovalNotified:
 
     def fields(self) -> dict[str, JsonValue]:
         return {"delivered": self.delivered, "attempts": self.attempts}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovedCallTold:
+    """The agent sent a call again that had run when it was approved, and was told what came of that; nothing ran.
+    `audit_id` is the new call's, the intent of the one that ran names the approval."""
+
+    kind: ClassVar[str] = "approved_call_told"
+    audit_id: str
+    key_id: str
+    session_id: str
+    approval_id: str
+
+    def fields(self) -> dict[str, JsonValue]:
+        return {"key_id": self.key_id, "session_id": self.session_id, "approval_id": self.approval_id}

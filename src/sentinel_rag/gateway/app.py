@@ -32,7 +32,7 @@ from sentinel_rag.gateway.audit_routes import AuditRoutes
 from sentinel_rag.gateway.call_routes import CallRoutes, Surveying
 from sentinel_rag.gateway.catalogue import Catalogue, survey
 from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, SessionChecks, ToolCalls
-from sentinel_rag.gateway.gate import Gate, Stores
+from sentinel_rag.gateway.gate import AtYes, Gate, Stores
 from sentinel_rag.gateway.limits import Limits
 from sentinel_rag.gateway.outcomes import OutcomeLost
 from sentinel_rag.gateway.pin_routes import PinRoutes
@@ -147,6 +147,7 @@ def create_app(
                 refusals=refusals,
                 policies=policies,
                 limits=limits,
+                run=AtYes(gate, state.approvals, keys.live).run,
             ),
             *ReadinessRoutes(policies, journal, surveyed).routes(),
         ],

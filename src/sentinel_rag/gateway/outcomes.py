@@ -8,7 +8,9 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import assert_never
+from typing import Any, assert_never
+
+import msgspec
 
 from sentinel_rag.audit import CallOutcome, OutcomeStatus, StateAway
 from sentinel_rag.contracts.decisions import Deny, Reason
@@ -99,6 +101,39 @@ class NotCompleted:
 
 
 Outcome = Completed | Denied | NotCompleted
+
+
+def outcome_kept(outcome: Outcome) -> bytes:
+    """What its agent is told of a call that ran without it, as JSON; see `outcome_told`. Empty for one that did not
+    run."""
+    match outcome:
+        case Completed(encoded, audit_id):
+            return msgspec.json.encode({"audit_id": audit_id, "result": msgspec.Raw(encoded)})
+        case NotCompleted(reason, detail, audit_id, error):
+            told = {"audit_id": audit_id, "reason": reason.value, "detail": detail}
+            return msgspec.json.encode(told | ({} if error is None else {"error": error.to_dict()}))
+        case Denied():
+            return b""
+        case _:
+            assert_never(outcome)
+
+
+class _Kept(msgspec.Struct):
+    audit_id: str
+    result: msgspec.Raw = msgspec.Raw()
+    reason: str = ""
+    detail: str = ""
+    error: dict[str, Any] | None = None
+
+
+def outcome_told(kept: bytes) -> Completed | NotCompleted:
+    """Inverse of `outcome_kept`, without labels."""
+    found = msgspec.json.decode(kept, type=_Kept)
+    if found.reason == "":
+        return Completed(bytes(found.result), found.audit_id)
+    error = None if found.error is None else QueryError.from_dict(found.error)
+    return NotCompleted(Reason(found.reason), found.detail, found.audit_id, error)
+
 
 DO_NOT_REPEAT = "It may have taken effect: look before you call again."
 

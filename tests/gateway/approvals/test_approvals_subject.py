@@ -102,15 +102,16 @@ def test_the_sentence_says_who_wants_what_and_the_rows_hold_what_is_filled_in(ga
 
 
 def test_an_approval_serves_no_other_change_than_the_one_that_was_shown(gateway: RunningGateway) -> None:
-    """The thing changes between the yes and the call: the person is asked anew about what would happen now."""
+    """The thing changes between the question and the yes: the person is asked anew about what would happen now."""
     gateway.executor.on("preview_incident_change", preview(CHANGES))
     session_id, approval_id = ask(gateway)
-    assert gateway.request("POST", f"/v1/approvals/{approval_id}/approve", key=gateway.user, body=b"{}").status == 200
     moved = [{"field": "status", "before": "Active", "after": "Closed"}, *CHANGES[1:]]
     gateway.executor.on("preview_incident_change", preview(moved, status="Active"))
+    decided = gateway.request("POST", f"/v1/approvals/{approval_id}/approve", key=gateway.user, body=b"{}")
+    assert decided.body["outcome"]["status"] == "denied"
+    assert "Active to Closed" in shown(gateway, decided.body["outcome"]["approval_id"])["title"]
     again = gateway.call("update_incident", CLOSE, session_id=session_id)
-    assert again.body["approval_id"] != approval_id
-    assert "Active to Closed" in shown(gateway, again.body["approval_id"])["title"]
+    assert again.body["approval_id"] == decided.body["outcome"]["approval_id"]
     assert "update_incident" not in [call.tool for call in gateway.executor.calls]
 
 

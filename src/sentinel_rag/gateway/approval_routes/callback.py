@@ -17,7 +17,7 @@ from starlette.routing import Route
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.gateway.admission import read_json_body
-from sentinel_rag.gateway.approval_routes.routes import comment_of, object_of, refusal
+from sentinel_rag.gateway.approval_routes.routes import Run, comment_of, object_of, refusal
 from sentinel_rag.gateway.approval_routes.webhook import DECISION, SIGNATURE_HEADER, Webhook, is_signed
 from sentinel_rag.gateway.approvals.approval import WEBHOOK, Decider, DecisionRefused, Verdict
 from sentinel_rag.gateway.approvals.store import ApprovalStore
@@ -42,7 +42,9 @@ class Callback:
         refusals: Refusals,
         limits: Limits,
         clock: Clock,
+        run: Run,
     ) -> None:
+        self._run = run
         self._store = store
         self._webhook = webhook
         self._refusals = refusals
@@ -77,7 +79,8 @@ class Callback:
             )
         except DecisionRefused as refused:
             return refusal(refused)
-        return json_response({"approval_id": approval_id, "state": decided.state.value})
+        ended = await self._run(decided)
+        return json_response({"approval_id": approval_id, "state": ended.state.value})
 
 
 def _text(body: Any, name: str) -> str:

@@ -39,11 +39,15 @@ _MARK = re.compile("[0-9a-f]{16}")
 Handler = Callable[[Request], Awaitable[Response]]
 
 
+Run = Callable[[Approval], Awaitable[Approval]]
+"""Runs a call that was approved, where it runs at the yes; see `gate.at_yes`."""
+
+
 def approval_routes(
-    store: ApprovalStore, authenticator: Authenticator, policies: Policies, limits: Limits
+    store: ApprovalStore, authenticator: Authenticator, policies: Policies, limits: Limits, run: Run
 ) -> list[Route]:
     """`GET /v1/approvals`, `GET /v1/approvals/{approval_id}` and `POST` to its `approve` and `deny`."""
-    desk = _Desk(store, authenticator, policies, limits)
+    desk = _Desk(store, authenticator, policies, limits, run)
     one = "/v1/approvals/{approval_id}"
     return [
         Route("/v1/approvals", desk.list, methods=["GET"]),
@@ -56,7 +60,10 @@ def approval_routes(
 class _Desk:
     """The routes as methods, so that each sees the parts it needs."""
 
-    def __init__(self, store: ApprovalStore, authenticator: Authenticator, policies: Policies, limits: Limits) -> None:
+    def __init__(
+        self, store: ApprovalStore, authenticator: Authenticator, policies: Policies, limits: Limits, run: Run
+    ) -> None:
+        self._run = run
         self._store = store
         self._authenticator = authenticator
         self._policies = policies
@@ -107,7 +114,7 @@ class _Desk:
                 )
             except DecisionRefused as refused:
                 return refusal(refused)
-            return json_response(self._shown(decider, approval, {}))
+            return json_response(self._shown(decider, await self._run(approval), {}))
 
         return decide
 

@@ -15,7 +15,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway.admission import Authenticator
 from sentinel_rag.gateway.approval_routes.callback import Callback
 from sentinel_rag.gateway.approval_routes.notifier import Notifier
-from sentinel_rag.gateway.approval_routes.routes import approval_routes
+from sentinel_rag.gateway.approval_routes.routes import Run, approval_routes
 from sentinel_rag.gateway.approval_routes.webhook import Webhook
 from sentinel_rag.gateway.approvals.store import ApprovalStore
 from sentinel_rag.gateway.limits import Limits
@@ -31,11 +31,13 @@ def served_routes(
     refusals: Refusals,
     policies: Policies,
     limits: Limits,
+    run: Run,
 ) -> list[Route]:
-    """The routes of approvals; the signed one only if the webhook's receiver may decide."""
-    routes = approval_routes(store, authenticator, policies, limits)
+    """The routes of approvals; the signed one only if the webhook's receiver may decide. `run` runs what was approved,
+    where it runs at the yes."""
+    routes = approval_routes(store, authenticator, policies, limits, run)
     if webhook is not None and webhook.decides:
-        signed = Callback(store, webhook, refusals=refusals, limits=limits, clock=utc_now)
+        signed = Callback(store, webhook, refusals=refusals, limits=limits, clock=utc_now, run=run)
         routes.append(signed.route())
     return routes
 

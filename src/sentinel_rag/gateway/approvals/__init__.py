@@ -9,6 +9,7 @@ from sentinel_rag.gateway.approvals.approval import (
     ApprovalState,
     Decider,
     DecisionRefused,
+    Ran,
     Verdict,
 )
 from sentinel_rag.gateway.approvals.binding import (
@@ -41,6 +42,7 @@ __all__ = [
     "Evidence",
     "FieldChange",
     "Raise",
+    "Ran",
     "RememberedApproval",
     "Subject",
     "TurnedAway",

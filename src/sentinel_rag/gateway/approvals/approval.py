@@ -13,6 +13,7 @@ from typing import Any
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding
 
@@ -64,9 +65,30 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
+class Ran:
+    """What became of a call that ran when it was approved."""
+
+    status: str
+    """`success`, `error`, or `denied` where it may not run as it was approved."""
+    audit_id: str
+    reason: str = ""
+    approval_id: str = ""
+    """The approval that was asked for instead; empty where none was."""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "status": self.status,
+            "audit_id": self.audit_id,
+            "reason": self.reason or None,
+            "approval_id": self.approval_id or None,
+        }
+
+
+@dataclass(frozen=True, slots=True)
 class Approval:
     """One approval. `ends_at` is when a pending one lapses, or an approved one that nobody used. `person` is the key of
-    the person in whose session the agent asked, if it is a person's."""
+    the person in whose session the agent asked, if it is a person's. `sent` are the arguments as they came, handles
+    included: nobody is shown them. `ran` is what became of a call that runs at the yes."""
 
     approval_id: str
     state: ApprovalState
@@ -77,6 +99,15 @@ class Approval:
     ruling: Ruling | None = None
     used_at: datetime | None = None
     person: str | None = None
+    sent: JsonObject | None = None
+    ran: Ran | None = None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether nothing more will become of it but what the agent does: it was decided, or has lapsed, and a call
+        that runs at the yes has run."""
+        runs = self.question.runs_at_yes and self.state in (ApprovalState.APPROVED, ApprovalState.USED)
+        return self.state is not ApprovalState.PENDING and (self.ran is not None or not runs)
 
     def to_dict(self) -> dict[str, Any]:
         """The wire form of `GET /v1/approvals/{id}`."""
@@ -101,6 +132,7 @@ class Approval:
                 "at": format_time(ruling.at),
             },
             "used_at": None if self.used_at is None else format_time(self.used_at),
+            "outcome": None if self.ran is None else self.ran.to_dict(),
         }
 
 

@@ -39,6 +39,11 @@ class Binding:
         """The hash, in hex, over the canonical JSON of every field."""
         return hashlib.sha256(canonical_json(self.to_dict())).hexdigest()
 
+    def call_sha256(self) -> str:
+        """The hash, in hex, of whose call it is and which one, whatever its labels are."""
+        call = [self.key_id, self.session_id, self.tool, self.arguments_sha256]
+        return hashlib.sha256(canonical_json(call)).hexdigest()
+
     def to_dict(self) -> dict[str, Any]:
         return {
             "key_id": self.key_id,
@@ -140,6 +145,8 @@ class ApprovalQuestion:
     """Who wants what, as one sentence; see `subject.title_of`."""
     subject: Subject | None = None
     """What the call is for and what of it changes; None where nothing could be read."""
+    runs_at_yes: bool = False
+    """Whether the call runs as soon as it is approved."""
     evidence: tuple[Evidence, ...] = ()
     """What the conversation had read, the newest first and what is about the subject before that."""
 
@@ -175,6 +182,7 @@ class ApprovalQuestion:
             "memory_raised_by": [each.to_dict() for each in self.remembered.raised_by],
             "title": self.title,
             "subject": None if self.subject is None else self.subject.to_dict(),
+            "runs_at_yes": self.runs_at_yes,
             "evidence": [each.to_dict() for each in self.evidence],
         }
 
@@ -199,6 +207,7 @@ class ApprovalQuestion:
             ),
             title=data.get("title", ""),
             subject=Subject.from_dict(data["subject"]) if data.get("subject") else None,
+            runs_at_yes=bool(data.get("runs_at_yes", False)),
             evidence=tuple(map(Evidence.from_dict, data.get("evidence", ()))),
         )
 

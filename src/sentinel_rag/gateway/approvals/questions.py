@@ -90,6 +90,7 @@ def question_about(
         remembered=RememberedApproval(memory, _raises(remembered)),
         title=title_of(tool, arguments, subject, asker.person),
         subject=subject,
+        runs_at_yes=rule.runs_at_yes,
         evidence=tuple(evidence),
     )
 

@@ -25,9 +25,10 @@ from sentinel_rag.audit.approval_events import (
     ApprovalDecisionRefused,
     ApprovalLapsed,
     ApprovalNotified,
+    ApprovedCallTold,
 )
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.contracts.json_values import canonical_json
+from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.approvals import table
@@ -37,6 +38,7 @@ from sentinel_rag.gateway.approvals.approval import (
     ApprovalState,
     Decider,
     DecisionRefused,
+    Ran,
     Ruling,
     Verdict,
 )
@@ -106,8 +108,11 @@ class ApprovalStore:
             lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
         )
 
-    async def request(self, binding: Binding, question: ApprovalQuestion) -> Waiting | TurnedAway:
-        """Ask a person about a call, once: while a question about the same binding is open, that one is meant.
+    async def request(
+        self, binding: Binding, question: ApprovalQuestion, sent: JsonObject | None = None
+    ) -> Waiting | TurnedAway:
+        """Ask a person about a call, once: while a question about the same binding is open, that one is meant. `sent`
+        are the arguments as they came, for a call that runs at the yes.
 
         Raises ValueError if the question shows other arguments than the binding names, and UnavailableError if it
         cannot be recorded; then nobody was asked.
@@ -117,7 +122,7 @@ class ApprovalStore:
             raise ValueError("the question shows other arguments than those that the approval is for")
         await self._lapse()
         now, sha256 = self._clock(), binding.sha256()
-        asked = Approval(self._new_id(), ApprovalState.PENDING, binding, question, now, now + self._life)
+        asked = Approval(self._new_id(), ApprovalState.PENDING, binding, question, now, now + self._life, sent=sent)
 
         def insert(connection: RecordConnection) -> None:
             open_states = [ApprovalState.PENDING, ApprovalState.APPROVED]
@@ -215,6 +220,44 @@ class ApprovalStore:
         decided = await self.find(approval_id)
         assert decided is not None
         return decided
+
+    async def keep(self, approval: Approval, ran: Ran, told: bytes) -> Approval:
+        """Note what became of a call that ran when it was approved. What its agent is told is kept for it, unless the
+        call has not used the approval: then it may still be sent."""
+        approval_id = approval.approval_id
+
+        def write(connection: RecordConnection) -> None:
+            stands = table.standing(connection, approval_id, self._clock())
+            used = stands is not None and stands.state is ApprovalState.USED
+            table.ran(connection, approval_id, ran, told if used else None)
+
+        await self._database.run(write)
+        self._tell()
+        found = await self.find(approval_id)
+        assert found is not None
+        return found
+
+    async def take(self, binding: Binding, audit_id: str) -> bytes | None:
+        """What the agent has not been told yet of exactly this call, which ran when it was approved; once, and on
+        record under `audit_id`. None if there is nothing."""
+        sha256 = binding.call_sha256()
+        found = await self._database.look(lambda connection: table.told(connection, sha256, self._clock()))
+        if found is None:
+            return None
+        approval_id, told = found
+
+        def take(connection: RecordConnection) -> None:
+            if not table.take(connection, approval_id):
+                raise _Done
+
+        event = ApprovedCallTold(
+            audit_id=audit_id, key_id=binding.key_id, session_id=binding.session_id, approval_id=approval_id
+        )
+        try:
+            await self._journal.append(event, alongside=take)
+        except _Done:
+            return None
+        return told
 
     async def find(self, approval_id: str) -> Approval | None:
         """One approval, whatever its state; None if there is none, or it ended more than 30 days ago."""

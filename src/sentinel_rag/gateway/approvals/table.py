@@ -14,13 +14,13 @@ from datetime import UTC, datetime, timedelta
 
 from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.gateway.approvals.approval import Approval, ApprovalState, Ruling
+from sentinel_rag.gateway.approvals.approval import Approval, ApprovalState, Ran, Ruling
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding, DecidedBy
 
 KEPT = timedelta(days=30)
 """How long an ended approval can still be listed; the journal keeps its story."""
 
-_COLUMNS = "approval_id, state, asked_at, ends_at, body, decided_by, via, actor, comment, decided_at, used_at"
+_COLUMNS = "approval_id, state, asked_at, ends_at, body, decided_by, via, actor, comment, decided_at, used_at, outcome"
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _MICROSECOND = timedelta(microseconds=1)
 
@@ -56,7 +56,16 @@ def _whom_they_are_asked_for(connection: RecordConnection) -> None:
     connection.execute("DROP INDEX approval_key")
 
 
-MIGRATIONS = (_tables, _many_that_ended, _whom_they_are_asked_for)
+def _what_runs_at_the_yes(connection: RecordConnection) -> None:
+    """`outcome` is what became of a call that ran when it was approved, `told` what its agent is told when it sends the
+    call again, which `call_sha256` finds; once."""
+    connection.execute("ALTER TABLE approval ADD COLUMN call_sha256 TEXT NOT NULL DEFAULT ''")
+    connection.execute("ALTER TABLE approval ADD COLUMN outcome TEXT")
+    connection.execute("ALTER TABLE approval ADD COLUMN told BLOB")
+    connection.execute("CREATE INDEX approval_told ON approval (call_sha256) WHERE told IS NOT NULL")
+
+
+MIGRATIONS = (_tables, _many_that_ended, _whom_they_are_asked_for, _what_runs_at_the_yes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,10 +93,12 @@ class ApprovalStanding:
 def insert(connection: RecordConnection, approval: Approval, token: str) -> None:
     """Add a pending approval, and forget those that ended long ago."""
     binding = approval.binding
-    body = canonical_json({"binding": binding.to_dict(), "question": approval.question.to_dict()})
+    whole = {"binding": binding.to_dict(), "question": approval.question.to_dict(), "sent": approval.sent}
+    body = canonical_json(whole)
     connection.execute(
         "INSERT INTO approval (approval_id, binding_sha256, key_id, tool, state, asked_at, ends_at, "
-        "approvers, body, token, notify_at, asker, person, by_asker) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "approvers, body, token, notify_at, asker, person, by_asker, call_sha256) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             approval.approval_id,
             binding.sha256(),
@@ -103,12 +114,17 @@ def insert(connection: RecordConnection, approval: Approval, token: str) -> None
             asker_of(binding, approval.person),
             approval.person or "",
             int(approval.question.decided_by is DecidedBy.ASKER),
+            binding.call_sha256(),
         ],
     )
     # None ends before it was asked, and by that time an index finds the old ones.
     connection.execute(
         "DELETE FROM approval WHERE state IN ('denied', 'used', 'expired') AND asked_at < ?1 AND ends_at < ?1",
         [micros(approval.asked_at - KEPT)],
+    )
+    # An agent that has not come for it by now will not.
+    connection.execute(
+        "UPDATE approval SET told = NULL WHERE told IS NOT NULL AND ends_at < ?", [micros(approval.asked_at)]
     )
 
 
@@ -175,6 +191,32 @@ def use(connection: RecordConnection, approval_id: str, binding_sha256: str, now
     return changed == 1
 
 
+def ran(connection: RecordConnection, approval_id: str, ran: Ran, told: bytes | None) -> None:
+    """Keep what became of the call, and what its agent is told; None where it may still send it."""
+    connection.execute(
+        "UPDATE approval SET outcome = ?, told = ? WHERE approval_id = ?",
+        [json.dumps(ran.to_dict()), told, approval_id],
+    )
+
+
+def told(connection: RecordConnection, call_sha256: str, now: datetime) -> tuple[str, bytes] | None:
+    """The approval by which exactly that call ran, and what its agent has not been told of it yet."""
+    row = connection.execute(
+        "SELECT approval_id, told FROM approval WHERE call_sha256 = ? AND told IS NOT NULL AND ends_at > ? "
+        "ORDER BY asked_at LIMIT 1",
+        [call_sha256, micros(now)],
+    ).fetchone()
+    return None if row is None else (str(row[0]), bytes(row[1]))
+
+
+def take(connection: RecordConnection, approval_id: str) -> bool:
+    """That the agent is told now; False if another call was first."""
+    changed = connection.execute(
+        "UPDATE approval SET told = NULL WHERE approval_id = ? AND told IS NOT NULL", [approval_id]
+    ).rowcount
+    return changed == 1
+
+
 def overdue(connection: RecordConnection, now: datetime) -> list[tuple[str, str]]:
     """Id and stored state of those whose time is over and whose row does not say so yet."""
     return connection.execute(
@@ -225,8 +267,8 @@ def mark(connection: RecordConnection, now: datetime) -> str:
     """Another text after each change of any approval, also one that the clock makes: no move between states leaves how
     many there are of each, and when the newest of each was asked, decided and used."""
     rows = connection.execute(
-        "SELECT state, ends_at > ?, count(*), max(asked_at), max(decided_at), max(used_at) FROM approval "
-        "GROUP BY 1, 2 ORDER BY 1, 2",
+        "SELECT state, ends_at > ?, count(*), max(asked_at), max(decided_at), max(used_at), count(outcome) "
+        "FROM approval GROUP BY 1, 2 ORDER BY 1, 2",
         [micros(now)],
     )
     return hashlib.sha256(repr(rows.fetchall()).encode()).hexdigest()[:16]
@@ -273,7 +315,7 @@ def _state_at(stored: str, ends_at: int, now: datetime) -> ApprovalState:
 
 
 def _decode(row: Sequence[object], now: datetime) -> Approval:
-    approval_id, state, asked_at, ends_at, body, decided_by, via, actor, comment, decided_at, used_at = row
+    approval_id, state, asked_at, ends_at, body, decided_by, via, actor, comment, decided_at, used_at, outcome = row
     assert isinstance(body, bytes)
     assert isinstance(asked_at, int)
     assert isinstance(ends_at, int)
@@ -290,4 +332,13 @@ def _decode(row: Sequence[object], now: datetime) -> Approval:
         ends_at=_moment(ends_at),
         ruling=ruling,
         used_at=_moment(used_at) if isinstance(used_at, int) else None,
+        sent=stored.get("sent"),
+        ran=_ran(outcome),
     )
+
+
+def _ran(stored: object) -> Ran | None:
+    if not isinstance(stored, str):
+        return None
+    told = json.loads(stored)
+    return Ran(told["status"], told["audit_id"], told["reason"] or "", told["approval_id"] or "")

@@ -254,12 +254,12 @@ def waits(answer: object) -> bool:
 
 
 async def decision_of(store: ApprovalStore, approval_id: str, longest_s: float) -> bool:
-    """Whether the approval was decided, or has lapsed, within `longest_s`."""
+    """Whether the approval was decided, or has lapsed, within `longest_s`; and where the call runs at the yes, has."""
     with anyio.move_on_after(longest_s):
         while True:
             page = await store.page(ApprovalState.PENDING, 1)
             approval = await store.find(approval_id)
-            if approval is None or approval.state is not ApprovalState.PENDING:
+            if approval is None or approval.is_settled:
                 return True
             await store.wait_for_change(page.mark, longest_s)
     return False

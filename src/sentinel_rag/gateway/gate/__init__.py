@@ -6,7 +6,8 @@ approval) → `running` (the tool server) with `intent` (the record before) and 
 call ends without a tool, it ends in `endings`.
 """
 
+from sentinel_rag.gateway.gate.at_yes import AtYes
 from sentinel_rag.gateway.gate.gate import Gate
 from sentinel_rag.gateway.gate.stores import Stores
 
-__all__ = ["Gate", "Stores"]
+__all__ = ["AtYes", "Gate", "Stores"]

@@ -31,7 +31,7 @@ from sentinel_rag.gateway.gate.endings import Endings
 from sentinel_rag.gateway.gate.preview import Previews
 from sentinel_rag.gateway.gate.running import Running
 from sentinel_rag.gateway.gate.stores import Stores
-from sentinel_rag.gateway.outcomes import Denied, Outcome
+from sentinel_rag.gateway.outcomes import Completed, Denied, Outcome, outcome_told
 from sentinel_rag.gateway.policy import Policy, Remembers, Rule, ToolPolicy, Volume
 from sentinel_rag.gateway.store import ContextMoved, Session, resources_of
 from sentinel_rag.gateway.store.volumes import VolumeExceeded
@@ -103,6 +103,9 @@ class Decision:
         match decision:
             case Allow():
                 allowed = DecidedCall(entered, arguments, facts, judgement, decision.rule_id, reads, memory)
+                rule = tool.rule(decision.rule_id)
+                if rule is not None and rule.runs_at_yes and (told := await self._told(allowed)):
+                    return told
                 try:
                     return await self._running.run(allowed)
                 except VolumeExceeded as exceeded:
@@ -144,6 +147,8 @@ class Decision:
     async def _run_if_approved(self, wanted: DecidedCall, rule: Rule, deny: Deny) -> Outcome:
         """Run by an approval that a person has given; without one, ask for it and deny."""
         call, approvals = wanted.call, self._stores.approvals
+        if rule.runs_at_yes and (told := await self._told(wanted)):
+            return told
         subject = await self._previews.of(wanted)
         if isinstance(subject, QueryError):
             return await self._refuse_what_cannot_be(wanted, subject)
@@ -156,7 +161,8 @@ class Decision:
             except ApprovalSpent:  # another call was first: this one has to ask again
                 pass
         question = await self._question(wanted, rule, deny.reason)
-        answer = await approvals.request(binding, question)
+        sent = {"args": call.wish.args, "marks_quotes": call.wish.marks_quotes} if call.wish else None
+        answer = await approvals.request(binding, question, sent if rule.runs_at_yes else None)
         required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
         if isinstance(answer, TurnedAway):
             denied = await self._endings.deny(call, required)
@@ -165,6 +171,16 @@ class Decision:
         denied = await self._endings.deny(call, required)
         by_asker = rule.asks_the_asker and wanted.session.user_key_id is not None
         return replace(denied, by_asker=by_asker)
+
+    async def _told(self, decided: DecidedCall) -> Outcome | None:
+        """What came of exactly this call when a person approved it, for the agent that sends it again; once."""
+        kept = await self._stores.approvals.take(decided.binding(), decided.call.audit_id)
+        told = None if kept is None else outcome_told(kept)
+        if not isinstance(told, Completed):
+            return told
+        # The context rose when it ran.
+        label, shown = decided.judgement.revealed, decided.tool.fields.exposures
+        return replace(told, label=label, context=decided.session.context, exposures=shown)
 
     async def _refuse_what_cannot_be(self, wanted: DecidedCall, error: QueryError) -> Outcome:
         """Tell the agent why the call cannot be made, as if it had been: nobody is asked about it."""

@@ -53,6 +53,9 @@ MAX_TIMEOUT_S = 600.0
 CONFIRMS = ("asker", "other")
 """Who is asked about a call: the person who asked for it, or another one."""
 
+AT_YES = ("run", "wait")
+"""What an approved call does: it runs at once, or waits until the agent sends it again."""
+
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
 _KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
 
@@ -76,6 +79,7 @@ TOOL_KEYS = (
 PARAMETER_KEYS = ("name", "type", "required", "description", "items", "format", "accepts", "attest", "together")
 RULE_KEYS = (
     *("rule_id", "condition", "taint_level", "requires_approval", "deny", "offers_approval", "accepts", "confirm"),
+    "at_yes",
 )
 
 
@@ -170,14 +174,14 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
             parameters, server = dict(own.parameters), own.server
         else:
             parameters = _parameters(section, kinds, problems)
-        rules = _rules(section, parameters, rule_ids, problems)
+        effect = Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value))
+        rules = _rules(section, effect, parameters, rule_ids, problems)
         fields = flow_section.fields(section, problems)
         if name in QUERY_SHAPED and (server or DEFAULT_SERVER) == DEFAULT_SERVER:
             problems += flow_section.query_shaped_faults(section, fields)
         if server in ("", *OWN_SERVERS) and name in MANY_NAMES:
             problems += flow_section.many_names_faults(section, MANY_NAMES[name])
         timeout = section.number("timeout_s", low=0.01, high=MAX_TIMEOUT_S)
-        effect = Effect(section.choice("effect", [effect.value for effect in Effect], Effect.EXTERNAL.value))
         tools.append(
             ToolPolicy(
                 name=name,
@@ -254,7 +258,11 @@ def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Pr
 
 
 def _rules(
-    tool: Section, parameters: dict[str, Parameter], rule_ids: dict[str, int], problems: list[Problem]
+    tool: Section,
+    effect: Effect,
+    parameters: dict[str, Parameter],
+    rule_ids: dict[str, int],
+    problems: list[Problem],
 ) -> list[Rule]:
     rules: list[Rule] = []
     types = {name: parameter.type for name, parameter in parameters.items()}
@@ -298,9 +306,20 @@ def _rules(
                 offered,
                 accepts,
                 asks_the_asker=confirm == "asker",
+                runs_at_yes=_runs_at_yes(section, effect, approval or offered, confirm, problems),
             )
         )
     return rules
+
+
+def _runs_at_yes(rule: Section, effect: Effect, asks: bool, confirm: str, problems: list[Problem]) -> bool:
+    """By default where the asker confirms: they see it happen. What a read returns is for the agent, that has to ask
+    for it again anyhow."""
+    by_default = confirm == "asker" and effect is not Effect.READ
+    runs = rule.choice("at_yes", AT_YES, "run" if by_default else "wait") == "run"
+    if runs and (effect is Effect.READ or not asks):
+        problems.append(Problem(rule.line("at_yes"), "at_yes: run is for a call that changes or sends, and asks"))
+    return runs
 
 
 @dataclass(frozen=True, slots=True)

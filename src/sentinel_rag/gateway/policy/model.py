@@ -170,6 +170,8 @@ class Rule:
     asks_the_asker: bool = False
     """Whether the person in whose session the agent asks may decide themselves. In a session of nobody's it is as
     without."""
+    runs_at_yes: bool = False
+    """Whether the call runs as soon as a person has approved it. Else it waits until the agent sends it again."""
 
     @property
     def may_ask(self) -> bool:

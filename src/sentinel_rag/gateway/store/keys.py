@@ -275,10 +275,15 @@ class KeyStore:
         found = self.find(key_id)
         return "" if found is None else found.name
 
+    def live(self, key_id: str) -> Principal | None:
+        """See `KeyRing.live`."""
+        found = self.find(key_id)
+        return found.principal() if found is not None and found.state(self._clock()) == "live" else None
+
     def readers_of(self, key_id: str) -> frozenset[str]:
         """See `KeyRing.readers_of`."""
-        found = self.find(key_id)
-        return found.readers if found is not None and found.state(self._clock()) == "live" else frozenset()
+        found = self.live(key_id)
+        return frozenset() if found is None else found.readers
 
     def close(self) -> None:
         self._place.close()

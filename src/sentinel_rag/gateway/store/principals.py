@@ -73,6 +73,10 @@ class KeyRing(Protocol):
         """The name of the key with that id, ended ones too; empty if it has none."""
         ...
 
+    def live(self, key_id: str) -> Principal | None:
+        """The principal of the live key with that id; None for a key that has ended, or is none."""
+        ...
+
     def readers_of(self, key_id: str) -> frozenset[str]:
         """The names under which the live key with that id may read; none for a key that has ended, or is none."""
         ...

@@ -44,6 +44,11 @@ class RunKeys:
                 return principal.name
         return self._stored.name_of(key_id)
 
+    def live(self, key_id: str) -> Principal | None:
+        """See `KeyRing.live`."""
+        handed_over = next((each for _, each in self._keys if each.key_id == key_id), None)
+        return handed_over or self._stored.live(key_id)
+
     def readers_of(self, key_id: str) -> frozenset[str]:
         """See `KeyRing.readers_of`."""
         for _, principal in self._keys:
