@@ -185,7 +185,7 @@ def test_a_change_asked_in_words_is_made_once_a_person_has_approved_it(generated
 
         first = asked(product, words, code=4)
         session = first["session_id"]
-        assert first["answer"].startswith("Waiting for approval: update_incident, incident 124, ")
+        assert first["answer"].startswith("Waiting for your yes: update_incident, incident 124, ")
         approval_id = re.search(r"sentinel approvals approve ([0-9a-f-]+)", first["answer"])
         assert approval_id is not None
         waiting = product.json("approvals", "show", approval_id[1])
@@ -197,8 +197,10 @@ def test_a_change_asked_in_words_is_made_once_a_person_has_approved_it(generated
             "classification_reason": "InaccurateData",
             "classification_comment": "agreed with the owner",
         }
+        assert waiting["title"].startswith("user wants to close #124 “")
         assert "Nothing was changed yet" in asked(product, "--session", session, "do it now", code=4)["answer"]
-        product.json("approvals", "approve", approval_id[1])
+        approved = product.json("approvals", "approve", approval_id[1])
+        assert (approved["state"], approved["outcome"]["status"]) == ("used", "success")
         done = asked(product, "--session", session, "it is approved", code=0)
         assert "was changed." in done["answer"]
         fields = {row[0]: tuple(row[1:]) for row in done["tables"][0]["rows"]}

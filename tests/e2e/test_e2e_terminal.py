@@ -45,8 +45,8 @@ def test_a_denied_question_is_exit_code_4(sample: Any) -> None:
     answer = json.loads(done.stdout)
     assert answer["outcome"] == "denied"
     assert answer["answer"].startswith("Waiting for approval: run_kql_query, template `raw_signins`.")
-    assert "Access denied by security policy. Taint level: HIGH" in answer["footnote"][-1]
-    assert answer["tools"][-1]["status"] == "denied"
+    assert "waits for a person's yes (rule kql_raw_signins_needs_approval)" in answer["footnote"][-1]
+    assert (answer["tools"][-1]["status"], answer["tools"][-1]["decided_by"]) == ("denied", "other")
 
 
 def test_tools_are_listed_and_described(sentinel: Any) -> None:

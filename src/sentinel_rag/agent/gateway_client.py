@@ -205,7 +205,17 @@ def read_response(call: ToolCall, status: int, raw: bytes, *, retry_after: str =
     detail = str(body.get("detail") or f"The gateway answered with status {status}.")
     if status == 403:
         rule_id, approval_id = (None if body.get(key) is None else str(body[key]) for key in ("rule_id", "approval_id"))
-        return Denied(call, _reason(body), detail, rule_id, audit_id, approval_id, str(body.get("note") or ""))
+        return Denied(
+            call,
+            _reason(body),
+            detail,
+            rule_id,
+            audit_id,
+            approval_id,
+            str(body.get("note") or ""),
+            str(body.get("decided_by") or ""),
+            body.get("at_yes") == "run",
+        )
     error = _error_in(body.get("error"))
     if error is None:
         code, step = _CODES.get(status, (QueryErrorCode.PROTOCOL, "Ask again; if it stays, run `sentinel doctor`."))

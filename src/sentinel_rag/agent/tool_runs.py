@@ -79,11 +79,12 @@ class ToolRun:
     def trace(self) -> ToolTrace:
         """The run as the footnote and `--json` show it."""
         coverage = None if self.result is None else self.result.coverage.to_dict()
+        approval_id = decided_by = ""
         match self.outcome:
             case Succeeded():
                 status, detail = "ok", ""
-            case Denied(detail=detail):
-                status = "denied"
+            case Denied(detail=detail, approval_id=waits, decided_by=decided_by):
+                status, approval_id = "denied", waits or ""
             case Failed(error=error):
                 status, detail = "failed", error.message
         return ToolTrace(
@@ -95,6 +96,8 @@ class ToolRun:
             audit_id=self.outcome.audit_id,
             duration_ms=round(self.duration_ms, 3),
             coverage=coverage,
+            approval_id=approval_id,
+            decided_by=decided_by,
         )
 
 
@@ -193,6 +196,9 @@ def _footnote_line(run: ToolRun, now: datetime, zone: tzinfo) -> str:
             pass  # no rows and no window: the call and its record say all
         case Succeeded(result=QueryResult() as result):
             parts += _coverage(result.coverage, now, zone, own_text=run.call.tool_name == FREEFORM_TOOL)
+        case Denied(approval_id=str(), rule_id=rule_id, decided_by=decided_by):
+            whom = "for your own yes" if decided_by else "for a person's yes"
+            parts.append(f"waits {whom}" + ("" if rule_id is None else f" (rule {plain(rule_id)})"))
         case Denied(detail=detail, rule_id=rule_id):
             parts.append(f"denied: {plain(detail)}" + ("" if rule_id is None else f" (rule {plain(rule_id)})"))
         case Failed(error=error):

@@ -165,7 +165,8 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class ToolTrace:
-    """One tool call as the footnote shows it. `status` is `ok`, `denied`, `failed`; in a `Progress` also `running`."""
+    """One tool call as the footnote shows it. `status` is `ok`, `denied`, `failed`; in a `Progress` also `running`.
+    With an `approval_id` it is not refused but waits for a person, by `decided_by` for the one who asked (`asker`)."""
 
     call_id: str
     name: str
@@ -175,9 +176,13 @@ class ToolTrace:
     audit_id: str = ""
     duration_ms: float = 0.0
     coverage: Mapping[str, JsonValue] | None = None
+    approval_id: str = ""
+    decided_by: str = ""
 
     def to_dict(self) -> dict[str, JsonValue]:
+        waits: dict[str, JsonValue] = {"approval_id": self.approval_id, "decided_by": self.decided_by or "other"}
         return {
+            **(waits if self.approval_id else {}),
             "call_id": self.call_id,
             "name": self.name,
             "arguments": dict(self.arguments),

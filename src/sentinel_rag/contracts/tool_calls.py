@@ -86,7 +86,9 @@ class Failed:
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The gateway refused. `detail` is its sentence; it names the rule and never the data. `approval_id` names the
-    approval by which a person may let exactly this call run, in the same session; `note` says why there is none."""
+    approval by which a person may let exactly this call run, in the same session; `note` says why there is none.
+    `decided_by` is `asker` where the person who asked decides themselves; `runs_at_yes`: the call runs then by
+    itself."""
 
     call: ToolCall
     reason: Reason
@@ -95,6 +97,8 @@ class Denied:
     audit_id: str = ""
     approval_id: str | None = None
     note: str = ""
+    decided_by: str = ""
+    runs_at_yes: bool = False
 
 
 ToolOutcome = Succeeded | Failed | Denied

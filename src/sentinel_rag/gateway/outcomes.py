@@ -76,7 +76,8 @@ class Completed:
 @dataclass(frozen=True, slots=True)
 class Denied:
     """The policy said no. `approval_id` names the approval that a person may give, `by_asker` that it is the one who
-    asked; where none could be asked for, `note` says why and `retry_after_s` when to try again."""
+    asked, `runs_at_yes` that the call then runs by itself; where none could be asked for, `note` says why and
+    `retry_after_s` when to try again."""
 
     deny: Deny
     audit_id: str
@@ -84,6 +85,7 @@ class Denied:
     note: str = ""
     retry_after_s: int | None = None
     by_asker: bool = False
+    runs_at_yes: bool = False
 
 
 @dataclass(frozen=True, slots=True)

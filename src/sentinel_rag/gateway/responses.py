@@ -63,7 +63,7 @@ def outcome_response(outcome: Outcome) -> Response:
 def body_of(outcome: Denied | NotCompleted) -> dict[str, Any]:
     """The body of a call that has no result, on every way in which calls are answered."""
     match outcome:
-        case Denied(deny, audit_id, approval_id, note, by_asker=by_asker):
+        case Denied(deny, audit_id, approval_id, note, by_asker=by_asker, runs_at_yes=runs_at_yes):
             body: dict[str, Any] = {
                 "detail": deny.sentence(),
                 "status": "denied",
@@ -75,6 +75,8 @@ def body_of(outcome: Denied | NotCompleted) -> dict[str, Any]:
                 body["approval_id"] = approval_id
             if by_asker:
                 body["decided_by"] = DecidedBy.ASKER.value
+            if runs_at_yes:
+                body["at_yes"] = "run"
             if note:
                 body["note"] = note
             return body

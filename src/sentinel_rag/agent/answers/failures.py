@@ -42,15 +42,23 @@ def _argument(value: JsonValue) -> str:
     return text if text.isalnum() and len(text) <= LONGEST_ARGUMENT else code(text, limit=LONGEST_ARGUMENT)
 
 
-def say_waiting(writer: AnswerWriter, run: ToolRun, approval_id: str, then: str = "") -> None:
+def say_waiting(writer: AnswerWriter, run: ToolRun, denied: Denied, then: str = "") -> None:
     """What waits; who can let it run and how, and what to do `then`; that nothing has happened."""
-    name = plain(approval_id)
+    name = plain(denied.approval_id or "")
     then = then or f"Then ask again in this conversation (`sentinel ask --session {plain(run.call.session_id)}`)."
-    _say(writer, run, f"Waiting for approval: {_call_in_words(run)}.")
-    writer.fixed(
-        f"Whoever may approve it looks at it with `sentinel approvals show {name}` and decides with `sentinel "
-        f"approvals approve {name}` or `deny`; the approval is for these arguments, once. {then}"
-    )
+    then = "It runs at the yes." if denied.runs_at_yes else then
+    if denied.decided_by:
+        _say(writer, run, f"Waiting for your yes: {_call_in_words(run)}.")
+        writer.fixed(
+            f"You are shown exactly what it would change, here or by `sentinel approvals show {name}`; say yes or no, "
+            f"here or with `sentinel approvals approve {name}` or `deny`. {then}"
+        )
+    else:
+        _say(writer, run, f"Waiting for approval: {_call_in_words(run)}.")
+        writer.fixed(
+            f"Whoever may approve it looks at it with `sentinel approvals show {name}` and decides with `sentinel "
+            f"approvals approve {name}` or `deny`; the approval is for these arguments, once. {then}"
+        )
     writer.fixed(f"Nothing was {_done(run)} yet.")
 
 
@@ -87,9 +95,9 @@ def say_failures(
         section = sections.get(run.call.call_id, "")
         of = f" for workspace {plain(section)}" if section else ""
         match run.outcome:
-            case Denied(approval_id=str() as approval_id):
+            case Denied(approval_id=str()) as waits:
                 outcome = Outcome.DENIED
-                say_waiting(writer, run, approval_id)
+                say_waiting(writer, run, waits)
             case Denied() as denied:
                 outcome = Outcome.DENIED
                 why, step = why_refused(denied)

@@ -219,15 +219,16 @@ def _result_text(turn: Turn, run: ToolRun) -> str:
     """What came back of a call, as the text that a model reads, in its share of the context."""
     ref = run.call.call_id
     match run.outcome:
-        case Denied(rule_id=rule_id, approval_id=approval_id, reason=reason):
+        case Denied(rule_id=rule_id, approval_id=approval_id, reason=reason, decided_by=decided_by):
             rule = "no rule allows this call" if rule_id is None else f"rule {rule_id}"
             if approval_id is None:
                 return (
                     f"[{ref}] Not run: the policy does not allow this call ({rule}, {reason.value}). It will not be "
                     "run. Do not try it in another way; tell the person in your own words."
                 )
+            whom = "the person's own yes, who is shown what it changes" if decided_by else "a person's approval"
             return (
-                f"[{ref}] Not run yet: this call waits for a person's approval ({rule}, approval {approval_id}). They "
+                f"[{ref}] Not run yet: this call waits for {whom} ({rule}, approval {approval_id}). They "
                 "decide outside this conversation. Do not repeat it now; tell the person what waits for approval."
             )
         case Failed(error=error):

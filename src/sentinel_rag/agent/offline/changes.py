@@ -289,9 +289,9 @@ def _say_outcome(writer: AnswerWriter, run: ToolRun, shown: ListItem | None, ear
     """What became of one call of a writing tool. `shown` is the incident as this conversation has shown it; `earlier`
     the approval that was asked for when the same call was made before."""
     match run.outcome:
-        case Denied(approval_id=str() as approval_id):
+        case Denied(approval_id=str() as approval_id) as waits:
             then = _sentence("then", plain(run.call.session_id))
-            say_waiting(writer, run, approval_id, then)
+            say_waiting(writer, run, waits, then)
             if earlier and earlier != approval_id:
                 writer.fixed(_sentence("approval_ended", plain(earlier)))
             writer.fixed(_seen(run, shown))

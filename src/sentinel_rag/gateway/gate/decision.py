@@ -170,7 +170,7 @@ class Decision:
         call.approval_id = answer.approval_id
         denied = await self._endings.deny(call, required)
         by_asker = rule.asks_the_asker and wanted.session.user_key_id is not None
-        return replace(denied, by_asker=by_asker)
+        return replace(denied, by_asker=by_asker, runs_at_yes=rule.runs_at_yes)
 
     async def _told(self, decided: DecidedCall) -> Outcome | None:
         """What came of exactly this call when a person approved it, for the agent that sends it again; once."""

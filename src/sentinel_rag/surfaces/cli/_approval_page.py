@@ -151,6 +151,11 @@ def _decided(approval: Json) -> Iterator[str]:
         yield f"{word} by {ruling['by']}{actor} at {_when(ruling['at'])}{comment}"
     if approval["used_at"]:
         yield f"Used at {_when(approval['used_at'])}."
+    ran = approval.get("outcome")
+    if ran and ran["status"] == "success":
+        yield f"It ran at the yes (sentinel audit show {ran['audit_id']})."
+    elif ran:
+        yield f"It did not go through at the yes: {ran['reason']}."
 
 
 def _arguments(approval: Json, width: int) -> Iterator[str]:

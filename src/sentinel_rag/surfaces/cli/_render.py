@@ -58,7 +58,8 @@ def print_answer(target: Console, answer: Answer, *, evidence: bool = False, hid
 
 def body_lines(target: Console, answer: Answer) -> Iterator[Line]:
     """What the answer says: its text, its bars and its tables."""
-    style = OUTCOME_STYLES.get(answer.outcome, "")
+    waits = any(trace.approval_id for trace in answer.tools)
+    style = "bold" if waits else OUTCOME_STYLES.get(answer.outcome, "")
     yield from _with_headings(list(text_lines(target, answer.text, answer.sentences, style)))
     if target.is_terminal and not any(trend_of(table.columns, table.rows) for table in answer.tables):
         yield from map(Line, _severities(answer.evidence, plain=plain_lines(target)))

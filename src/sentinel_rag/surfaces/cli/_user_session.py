@@ -51,9 +51,10 @@ class UserSession:
             raise _not_taken(status, answer)
         return [each for each in answer["approvals"] if each["session_id"] == session_id and each["may_decide"]]
 
-    def confirm(self, approval_id: str, *, yes: bool) -> None:
-        """Give this person's word. Raises UnavailableError, also where it was decided meanwhile."""
-        self._post(f"/v1/approvals/{approval_id}/{'approve' if yes else 'deny'}", None, 200)
+    def confirm(self, approval_id: str, *, yes: bool) -> dict[str, Any]:
+        """Give this person's word; the approval afterwards, with the `outcome` of a call that runs at the yes. Raises
+        UnavailableError, also where it was decided meanwhile."""
+        return self._post(f"/v1/approvals/{approval_id}/{'approve' if yes else 'deny'}", None, 200)
 
     def _post(self, path: str, body: Any, expected: int) -> dict[str, Any]:
         status, answer = call_gateway(self._url, self._key, "POST", path, body)

@@ -138,8 +138,25 @@ def _print(approval: dict[str, Any], *, as_json: bool, one_line: bool = False) -
 def _print_decided(approval: dict[str, Any]) -> None:
     if approval["state"] == "denied":
         text = f"Denied: {approval['tool']} for the key {approval['key_id']}. Nothing ran."
+    elif approval.get("outcome"):
+        text = _ran(approval)
     else:
         left = time_left(approval, utc_now())
         text = f"Approved: {approval['tool']} may run once for the key {approval['key_id']}"
         text += f", if exactly this call comes again within {left}." if left else "."
     print(safe_cell(text), flush=True)
+
+
+def _ran(approval: dict[str, Any]) -> str:
+    """What became of a call that runs at the yes."""
+    ran, tool = approval["outcome"], approval["tool"]
+    match ran["status"]:
+        case "success":
+            return f"Approved, and done: {tool} ran (sentinel audit show {ran['audit_id']})."
+        case "denied" if ran["approval_id"]:
+            return (
+                f"Approved, but {tool} did not run: what it would change, or what the agent has read, is not what you "
+                f"were shown. It asks anew: sentinel approvals show {ran['approval_id']}"
+            )
+        case _:
+            return f"Approved, and {tool} failed: {ran['reason']} (sentinel audit show {ran['audit_id']})."
