@@ -91,10 +91,11 @@ SCHEMAS: Mapping[str, Schema] = {
                     "const": "asker",
                     "description": "The person who asked confirms it with their own key.",
                 },
+                "at_yes": {"const": "run", "description": "The call runs as soon as it is approved."},
                 "note": TEXT,
                 "error": ref("ToolError"),
             },
-            optional=("rule_id", "audit_id", "approval_id", "decided_by", "note", "error"),
+            optional=("rule_id", "audit_id", "approval_id", "decided_by", "at_yes", "note", "error"),
         ),
     },
     "ToolError": exactly(

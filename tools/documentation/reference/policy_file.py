@@ -17,6 +17,7 @@ from sentinel_rag.gateway.policy.conditions import Kind
 from sentinel_rag.gateway.policy.fields import Exposure
 from sentinel_rag.gateway.policy.flow_section import MAX_COUNT, MAX_MEMORY_DAYS
 from sentinel_rag.gateway.policy.loading import (
+    AT_YES,
     CONFIRMS,
     MAX_RULES,
     MAX_TIMEOUT_S,
@@ -90,6 +91,8 @@ _OF_TOOLS: Mapping[str, Schema] = {
     "across_sessions": FLAG,
     "named_limit": COUNT,
     "result": {"enum": list(RESULT_FORMS)},
+    "deed": TEXT,
+    "preview": _ref("preview"),
 }
 _OF_PARAMETERS: Mapping[str, Schema] = {
     "name": NAME,
@@ -111,6 +114,7 @@ _OF_RULES: Mapping[str, Schema] = {
     "offers_approval": FLAG,
     "accepts": LABELS,
     "confirm": {"enum": list(CONFIRMS)},
+    "at_yes": {"enum": list(AT_YES)},
 }
 _OF_SERVERS: Mapping[str, Schema] = {
     "name": NAME,
@@ -156,6 +160,17 @@ MAPPINGS: Mapping[str, Schema] = {
         *("name", "tool", "parameter", "form", "to"),
     ),
     "endorsement": _mapping(_OF_ENDORSEMENTS, "name", "tool", "path", "kind"),
+    "preview": _mapping(
+        {
+            "tool": NAME,
+            "arguments": NAMES,
+            **dict.fromkeys(("number", "name", "changes"), TEXT),
+            **dict.fromkeys(("state", "fields"), MAPPING),
+            "deeds": _listed("deed"),
+        },
+        "tool",
+    ),
+    "deed": _mapping(dict.fromkeys(("field", "becomes", "say"), TEXT), "field", "say"),
     "volume": _mapping(
         {"name": NAME, "tables": NAMES, "rows": {"type": "integer", "minimum": 1}, "seconds": {"type": "number"}},
         *("name", "tables", "rows", "seconds"),
