@@ -152,3 +152,17 @@ def test_the_policy_judges_the_name_in_whatever_spelling(several: Any, tmp_path:
     told = json.loads(done.stdout)
     assert [each["rule_id"] for each in told["rules"] if each["holds"]] == [rule]
     assert told["arguments"][0]["value"] == given.strip().lower()
+
+
+@pytest.mark.parametrize("named", ["sample", "default,spare"])
+@pytest.mark.parametrize("command", [["ask", "how many incidents are open?"], ["up"], ["serve", "tools"]])
+def test_a_name_that_no_folder_has_is_refused_and_not_served_empty(
+    new_product: Any, named: str, command: list[str]
+) -> None:
+    """Served empty it would answer every question with no rows, as if that were the truth."""
+    made = new_product(f"nowhere-{named[:3]}-{command[0]}")
+    done = type(made)(made.home, {"SENTINEL_WORKSPACE": named}).run(*command)
+    assert done.returncode == 2, done.stdout
+    assert f"There is no workspace '{named.rpartition(',')[2]}' on this machine." in done.stderr
+    assert "No rows" not in done.stdout
+    assert not list(made.home.glob("workspaces/*"))

@@ -27,12 +27,8 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
         )
     if settings.workspaces:
         return _listed(tuple(each.name for each in settings.workspaces), requested)
-    if requested not in (None, DEFAULT_WORKSPACE) and not workspace_folder(settings.home, requested).exists():
-        make = "demo" if requested == SAMPLE_WORKSPACE else f"workspace import FILE --workspace {requested}"
-        raise UsageError(
-            f"There is no workspace {requested!r} on this machine.",
-            next_step=f"Use {_known(settings)}, or make it: sentinel {make}",
-        )
+    if requested is not None:
+        _check_exists(settings, requested)
     named = requested or settings.workspace
     if named is not None:
         return named
@@ -40,6 +36,26 @@ def choose_workspace(settings: Settings, requested: str | None) -> str:
         return DEFAULT_WORKSPACE
     sample = workspace_folder(settings.home, SAMPLE_WORKSPACE)
     return SAMPLE_WORKSPACE if sample.exists() else DEFAULT_WORKSPACE
+
+
+def workspace_to_serve(settings: Settings, requested: str | None) -> str:
+    """`choose_workspace`, where each embedded one that the settings name is there: a name without a folder is a slip,
+    and served empty it would answer every question with no rows. Raises UsageError."""
+    chosen = choose_workspace(settings, requested)
+    for name in [each.name for each in settings.workspaces if each.embedded] if settings.workspaces else [chosen]:
+        _check_exists(settings, name)
+    return chosen
+
+
+def _check_exists(settings: Settings, name: str) -> None:
+    """The first one is made by its first import, so `default` may be missing. Raises UsageError."""
+    if name == DEFAULT_WORKSPACE or workspace_folder(settings.home, name).exists():
+        return
+    make = "demo" if name == SAMPLE_WORKSPACE else f"workspace import FILE --workspace {name}"
+    raise UsageError(
+        f"There is no workspace {name!r} on this machine.",
+        next_step=f"Use {_known(settings)}, or make it: sentinel {make}",
+    )
 
 
 def _known(settings: Settings) -> str:
@@ -79,7 +95,7 @@ def attached_zones(
                 yield state, None
                 return
             # A gateway that runs elsewhere knows its own names: the call carries the one that was asked for.
-            workspace = choose_workspace(settings, requested if settings.gateway_url is None else None)
+            workspace = workspace_to_serve(settings, requested if settings.gateway_url is None else None)
             try:
                 zones = stack.enter_context(running_zones(settings, workspace=workspace, private=not shared))
             except AlreadyRunningError:

@@ -13,7 +13,7 @@ from sentinel_rag.app.foreground import is_served, served_role
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._zones import choose_workspace
+from sentinel_rag.surfaces.cli._zones import choose_workspace, workspace_to_serve
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,7 +57,8 @@ def run(wish: Wish, *, as_json: bool) -> int:
     signal.signal(signal.SIGTERM, _interrupt)
     place, tools = ListenAddress.read(wish.listen), wish.tool_zones
     # Where the gateway is elsewhere, the names of workspaces are told to people all the same.
-    workspace = choose_workspace(replace(settings, gateway_url=None), wish.workspace)
+    choose = workspace_to_serve if role == "tools" else choose_workspace  # only the tool zones have its rows
+    workspace = choose(replace(settings, gateway_url=None), wish.workspace)
     try:
         with served_role(settings, role, tools, workspace, place) as served:
             if as_json:

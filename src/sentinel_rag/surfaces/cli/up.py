@@ -15,7 +15,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 from sentinel_rag.surfaces.cli._built_page import HOW_TO_BUILD, page_is_built
 from sentinel_rag.surfaces.cli._errors import report
-from sentinel_rag.surfaces.cli._zones import choose_workspace
+from sentinel_rag.surfaces.cli._zones import workspace_to_serve
 from sentinel_rag.surfaces.cli.status import addresses
 
 
@@ -23,7 +23,7 @@ def run(*, workspace: str | None, port: int, agent_port: int, web_port: int | No
     """Serve until Ctrl-C or SIGTERM (exit 0); a zone that dies ends all the others (exit 1)."""
     settings = load_settings()
     signal.signal(signal.SIGTERM, _interrupt)
-    chosen = choose_workspace(settings, workspace)
+    chosen = workspace_to_serve(settings, workspace)
     with running_zones(settings, workspace=chosen, private=False, ports=Ports(port, agent_port, web_port)) as zones:
         for notice in zones.notices():
             report(notice, as_json=False)
