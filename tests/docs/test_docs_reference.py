@@ -114,6 +114,8 @@ PLACES = {
     "exposure": lambda item: {"tools": [{"name": "a", "exposure": [item]}]},
     "rate": lambda item: {"tools": [{"name": "a", "rate": item}]},
     **{name: lambda item, name=name: {"tools": [], name: [item]} for name in ("declassification", "endorsement")},
+    "preview": lambda item: {"tools": [{"name": "a", "preview": item}]},
+    "deed": lambda item: {"tools": [{"name": "a", "preview": {"tool": "b", "deeds": [item]}}]},
     "server": lambda item: {"tools": [], "servers": [item]},
     "kind": lambda item: {"tools": [], "kinds": [item]},
     "volume": lambda item: {"tools": [], "volume": [item]},

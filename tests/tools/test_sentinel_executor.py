@@ -18,7 +18,7 @@ from mcp.client.streamable_http import streamable_http_client  # the same
 from sentinel_servers import IDENTITY_HEADER, NOW, WORKSPACE_ID, ScriptedWire, workspace_app
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult
-from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, SENTINEL_TOOLS, WRITING_TOOLS
+from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, PREVIEW_TOOLS, SENTINEL_TOOLS, WRITING_TOOLS
 from sentinel_rag.sentinel.credentials import IdentityEndpointCredential
 from sentinel_rag.sentinel.freeform_query import FreeformQueries
 from sentinel_rag.sentinel.kql_guard import KqlGuard
@@ -74,7 +74,7 @@ async def test_the_tools_are_served_with_the_schemas_of_the_contracts(real_execu
         listed = (await client.list_tools()).tools
     assert [(tool.name, tool.description, tool.input_schema) for tool in listed] == [
         (tool.name, tool.description, json.loads(json.dumps(tool.parameters)))
-        for tool in SENTINEL_TOOLS
+        for tool in (*SENTINEL_TOOLS, *PREVIEW_TOOLS)
         if tool.name not in OPT_IN_TOOLS
     ]
     hints = {tool.name: tool.annotations for tool in listed}

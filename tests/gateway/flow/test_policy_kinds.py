@@ -98,6 +98,42 @@ def test_a_kind_with_nouns_names_nothing_else(words: str, channel: str) -> None:
     assert not passes(words, "post", channel=channel, text="hello")
 
 
+PEOPLE = parse_policy(r"""
+kinds:
+  - {name: person, pattern: '[A-Z][a-z]{1,30}'}
+  - {name: room, pattern: '[A-Za-z-]{1,30}', beside: [room]}
+tools:
+  - name: tell
+    effect: write
+    parameters: [{name: to, type: string, required: true, attest: [person, room]}]
+    taint_rules: [{rule_id: tell_any, condition: "true", taint_level: LOW}]
+""")
+
+
+@pytest.mark.parametrize(
+    ("words", "value", "named"),
+    [
+        ("Transfer 20 to Spotify", "Spotify", True),
+        ("Transfer 20 to Spotify", "Transfer", False),
+        ("Recap it, and forward it to Anna", "Recap", False),
+        ("Lade ein und sag es Jonas", "Lade", False),
+        ("“Transfer” is the payee", "Transfer", True),
+        ("open the room with a view", "with", False),
+        ("öffne den room für alle", "für", False),
+        ("open the room 'with'", "with", True),
+        ("Announce room: nobody", "Announce", False),
+        ("in the blue-one room", "blue-one", True),
+    ],
+)
+def test_neither_the_first_word_of_a_clause_nor_a_word_that_joins_it_names_anything(
+    words: str, value: str, named: bool
+) -> None:
+    """Whoever calls a channel or a payee as an order begins would else be named by every such order."""
+    found = dict.fromkeys(named_in(words, PEOPLE), "user")
+    decision = judge(PEOPLE, PEOPLE.tools["tell"], {"to": value}, Facts(context=TAINTED, named=found)).decision
+    assert isinstance(decision, Allow) is named
+
+
 def test_a_value_without_nouns_names_itself_and_may_differ_in_case() -> None:
     words = "pay de89370400440532013000 back"
     assert not passes(words, "pay", to="DE89370400440532013000", amount=5)  # the pattern takes capitals

@@ -1,4 +1,9 @@
-"""Values of a policy's own kinds in a user's words: where one is written, and whether its noun stands beside it."""
+"""Values of a policy's own kinds in a user's words: where one is written, and whether its noun stands beside it.
+
+Two things name nothing, whatever the kind: a word of the closed classes of a language (articles, prepositions,
+pronouns; `language.lexicon` has them as data), and the first word of a clause, since its place and its capital are the
+sentence's. Both may stand between quotation marks, and then they are meant.
+"""
 
 from __future__ import annotations
 
@@ -6,24 +11,13 @@ import re
 from collections.abc import Iterator
 
 from sentinel_rag.gateway.policy.kinds import MAX_VALUE, NamedKind
+from sentinel_rag.language.lexicon import plain_words
 
 _START = re.compile(r"(?<![\w])\w")
 _QUOTES = "`'\"“”„«»#"
 _BETWEEN = r"[`'\"“”„«»]?(?:\s{0,3},\s{0,3}(?:and\s{1,3}|or\s{1,3})?|\s{1,3}(?:and|or|&)\s{1,3})[`'\"“”„«»#]?"
 _MAX_BETWEEN = 16
 """Characters of the longest text that `_BETWEEN` fits."""
-
-_NO_VALUES = frozenset(
-    re.findall(
-        r"\w+",
-        "a an and are as at be by did do does each every find for from had has have if in is it its me more most my"
-        " named of on or our same some starting that the their them then there these this those to was we were what"
-        " when where which who whose why will with would you your"
-        " add can check could create find give hey hi hello invite make perform please post read send sort summarize"
-        " tell thanks visit write",
-    )
-)
-"""Words that stand beside a noun and name nothing, or begin what people ask: "the channel with", "Please invite"."""
 
 
 def written(kind: NamedKind, clause: str) -> Iterator[str]:
@@ -51,10 +45,18 @@ def written(kind: NamedKind, clause: str) -> Iterator[str]:
                 ends.add(span[1])
     for start, end in chosen:
         text = clause[start:end]
-        if text.lower() not in _NO_VALUES:
+        if not _is_of_the_sentence(clause, start, end):
             canonical = kind.canonical(text)
             if canonical is not None:
                 yield canonical
+
+
+def _is_of_the_sentence(clause: str, start: int, end: int) -> bool:
+    """Whether a word stands there for the sentence's sake: it is in no quotation marks, and begins it or joins it."""
+    text = clause[start:end]
+    if not text.isalpha() or clause[start - 1 : start] in tuple(_QUOTES):
+        return False
+    return not clause[:start].strip() or text.lower() in plain_words()
 
 
 def _spans(kind: NamedKind, clause: str) -> Iterator[tuple[int, int]]:
