@@ -21,6 +21,7 @@ from sentinel_rag.gateway.approvals import (
     ApprovalQuestion,
     ApprovalSpent,
     ApprovalStore,
+    Asker,
     Binding,
     Decider,
     Evidence,
@@ -62,6 +63,9 @@ questions = st.builds(
     violations=st.lists(st.builds(Violation, texts, labels, labels, st.booleans()), max_size=2).map(tuple),
     raised_by=st.lists(st.builds(Raise, texts, texts, labels, texts), max_size=2).map(tuple),
     approvers=st.lists(texts, max_size=2).map(tuple),
+    asker=st.builds(
+        Asker, texts, texts, st.lists(texts, max_size=2).map(tuple), st.lists(texts, max_size=2).map(tuple)
+    ),
     title=texts,
     subject=st.none()
     | st.builds(Subject, texts, texts, st.dictionaries(texts, texts, max_size=2), st.lists(changes).map(tuple)),

@@ -158,7 +158,13 @@ SCHEMAS: Mapping[str, Schema] = {
         },
         optional=("named",),
     ),
-    "Words": exactly({"text": {"type": "string", "description": "What the person wrote, as it was written."}}),
+    "Words": exactly(
+        {
+            "text": {"type": "string", "description": "What the person wrote, as it was written."},
+            "chosen": {"type": "string", "description": "The option shown that the words pick; it names nothing."},
+        },
+        optional=("chosen",),
+    ),
     "WordsNamed": exactly({"named": NAMED}),
     "Plan": exactly(
         {

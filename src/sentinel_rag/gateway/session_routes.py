@@ -146,14 +146,17 @@ class SessionRoutes:
         return json_response((await story_of(self._journal, session.session_id)).to_dict())
 
     async def words(self, request: Request) -> Response:
-        """Take a person's own words, `{"text": ...}`; the answer lists what they name."""
+        """Take a person's own words, `{"text": ...}`; the answer lists what they name. `chosen` is the option that the
+        surface had shown and that the words pick ("1"): whoever decides reads it, and it names nothing, since the agent
+        wrote it."""
         principal = await self._authenticator.admit(request, Scope.USER)
         session = await self._session(request, principal, of_person=True)
-        text = (await self._body(request, "text")).get("text")
-        if not isinstance(text, str):
-            return problem(Reason.MALFORMED_BODY, "text must be a text.")
+        body = await self._body(request, "text", "chosen")
+        text, chosen = body.get("text"), body.get("chosen", "")
+        if not isinstance(text, str) or not isinstance(chosen, str):
+            return problem(Reason.MALFORMED_BODY, "text and chosen must be texts.")
         named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
-        await self._sessions.say(session, text)
+        await self._sessions.say(session, f"{text}: {chosen}" if chosen else text)
         await self._name(session, principal, named, USER)
         return json_response({"named": [{"kind": str(value.kind), "text": value.text} for value in named]})
 
@@ -246,12 +249,12 @@ class SessionRoutes:
             values=tuple((str(value.kind), value.text) for value in values),
         )
 
-    async def _body(self, request: Request, field: str) -> dict[str, Any]:
+    async def _body(self, request: Request, field: str, optional: str = "") -> dict[str, Any]:
         body = await read_json_body(request, self._limits)
         try:
             document = parse_object(body)
         except MalformedBody as fault:
             raise Refusal(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
-        if document.keys() != {field}:
+        if document.keys() - {optional} != {field}:
             raise Refusal(problem(Reason.MALFORMED_BODY, f"The body must hold {field} and nothing else."))
         return document

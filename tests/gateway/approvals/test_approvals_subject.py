@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -113,6 +114,38 @@ def test_an_approval_serves_no_other_change_than_the_one_that_was_shown(gateway:
     again = gateway.call("update_incident", CLOSE, session_id=session_id)
     assert again.body["approval_id"] == decided.body["outcome"]["approval_id"]
     assert "update_incident" not in [call.tool for call in gateway.executor.calls]
+
+
+@pytest.mark.parametrize(
+    ("words", "chosen", "said"),
+    [
+        ("close incident 127 as benign positive", "", ["incident", "status", "classification"]),
+        (
+            "1",
+            "Close incident 127 as benign positive (suspicious but expected)",
+            ["incident", "status", "classification"],
+        ),
+        ("1", "", []),
+        ("what is a beniGN-positive?", "", ["classification"]),
+        ("enclose 1270 as benign positives", "", []),
+    ],
+)
+def test_what_stands_in_the_persons_words_is_told_as_theirs(
+    gateway: RunningGateway, words: str, chosen: str, said: list[str]
+) -> None:
+    """An option that the agent offered and the person picked is their choice; it gives the agent no right."""
+    session_id = gateway.open_session()
+    body = {"text": words} | ({"chosen": chosen} if chosen else {})
+    path = f"/v1/sessions/{session_id}/words"
+    answer = gateway.request("POST", path, key=gateway.user, body=json.dumps(body).encode())
+    assert [each["kind"] for each in answer.body["named"]].count("incident") == words.count("incident 127")
+    gateway.call("get_incident_detail", {"incident": "127"}, session_id=session_id)
+    gateway.executor.on("preview_incident_change", preview(CHANGES))
+    approval_id = gateway.call("update_incident", CLOSE, session_id=session_id).body["approval_id"]
+    found = shown(gateway, approval_id)
+    assert found["said"] == said
+    assert found["words"] == (f"{words}: {chosen}" if chosen else words)
+    assert "status" in [each["parameter"] for each in found["violations"]]
 
 
 def test_a_text_of_others_is_marked_and_cannot_leave_its_quotation(gateway: RunningGateway) -> None:

@@ -24,7 +24,7 @@ from sentinel_rag.gateway.approvals.binding import (
 from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway
 from sentinel_rag.gateway.approvals.questions import question_about
 from sentinel_rag.gateway.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
-from sentinel_rag.gateway.approvals.subject import Evidence, FieldChange, Subject
+from sentinel_rag.gateway.approvals.subject import Evidence, FieldChange, Subject, said_in
 
 __all__ = [
     "DEFAULT_TTL_S",
@@ -50,4 +50,5 @@ __all__ = [
     "Violation",
     "Waiting",
     "question_about",
+    "said_in",
 ]

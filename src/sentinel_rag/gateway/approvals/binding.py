@@ -110,6 +110,8 @@ class Asker:
     person: str = ""
     words: str = ""
     named: tuple[str, ...] = ()
+    said: tuple[str, ...] = ()
+    """The arguments whose value stands in these words as people say it; see `subject.said_in`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,6 +180,7 @@ class ApprovalQuestion:
             "person": self.asker.person,
             "words": self.asker.words,
             "named": list(self.asker.named),
+            "said": list(self.asker.said),
             "memory": self.remembered.label.to_dict(),
             "memory_raised_by": [each.to_dict() for each in self.remembered.raised_by],
             "title": self.title,
@@ -200,7 +203,9 @@ class ApprovalQuestion:
             raised_by=tuple(map(Raise.from_dict, data["raised_by"])),
             approvers=tuple(data["approvers"]),
             decided_by=DecidedBy(data.get("decided_by", DecidedBy.OTHER)),
-            asker=Asker(data.get("person", ""), data.get("words", ""), tuple(data.get("named", ()))),
+            asker=Asker(
+                data.get("person", ""), data.get("words", ""), tuple(data.get("named", ())), tuple(data.get("said", ()))
+            ),
             remembered=RememberedApproval(
                 Label.from_dict(data["memory"]) if "memory" in data else BOTTOM,
                 tuple(map(Raise.from_dict, data.get("memory_raised_by", ()))),

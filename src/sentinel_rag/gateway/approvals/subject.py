@@ -104,6 +104,24 @@ def title_of(tool: ToolPolicy, arguments: JsonObject, subject: Subject | None, p
     return f"{_one_line(person) or 'The agent'} wants to {_deed(tool, arguments, subject)}"
 
 
+def said_in(words: str, tool: ToolPolicy, arguments: JsonObject) -> tuple[str, ...]:
+    """The arguments whose value stands in the words of whoever asked, as people say it: `BenignPositive` as "benign
+    positive", what a deed becomes by its name. It gives no right; it tells who chose the value."""
+    heard = f" {_folded(words)} "
+    deeds = tool.preview.deeds if tool.preview else ()
+    found: list[str] = []
+    for name, value in arguments.items():
+        called = (deed.say for deed in deeds if (deed.field, deed.becomes) == (name, value))
+        ways = {_folded(_plain(value)), *map(_folded, called)}
+        if any(way and f" {way} " in heard for way in ways):
+            found.append(name)
+    return tuple(found)
+
+
+def _folded(text: str) -> str:
+    return " ".join("".join(sign if sign.isalnum() else " " for sign in text.casefold()).split())
+
+
 def _deed(tool: ToolPolicy, arguments: JsonObject, subject: Subject | None) -> str:
     if subject is None:
         words = tool.deed or f"use {tool.name}"

@@ -21,6 +21,7 @@ from sentinel_rag.gateway.approvals import (
     DecidedBy,
     TurnedAway,
     question_about,
+    said_in,
 )
 from sentinel_rag.gateway.arguments import ArgumentFault, CanonicalArguments, fit
 from sentinel_rag.gateway.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
@@ -208,7 +209,9 @@ class Decision:
         named = tuple(entry.name for entry in wanted.judgement.arguments if entry.is_named)
         asker = Asker()
         if person is not None:
-            asker = Asker(self._name_of(person) or person, await sessions.words(session), named)
+            words = await sessions.words(session)
+            said = said_in(words, wanted.tool, wanted.arguments.value)
+            asker = Asker(self._name_of(person) or person, words, named, said)
         elsewhere = () if wanted.memory == BOTTOM else await sessions.raises_elsewhere(session, remembers)
         return question_about(
             wanted.tool,

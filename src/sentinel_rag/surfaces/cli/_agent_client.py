@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import http.client
 import json
+import re
 from collections.abc import Generator
 from typing import Any
 
@@ -19,6 +20,16 @@ from sentinel_rag.contracts.ports import ProgressListener
 from sentinel_rag.surfaces.cli._user_session import UserSession
 
 READ_TIMEOUT_S = 3700.0  # above the longest question time that can be set: the agent ends a question, not this client
+
+
+_PICK = re.compile(r"\[?([1-9][0-9]?)\]?[.)]?")
+
+
+def option_chosen(words: str, shown: str) -> str:
+    """The option of the answer on the screen that the words pick by its number; empty if they are no such thing."""
+    pick = _PICK.fullmatch(words.strip())
+    line = next((line for line in shown.splitlines() if pick and line.startswith(f"[{pick[1]}] ")), "")
+    return line.partition("] ")[2]
 
 
 class AgentClient:
@@ -40,12 +51,13 @@ class AgentClient:
         self.workspace: str | None = None
         self.timezone: str | None = None
         self.verbosity: Verbosity | None = None
+        self._shown = ""
 
     def ask(self, question: str, progress: ProgressListener) -> Answer:
         """The answer to `question`. Raises UnavailableError if the agent is away or ends in the middle."""
         if self._user is not None:
             self.session_id = self.session_id or self._user.open()
-            self._user.say(self.session_id, question)
+            self._user.say(self.session_id, question, option_chosen(question, self._shown))
         body = {
             "message": question,
             "session_id": self.session_id,
@@ -65,7 +77,9 @@ class AgentClient:
                 elif name == "answer":
                     answer = Answer.from_dict(data)
                     self.session_id = answer.session_id
-                    return self._whole(answer)
+                    whole = self._whole(answer)
+                    self._shown = whole.text
+                    return whole
         except (OSError, http.client.HTTPException, ValueError) as error:
             raise _gone(str(error)) from None
         finally:

@@ -168,8 +168,10 @@ def _arguments(approval: Json, width: int) -> Iterator[str]:
     for name, value in approval["arguments"].items():
         label = approval["argument_labels"].get(name)
         marks = f"  [{_label(label)}]" if label else ""
+        said = name in approval.get("said", ())
         marks += "  named by the person" if name in approval.get("named", ()) else ""
-        marks += "  <-- more than the tool accepts" if name in too_much else ""
+        marks += "  in the person's words" if said and name in too_much else ""
+        marks += "  <-- more than the tool accepts" if name in too_much and not said else ""
         shown = json.dumps(value, ensure_ascii=False)
         if "\\n" in shown or len(f"  {name} = {shown}") > width:
             text = value if isinstance(value, str) else shown
@@ -185,7 +187,11 @@ def _reasons(approval: Json) -> Iterator[str]:
         yield "The policy lets nobody make this call without a person's approval."
     elif " " in approval["why"]:
         yield str(approval["why"])
-    yield from _too_much(approval["violations"])
+    said = approval.get("said", ())
+    yield from _too_much([each for each in approval["violations"] if each["parameter"] not in said])
+    if chosen := [each["parameter"] for each in approval["violations"] if each["parameter"] in said]:
+        own = "stands" if len(chosen) == 1 else "stand"
+        yield f"{_listed(chosen)} {own} in the person's own words, said after the agent had read what follows."
     yield f"Rule {approval['rule_id']}, where {approval['condition']}; the result is {approval['taint_level']}."
 
 

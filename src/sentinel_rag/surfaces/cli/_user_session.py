@@ -32,9 +32,11 @@ class UserSession:
             raise _not_taken(status, answer)
         return status == 200 and isinstance(answer, dict) and answer.get("closed") is False and "named" in answer
 
-    def say(self, session_id: str, words: str) -> None:
-        """Send the words of a question before the agent gets it. Raises UnavailableError."""
-        self._post(f"/v1/sessions/{session_id}/words", {"text": words}, 200)
+    def say(self, session_id: str, words: str, chosen: str = "") -> None:
+        """Send the words of a question before the agent gets it, with the option on the screen that they choose.
+        Raises UnavailableError."""
+        said = {"text": words, "chosen": chosen} if chosen else {"text": words}
+        self._post(f"/v1/sessions/{session_id}/words", said, 200)
 
     def values(self, session_id: str, handles: Sequence[str]) -> dict[str, Any]:
         """The hidden values that this person may see. Raises UnavailableError."""
