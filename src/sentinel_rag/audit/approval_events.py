@@ -72,8 +72,8 @@ class ApprovalAsked:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ApprovalDecided:
-    """A person said yes or no. `key_id` decided; `via` is `api` or `webhook`, and then `actor` is who the webhook's
-    receiver says it was."""
+    """A person said yes or no. `key_id` decided; `via` is `api`, `elicitation` (the person at the MCP client of that
+    key, as the policy attests) or `webhook`, and then `actor` is who the webhook's receiver says it was."""
 
     kind: ClassVar[str] = "approval_decided"
     audit_id: str

@@ -100,10 +100,11 @@ def create_app(
         authenticator, state.sessions, state.handles, journal, upstreams, limits, new_audit_id, policies
     )
 
+    at_yes = AtYes(gate, state.approvals, keys.live)
     clients = ClientSessions()
     mcp = McpEndpoint(
         authenticator=authenticator,
-        calls=ToolCalls(gate, state.approvals, clients, limits, approvals_page),
+        calls=ToolCalls(gate, state.approvals, clients, limits, policies, at_yes.run, approvals_page),
         clients=clients,
         sessions=SessionChecks(state.sessions, state.standing, clients, upstreams, limits),
         limits=limits,
@@ -147,7 +148,7 @@ def create_app(
                 refusals=refusals,
                 policies=policies,
                 limits=limits,
-                run=AtYes(gate, state.approvals, keys.live).run,
+                run=at_yes.run,
             ),
             *ReadinessRoutes(policies, journal, surveyed).routes(),
         ],

@@ -175,7 +175,10 @@ MAPPINGS: Mapping[str, Schema] = {
         {"name": NAME, "tables": NAMES, "rows": {"type": "integer", "minimum": 1}, "seconds": {"type": "number"}},
         *("name", "tables", "rows", "seconds"),
     ),
-    "agent": _mapping({"key": TEXT, "memory": {"enum": [memory.value for memory in AgentMemory]}}, "key", "memory"),
+    "agent": _mapping(
+        {"key": TEXT, "memory": {"enum": [memory.value for memory in AgentMemory]}, "client_confirms": FLAG},
+        *("key", "memory"),
+    ),
     "kind": _mapping({"name": NAME, "pattern": TEXT, "beside": TEXTS, "any_case": FLAG}, "name", "pattern"),
 }
 """Each mapping of the file by what its problems call it."""

@@ -21,6 +21,10 @@ WEBHOOK = "webhook"
 """The id under which the webhook's receiver decides; a policy names it so among its `approvers`."""
 
 
+ELICITED = "elicitation"
+"""How the person at a client of MCP decides, whose client the policy attests to let no model answer."""
+
+
 class ApprovalState(StrEnum):
     """Where an approval stands."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hmac
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.approvals.approval import WEBHOOK, ApprovalState, Decider, DecisionRefused
+from sentinel_rag.gateway.approvals.approval import ELICITED, WEBHOOK, ApprovalState, Decider, DecisionRefused
 from sentinel_rag.gateway.approvals.binding import DecidedBy
 from sentinel_rag.gateway.approvals.table import ApprovalStanding
 
@@ -18,6 +18,10 @@ def check_decider(stands: ApprovalStanding, decider: Decider, token: str | None,
         if not stands.token or not hmac.compare_digest(stands.token.encode(), given):
             raise DecisionRefused(Reason.UNAUTHENTICATED, "This is not the token of that approval.")
     if stands.decided_by is DecidedBy.ASKER and person is not None and decider.key_id == person:
+        return
+    # The key is the agent's, the answer its person's: whoever asks so has looked whether the policy attests that.
+    by_client = decider.via == ELICITED and decider.key_id == stands.key_id
+    if stands.decided_by is DecidedBy.ASKER and person is None and by_client:
         return
     if decider.key_id == stands.key_id:
         raise DecisionRefused(

@@ -6,7 +6,7 @@ that would be words of others on a way past every label.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
@@ -16,7 +16,18 @@ import anyio
 
 from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.approvals import ApprovalState, ApprovalStore
+from sentinel_rag.gateway.approvals import Approval, ApprovalStore, DecidedBy, Decider, DecisionRefused
+from sentinel_rag.gateway.approvals.approval import ELICITED
+from sentinel_rag.gateway.downstream.approval_wait import (
+    CONFIRM,
+    INPUT,
+    can_be_shown,
+    confirmation,
+    decision_of,
+    elicitation,
+    verdict_of,
+    waits,
+)
 from sentinel_rag.gateway.downstream.client_sessions import Abilities, ClientSessions, SameId
 from sentinel_rag.gateway.downstream.exchange import Stream, meanwhile
 from sentinel_rag.gateway.downstream.messages import (
@@ -32,6 +43,7 @@ from sentinel_rag.gateway.downstream.tool_results import result_of
 from sentinel_rag.gateway.gate import Gate
 from sentinel_rag.gateway.limits import Limits
 from sentinel_rag.gateway.outcomes import Denied, NotCompleted, Outcome
+from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.refusals import Refusal, Unread
 from sentinel_rag.gateway.request_body import ExecuteRequest, MalformedBody, read_execute
 from sentinel_rag.gateway.store import Principal
@@ -59,13 +71,27 @@ class Caller:
 
 
 @dataclass(frozen=True, slots=True)
+class _Question:
+    """What a client is asked, under which name it answers where there are no sessions, and about which approval."""
+
+    name: str
+    params: Mapping[str, Any]
+    approval_id: str
+    confirms: bool = False
+    """Whether the answer decides: it is that of the client's person."""
+
+
+@dataclass(frozen=True, slots=True)
 class ToolCalls:
-    """`approvals_page` is the address under which people decide approvals, if there is one."""
+    """`approvals_page` is the address under which people decide approvals, if there is one. `run_approved` runs what
+    was approved, where it runs at the yes."""
 
     gate: Gate
     approvals: ApprovalStore
     clients: ClientSessions
     limits: Limits
+    policies: Policies
+    run_approved: Callable[[Approval], Awaitable[Approval]]
     approvals_page: str | None = None
 
     def read(self, session_id: str, asked: Request) -> ExecuteRequest:
@@ -103,48 +129,80 @@ class ToolCalls:
         outcome = await pulse.during(call(), "The tool runs.")
         if not isinstance(outcome, Denied) or outcome.approval_id is None:
             return result_of(outcome, wish.session_id)
-        if not can_be_shown(caller.abilities, self.approvals_page):
+        question = await self._question(caller, wish, outcome)
+        if question is None:
             return result_of(outcome, wish.session_id)
         if not caller.in_session and "inputResponses" not in asked.params:
-            return self._input_required(caller, wish, outcome)
-        decided = await self._decided(caller, asked, wish, outcome, stream, pulse, left)
+            return self._input_required(question, wish, outcome)
+        decided = await self._decided(caller, asked, wish, question, stream, pulse, left)
         if decided and await _still_admitted(caller):
             outcome = await pulse.during(call(), "The tool runs.")
         return result_of(outcome, wish.session_id)
+
+    async def _question(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> _Question | None:
+        """What the client is asked about a call that waits; None if it can show nothing of it."""
+        assert denied.approval_id is not None
+        principal, policy = caller.principal, self.policies.current
+        if caller.abilities.forms and policy.client_confirms(principal.key_id, principal.name):
+            approval = await self.approvals.find(denied.approval_id)
+            if approval is not None and approval.question.decided_by is DecidedBy.ASKER and approval.person is None:
+                params = confirmation(approval)
+                if params is not None:
+                    # By its name: what is answered later was asked about this approval and no other.
+                    return _Question(f"{CONFIRM}-{denied.approval_id}", params, denied.approval_id, confirms=True)
+        if not can_be_shown(caller.abilities, self.approvals_page):
+            return None
+        params = elicitation(denied, wish.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)
+        return _Question(INPUT, params, denied.approval_id)
 
     async def _decided(
         self,
         caller: Caller,
         asked: Request,
         wish: ExecuteRequest,
-        denied: Denied,
+        question: _Question,
         stream: Stream | None,
         pulse: _Pulse,
         left: ClientDisconnect,
     ) -> bool:
-        """Whether an approver has decided while the client, once told of it, waited."""
-        assert denied.approval_id is not None
+        """Whether the client's person has decided, or an approver has while the client, once told of it, waited."""
         with (
             self.clients.waiting(caller.principal.key_id) as may,
             anyio.CancelScope() as scope,
             left.heard_by(scope.cancel),
         ):
-            if not may or not waits(await self._answer(caller, asked, wish, denied, stream, pulse)):
+            answer = await self._answer(caller, asked, wish, question, stream, pulse) if may else None
+            if question.confirms:
+                return await self._confirmed(caller, question, answer)
+            if not waits(answer):
                 return False
-            waiting = decision_of(self.approvals, denied.approval_id, self.limits.approval_wait_s)
+            waiting = decision_of(self.approvals, question.approval_id, self.limits.approval_wait_s)
             done = await pulse.during(waiting, "A person is asked.")
-            if stream is not None and caller.in_session and self._shown(caller, wish, denied)["mode"] == "url":
-                told = {"elicitationId": denied.approval_id}
+            if stream is not None and caller.in_session and question.params["mode"] == "url":
+                told = {"elicitationId": question.approval_id}
                 await stream.say(notification_bytes("notifications/elicitation/complete", told))
             return done
         return False  # nobody waits any more
+
+    async def _confirmed(self, caller: Caller, question: _Question, answer: object) -> bool:
+        """Take the word of the client's person; whether there is one, so that the call goes through the gate again."""
+        verdict = verdict_of(answer)
+        if verdict is None:
+            return False
+        decider = Decider(caller.principal.key_id, caller.principal.name, via=ELICITED)
+        try:
+            approval = await self.approvals.decide(question.approval_id, verdict, decider)
+        except DecisionRefused:  # it has lapsed, or was decided elsewhere
+            return True
+        await self.run_approved(approval)
+        return True
 
     async def _answer(
         self,
         caller: Caller,
         asked: Request,
         wish: ExecuteRequest,
-        denied: Denied,
+        question: _Question,
         stream: Stream | None,
         pulse: _Pulse,
     ) -> object:
@@ -152,29 +210,24 @@ class ToolCalls:
         stream of the call; None if it says nothing in time, or cannot be told."""
         if not caller.in_session:
             responses = asked.params["inputResponses"]
-            return responses.get(INPUT) if isinstance(responses, dict) else None
+            return responses.get(question.name) if isinstance(responses, dict) else None
         if stream is None:
             return None
-        with self.clients.question(caller.principal.key_id, wish.session_id) as (question_id, question):
-            params = self._shown(caller, wish, denied)
-            await stream.say(request_bytes(question_id, "elicitation/create", params))
+        with self.clients.question(caller.principal.key_id, wish.session_id) as (question_id, put):
+            await stream.say(request_bytes(question_id, "elicitation/create", dict(question.params)))
             with anyio.move_on_after(self.limits.approval_wait_s):
-                await pulse.during(question.answered.wait(), "The user is asked.")
-        return question.answer
+                await pulse.during(put.answered.wait(), "The user is asked.")
+        return put.answer
 
-    def _input_required(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
-        question = {"method": "elicitation/create", "params": self._shown(caller, wish, denied)}
+    def _input_required(self, question: _Question, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
         told = result_of(denied, wish.session_id)
         return {
             "resultType": "input_required",
-            "inputRequests": {INPUT: question},
+            "inputRequests": {question.name: {"method": "elicitation/create", "params": dict(question.params)}},
             # The client sends it back with the answers, to whichever gateway: the approval belongs to this session.
             "requestState": wish.session_id,
             "_meta": told["_meta"],
         }
-
-    def _shown(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
-        return elicitation(denied, wish.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)
 
     async def _through_the_gate(self, caller: Caller, wish: ExecuteRequest, left: ClientDisconnect) -> Outcome:
         call = self.gate.look if caller.looks else self.gate.execute
@@ -215,51 +268,3 @@ class _Pulse:
                 self._seconds += PROGRESS_S
                 told = {"progressToken": self._token, "progress": self._seconds, "message": said}
                 await stream.say(notification_bytes("notifications/progress", told))
-
-
-# A call that a person has to allow, towards a client that can show its user something.
-#
-# The client is told that an approval waits and where it is decided; it is never asked for the decision, because
-# whatever comes back from a client may have been written by the model in it. "Accept" means no more than "I wait for
-# it": then the call is held until an approver has decided with a key of their own, and goes through the gate again.
-
-
-INPUT = "approval"
-"""The name of the question in a result that asks for input."""
-
-
-def elicitation(denied: Denied, tool: str, abilities: Abilities, page: str | None, *, named: bool) -> dict[str, Any]:
-    """The params of `elicitation/create`. `page` is the address under which people decide approvals; `named`: this
-    revision of MCP gives a page's question an id."""
-    approval_id = denied.approval_id
-    message = (
-        f"{tool} runs only after a person has approved it: approval {approval_id}, rule {denied.deny.rule_id}. "
-        "Nothing that you answer here decides it. An approver decides "
-    )
-    if page is not None and abilities.urls:
-        found = {"mode": "url", "message": f"{message}on the page.", "url": f"{page}/{approval_id}"}
-        return {**found, "elicitationId": approval_id} if named else found
-    message += f"with: sentinel approvals show {approval_id}. Accept to wait for the decision."
-    return {"mode": "form", "message": message, "requestedSchema": {"type": "object", "properties": {}}}
-
-
-def can_be_shown(abilities: Abilities, page: str | None) -> bool:
-    """Whether a client can show its user anything of this."""
-    return abilities.forms or (abilities.urls and page is not None)
-
-
-def waits(answer: object) -> bool:
-    """Whether a client's answer says that its user waits. Whatever else it says is not read."""
-    return isinstance(answer, dict) and answer.get("action") == "accept"
-
-
-async def decision_of(store: ApprovalStore, approval_id: str, longest_s: float) -> bool:
-    """Whether the approval was decided, or has lapsed, within `longest_s`; and where the call runs at the yes, has."""
-    with anyio.move_on_after(longest_s):
-        while True:
-            page = await store.page(ApprovalState.PENDING, 1)
-            approval = await store.find(approval_id)
-            if approval is None or approval.is_settled:
-                return True
-            await store.wait_for_change(page.mark, longest_s)
-    return False

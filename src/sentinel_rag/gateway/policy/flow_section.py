@@ -355,17 +355,21 @@ def link_hosts(file: Section, problems: list[Problem]) -> frozenset[str]:
     return frozenset(file.texts("link_hosts", pattern=_HOST, form="host names such as learn.microsoft.com"))
 
 
-def agents(file: Section, problems: list[Problem]) -> Mapping[str, AgentMemory]:
-    """The top-level list `agents`: keys whose agents the operator attests to have a separated memory."""
+def agents(file: Section, problems: list[Problem]) -> tuple[Mapping[str, AgentMemory], frozenset[str]]:
+    """The top-level list `agents`: what the operator attests of the agents of some keys, which memory they have, and
+    which of them have a client whose person answers."""
     found: dict[str, AgentMemory] = {}
+    confirming: set[str] = set()
     for item in file.items("agents"):
-        section = Section(item, "an agent", ("key", "memory"), problems)
+        section = Section(item, "an agent", ("key", "memory", "client_confirms"), problems)
         key = section.text("key", required=True)
         if key in found:
             problems.append(Problem(section.line("key"), f"the agent {key!r} stands twice"))
         kinds = [memory.value for memory in AgentMemory]
         found[key] = AgentMemory(section.choice("memory", kinds, AgentMemory.KEY.value, required=True))
-    return found
+        if section.flag("client_confirms"):
+            confirming.add(key)
+    return found, frozenset(confirming)
 
 
 def volumes(file: Section, problems: list[Problem]) -> tuple[Volume, ...]:

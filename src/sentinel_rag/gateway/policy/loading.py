@@ -126,7 +126,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     endorsements = flow_section.endorsements(file, names, kinds, problems)
     link_hosts = flow_section.link_hosts(file, problems)
     server_specs = server_section.servers(file, problems)
-    agents = flow_section.agents(file, problems)
+    agents, confirming = flow_section.agents(file, problems)
     memory = flow_section.memory(file, problems)
     volumes = flow_section.volumes(file, problems)
     if problems:
@@ -142,6 +142,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         link_hosts=link_hosts,
         server_specs=server_specs,
         agents=agents,
+        confirming=confirming,
         memory=memory,
         volumes=volumes,
     )

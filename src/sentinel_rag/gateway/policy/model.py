@@ -358,6 +358,9 @@ class Policy:
     """How much of some tables is read without a person."""
     agents: Mapping[str, AgentMemory] = field(default_factory=dict)
     """By the id or name of a key: how the operator attests that its agent's memory is separated."""
+    confirming: frozenset[str] = frozenset()
+    """Ids or names of keys whose client shows questions to its person and lets no model answer them, as the operator
+    attests."""
     memory: timedelta = timedelta(0)
     """How long an agent may remember, where that is longer than sessions and kept conversations live."""
 
@@ -366,6 +369,10 @@ class Policy:
         have had."""
         memory = self.agents.get(key_id) or self.agents.get(key_name or key_id) or AgentMemory.KEY
         return Remembers(memory, self.memory)
+
+    def client_confirms(self, key_id: str, key_name: str) -> bool:
+        """Whether an answer that the client of that key gives to a question is its person's."""
+        return key_id in self.confirming or (bool(key_name) and key_name in self.confirming)
 
     def tool(self, name: str) -> ToolPolicy | None:
         """The tool with exactly this name or alias; no folding of case, Unicode or white space."""

@@ -45,6 +45,7 @@ def changed_keys(old: Policy, new: Policy) -> list[str]:
     lines += _named("servers", old.server_specs, new.server_specs)
     lines += _named("volume", _by_name(old.volumes), _by_name(new.volumes))
     lines += _named("agents", old.agents, new.agents)
+    lines += _value("client_confirms", sorted(old.confirming), sorted(new.confirming))
     lines += _value("memory_days", old.memory.days, new.memory.days)
     lines += _value("link_hosts", sorted(old.link_hosts), sorted(new.link_hosts))
     return lines
