@@ -61,6 +61,10 @@ tools:
     effect: write
     parameters: [{name: host, type: string, required: true, attest: host}]
     taint_rules: [{rule_id: isolate_any, condition: "true", taint_level: LOW, offers_approval: true}]
+  - name: close_alert
+    effect: write
+    parameters: [{name: alert, type: string, required: true}]
+    taint_rules: [{rule_id: close_alert_any, condition: "true", taint_level: LOW, confirm: asker}]
   - name: find
     effect: read
     parameters: [{name: query, type: string, required: true, attest: quoted}]

@@ -323,6 +323,33 @@ def test_a_store_written_at_one_is_read_with_its_label_at_the_other(
 
 
 @pytest.mark.requirement("GATE-7")
+@pytest.mark.requirement("APPR-2")
+@pytest.mark.requirement("APPR-4")
+def test_a_yes_at_one_serves_no_call_whose_memory_rose_at_the_other(
+    one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
+) -> None:
+    """The attacker's text is read in another conversation, at the other process, while the question waits."""
+    store = KeyStore(one.folder / "keys.sqlite")
+    agent, info = store.create([Scope.EXECUTE], name="remembers")
+    person, _ = store.create([Scope.USER], name="asks", for_key=info.key_id)
+    store.close()
+    asking, elsewhere = opened(one, key=person), opened(other, key=person)
+    asked = one.call("close_alert", {"alert": "7"}, session_id=asking, key=agent).body["approval_id"]
+    shown = one.request("GET", f"/v1/approvals/{asked}", key=person).body
+    assert shown["memory"] == {"sensitivity": "LOW", "integrity": "TRUSTED"}
+    assert other.call("read_secret", {}, session_id=elsewhere, key=agent).status == 200
+    decided = one.request("POST", f"/v1/approvals/{asked}/approve", key=person, body={}).body
+    assert (decided["outcome"]["status"], decided["outcome"]["reason"]) == ("denied", "approval_required")
+    again = decided["outcome"]["approval_id"]
+    assert again not in (None, asked)
+    assert other.request("GET", f"/v1/approvals/{again}", key=person).body["memory"] == TOP
+    assert [call.tool for call in executor.calls] == ["read_secret"]
+    refusal = next(each for each in journal_of(one.folder) if each.get("approval_id") == again)
+    assert (refusal["kind"], refusal["reason"]) == ("refusal", "approval_required")
+    assert other.request("POST", f"/v1/approvals/{again}/approve", key=person, body={}).body["state"] == "used"
+    assert [call.tool for call in executor.calls] == ["read_secret", "close_alert"]
+
+
 def test_a_key_revoked_beside_them_opens_neither(
     one: GatewayProcess, other: GatewayProcess, executor: FakeToolServer
 ) -> None:
