@@ -162,8 +162,10 @@ class Decision:
             except ApprovalSpent:  # another call was first: this one has to ask again
                 pass
         question = await self._question(wanted, rule, deny.reason)
-        sent = {"args": call.wish.args, "marks_quotes": call.wish.marks_quotes} if call.wish else None
-        answer = await approvals.request(binding, question, sent if rule.runs_at_yes else None)
+        sent: JsonObject | None = None
+        if rule.runs_at_yes and call.wish is not None:
+            sent = {"args": dict(call.wish.args), "marks_quotes": call.wish.marks_quotes}
+        answer = await approvals.request(binding, question, sent)
         required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
         if isinstance(answer, TurnedAway):
             denied = await self._endings.deny(call, required)
