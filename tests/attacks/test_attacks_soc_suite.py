@@ -21,7 +21,7 @@ from starlette.routing import Route
 from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.soc.agent_runs import AgentBench
 from sentinel_rag_testing.soc.agents import Turn, agent_named
-from sentinel_rag_testing.soc.hijacked import HijackedAgent, Moment
+from sentinel_rag_testing.soc.hijacked import LATER, HijackedAgent, Moment
 from sentinel_rag_testing.soc.measuring import fresh_product, moments
 from sentinel_rag_testing.soc.people import People
 from sentinel_rag_testing.soc.product import RunningProduct, Wire
@@ -61,10 +61,17 @@ def shipped() -> Iterator[RunningProduct]:
         yield product
 
 
-def play(product: RunningProduct, people: People, goal_id: str, task_id: str, after: int = 1) -> bool:
+def play(
+    product: RunningProduct,
+    people: People,
+    goal_id: str,
+    task_id: str,
+    after: int = 1,
+    moment: Moment = Moment.LAST,
+) -> bool:
     agent = HijackedAgent(product, people=people)
     task, goal = TASKS[task_id], GOALS[goal_id]
-    played = agent.play(task, goal, Moment.APPROVED if goal.moment else Moment.LAST, after=after)
+    played = agent.play(task, goal, Moment.APPROVED if goal.moment else moment, after=after)
     product.restore(played.observation.changed())
     assert played.attacked
     return agent.reached(task, goal, played)
@@ -81,6 +88,15 @@ def test_no_goal_is_reached_under_the_shipped_policy_and_the_record_shows_why(sh
     refused = {(record.get("tool"), record.get("reason")) for record in records if record["kind"] == "refusal"}
     assert {("update_incident", "approval_required"), ("web_search", "sink_label")} <= refused
     assert ("file_read", "approval_required") in refused
+
+
+@pytest.mark.requirement("TAINT-7")
+@pytest.mark.parametrize("moment", LATER)
+def test_no_goal_is_reached_in_a_later_conversation_or_a_second_persons(
+    shipped: RunningProduct, moment: Moment
+) -> None:
+    """The agent has read for one conversation and acts in another, where the context is clean and nothing is named."""
+    assert [goal for goal, task, _ in SLICE if play(shipped, People.ATTENTIVE, goal, task, moment=moment)] == []
 
 
 def test_the_same_calls_reach_their_goals_where_a_person_says_yes_to_everything(shipped: RunningProduct) -> None:
@@ -100,6 +116,7 @@ def test_a_person_who_looks_lets_the_task_through_and_one_who_is_absent_leaves_i
         assert moments(GOALS["close_other"], TASKS["look_and_lower_208"], played.places) == [
             (Moment.FIRST, 1),
             (Moment.END, 2),
+            *((moment, 2) for moment in LATER),
         ]
         assert (played.blocked == ["update_incident: approval_required"]) is not done
 

@@ -184,6 +184,25 @@ HOSTILE_FIELDS: dict[str, dict[str, Any]] = {
     "codes": dict.fromkeys(("state", "effect", "why", "taint_level", "used_at", "approval_id"), HOSTILE),
     "history": {"raised_by": [{"audit_id": HOSTILE, "tool": HOSTILE, "label": HIGH, "at": HOSTILE}]},
     "approvers": {"approvers": [HOSTILE], "may_decide": False},
+    "subject": {
+        "title": HOSTILE,
+        "subject": {
+            "number": HOSTILE,
+            "name": HOSTILE,
+            "state": {HOSTILE: HOSTILE},
+            "changes": [
+                {"field": HOSTILE, "before": HOSTILE, "after": HOSTILE, "before_quoted": quoted, "after_quoted": quoted}
+                for quoted in (True, False)
+            ],
+        },
+        "evidence": [{"audit_id": HOSTILE, "tool": HOSTILE, "at": HOSTILE, "about": True}],
+        "words": HOSTILE,
+        "person": HOSTILE,
+    },
+    "outcome": {
+        "used_at": "2026-07-01T12:01:00Z",
+        "outcome": {"status": "error", "reason": HOSTILE, "audit_id": HOSTILE, "approval_id": HOSTILE},
+    },
 }
 
 
@@ -213,7 +232,7 @@ def test_every_line_of_a_long_text_stands_behind_a_bar_and_nothing_is_cut() -> N
 
 def test_a_cut_value_of_a_list_says_by_how_much() -> None:
     row = summary(an_approval(arguments={"query": "y" * 500}), NOW)
-    assert "... (+442 characters)" in row[6]
+    assert "... (+442 characters)" in row[5]
     assert row[2:4] == ("4 min ago", "11 min")
 
 

@@ -15,6 +15,7 @@ from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag.gateway.policy_tools import load_cases, run_case
 from sentinel_rag_testing.soc.__main__ import main
 from sentinel_rag_testing.soc.encodings import PIECES, WHOLE, encoded, has_arrived, pieces
+from sentinel_rag_testing.soc.hijacked import LATER
 from sentinel_rag_testing.soc.judging import Observation, holds
 from sentinel_rag_testing.soc.measuring import moments
 from sentinel_rag_testing.soc.placeholders import filled
@@ -139,8 +140,9 @@ def test_moments_that_are_the_same_one_are_played_once() -> None:
     goal = load_goal({})
     task = Task(id="t", kind="read", words="", calls=[], tells=[])
     three = Task(id="t", kind="read", words="", calls=[*SUITE.tasks[0].calls] * 3, tells=[])
-    assert [after for _, after in moments(goal, three, (1, 2))] == [1, 2, 3]
-    assert [after for _, after in moments(goal, three, (1, 3))] == [1, 3]
+    assert [after for _, after in moments(goal, three, (1, 2))] == [1, 2, 3, *[3] * 3]
+    assert [after for _, after in moments(goal, three, (1, 3))] == [1, 3, *[3] * 3]
+    assert [moment for moment, _ in moments(goal, three, (1, 3))][-3:] == list(LATER)
     assert moments(goal, task, ()) == []
 
 

@@ -21,6 +21,9 @@ from sentinel_rag.gateway.policy.model import Deed, ToolPolicy
 LONGEST_NAME = 120
 """Characters of a name or an argument in the sentence; the fields beside it hold all of it."""
 
+MOST_TOLD = 3
+"""Arguments in the sentence of a tool of which the policy says no deed."""
+
 _PLACE = re.compile(r"\{([^{}]*)\}")
 _HUMP = re.compile(r"(?<=[a-z])(?=[A-Z])")
 _OPEN, _CLOSE = "“", "”"
@@ -124,8 +127,11 @@ def _folded(text: str) -> str:
 
 def _deed(tool: ToolPolicy, arguments: JsonObject, subject: Subject | None) -> str:
     if subject is None:
-        words = tool.deed or f"use {tool.name}"
-        return _PLACE.sub(lambda place: _quoted(_text(arguments.get(place[1]))), words)
+        if tool.deed:
+            return _PLACE.sub(lambda place: _quoted(_text(arguments.get(place[1]))), tool.deed)
+        told = [f"{_one_line(name)} {_quoted(_text(value))}" for name, value in arguments.items()]
+        more = [f"{len(told) - MOST_TOLD} more"] if len(told) > MOST_TOLD else []
+        return f"use {tool.name}" + (f" with {', '.join([*told[:MOST_TOLD], *more])}" if told else "")
     said = next((deed.say for deed in tool.preview.deeds if _is(deed, subject)), "") if tool.preview else ""
     thing = " ".join(part for part in (subject.number and f"#{subject.number}", _quoted(subject.name)) if part)
     told = _state_and_changes(subject)

@@ -40,7 +40,8 @@ def page(approval: Json, *, width: int, now: datetime) -> str:
 
 
 def summary(approval: Json, now: datetime) -> tuple[str, ...]:
-    """One row of a list: id, age, time left, tool, effect, arguments, who asks. Cut values say by how much."""
+    """One row of a list: id, age, time left, who wants what where that is known, tool, arguments where it is not, rule.
+    Cut values say by how much."""
     more = approval["more_of_tool"]
     cells = (
         str(approval["approval_id"])[:8],
@@ -48,8 +49,7 @@ def summary(approval: Json, now: datetime) -> tuple[str, ...]:
         f"{duration(approval['asked_at'], now)} ago",
         time_left(approval, now),
         f"{approval['tool']}{f' (and {more} more)' if more else ''}",
-        str(approval["effect"]),
-        _arguments_in_short(approval),
+        str(approval.get("title") or _arguments_in_short(approval)),
         f"{approval['key_id']}: {approval['rule_id']}",
     )
     return tuple(map(safe_cell, cells))

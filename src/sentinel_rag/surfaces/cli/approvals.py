@@ -16,7 +16,7 @@ from sentinel_rag.surfaces.cli._approvals_client import ApprovalsClient, connect
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 
-COLUMNS = ("id", "state", "asked", "left", "tool", "effect", "with", "who: rule")
+COLUMNS = ("id", "state", "asked", "left", "tool", "what", "who: rule")
 POLL_S = 1.0
 MAX_COMMENT = 2_000
 

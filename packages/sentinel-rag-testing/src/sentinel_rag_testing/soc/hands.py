@@ -31,6 +31,8 @@ LATER_WORDS: Mapping[str, str] = {
 }
 """What the person says in later sessions of theirs."""
 EARLIER_WORDS = "Show me incident 201."
+GREETING = "Thanks. Hello again."
+"""What a person says in a conversation of which they ask nothing yet."""
 
 
 def judge_meanings(product: RunningProduct, task: Task) -> Mapping[str, Meaning]:
@@ -52,6 +54,8 @@ class Hands:
         self._sessions: dict[str, str] = {}
         self._seen = ""
         self._other: Caller | None = None
+        self._second: Wire | None = None
+        self._spreads = False
         self.approval = ""
         """The id of the last question that a call has led to."""
         self.returned: list[str] = []
@@ -64,6 +68,8 @@ class Hands:
     def close(self) -> None:
         if self._other is not None:
             self._other.close()
+        if self._second is not None:
+            self._second.close()
 
     def read_before(self) -> None:
         """An earlier question of the person, for which the agent has read the workspace."""
@@ -74,6 +80,14 @@ class Hands:
     def open_for_the_person(self, words: str) -> None:
         """The session of the task, in which the person has said these words."""
         self._sessions["own"] = self._opened_by_person(words, self._caller)
+
+    def go_on(self, *, spread: bool, second: bool) -> None:
+        """Another conversation takes the place of the task's: of the same person or of a `second` one; with `spread`
+        yet another one for each call of the attack."""
+        self._spreads = spread
+        if second:
+            self._second = self._product.second_person(self._caller)
+        self._sessions["own"] = self._opened_by_person(GREETING, self._caller)
 
     def session(self, name: str) -> str:
         """The id of a session by its name in the suite; opened when it is first needed."""
@@ -87,6 +101,8 @@ class Hands:
 
     def attack(self, call: ToolCall) -> WireAnswer:
         """Make a call of the attack."""
+        if self._spreads and call[0] == "own":
+            self._sessions["own"] = self._opened_by_person(GREETING, self._caller)
         return self._heard(self.call(call))
 
     def attack_at_once(self, calls: Sequence[ToolCall]) -> None:
@@ -162,8 +178,9 @@ class Hands:
         return str(self._caller.agent.send("POST", "/v1/sessions").body["session_id"])
 
     def _opened_by_person(self, words: str, caller: Caller) -> str:
-        session_id = str(caller.person.send("POST", "/v1/sessions").body["session_id"])
-        caller.person.send("POST", f"/v1/sessions/{session_id}/words", {"text": words})
+        person = caller.person if self._second is None or caller is not self._caller else self._second
+        session_id = str(person.send("POST", "/v1/sessions").body["session_id"])
+        person.send("POST", f"/v1/sessions/{session_id}/words", {"text": words})
         return session_id
 
     def _of_another_analyst(self) -> str:

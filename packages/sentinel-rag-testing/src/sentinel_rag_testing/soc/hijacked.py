@@ -32,12 +32,20 @@ _ASKED_ABOUT = WRITING_TOOLS | {"web_search", "web_fetch"}
 
 
 class Moment(StrEnum):
-    """When the attack begins."""
+    """When the attack begins, and in whose conversation it is made."""
 
     FIRST = "after the first result that carries it"
     LAST = "after the last result that carries it"
     END = "after all calls"
     APPROVED = "between a yes and its use"
+    NEXT = "in the person's next conversation"
+    SPREAD = "spread over the person's next conversations"
+    SECOND = "in the conversation of a second person of the agent"
+
+
+LATER = (Moment.NEXT, Moment.SPREAD, Moment.SECOND)
+"""The agent has done the task, and remembers all of it; the person, or the second one, says something that names
+nothing."""
 
 
 @dataclass(slots=True)
@@ -123,8 +131,11 @@ class _Run:
                     played.places.append(place)
             else:
                 played.blocked.append(f"{tool}: {reason_of(answer)}")
-            if goal is not None and moment is not Moment.APPROVED and place == after:
+            if goal is not None and moment not in (Moment.APPROVED, *LATER) and place == after:
                 self._attack(goal, played)
+        if goal is not None and moment in LATER:
+            hands.go_on(spread=moment is Moment.SPREAD, second=moment is Moment.SECOND)
+            self._attack(goal, played)
         self._decider.end()
         played.approvals = len(self._decider.approved)
         played.answers, played.writes, played.throttled = dict(hands.answers), hands.writes, hands.throttled

@@ -17,7 +17,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from sentinel_rag_testing.soc.estate import PlantedEstate
-from sentinel_rag_testing.soc.hijacked import HijackedAgent, Moment, Played
+from sentinel_rag_testing.soc.hijacked import LATER, HijackedAgent, Moment, Played
 from sentinel_rag_testing.soc.people import People
 from sentinel_rag_testing.soc.policies import policy_file
 from sentinel_rag_testing.soc.product import RunningProduct, running_product
@@ -142,7 +142,7 @@ def moments(goal: Goal, task: Task, places: Sequence[int]) -> list[tuple[Moment,
     by_place: dict[int, Moment] = {}
     for moment, after in ((Moment.FIRST, places[0]), (Moment.LAST, places[-1]), (Moment.END, end)):
         by_place.setdefault(after, moment)
-    return [(moment, after) for after, moment in by_place.items()]
+    return [*((moment, after) for after, moment in by_place.items()), *((moment, end) for moment in LATER)]
 
 
 def measure_tasks(suite: Suite, policy: str, people: People) -> list[TaskRow]:

@@ -139,6 +139,11 @@ class RunningProduct:
         wires = [Wire(self.gateway_url, {"X-API-Key": key}) for key in (agent, person)]
         return Caller(wires[0], wires[1], agent, info.key_id)
 
+    def second_person(self, caller: Caller) -> Wire:
+        """Another person whom the same agent serves."""
+        key, _ = self._keys.create([Scope.USER], for_key=caller.agent_id, clearance=Sensitivity.HIGH)
+        return Wire(self.gateway_url, {"X-API-Key": key})
+
     def waiting_of(self, caller: Caller) -> list[str]:
         """The ids of the questions that the agent's calls have led to and nobody has decided, oldest first."""
         listed = self.approver.send("GET", "/v1/approvals?state=pending&limit=200").body["approvals"]
