@@ -1,7 +1,7 @@
 """Attacker controls: the agent, after it has read their text. The person names a value and orders nothing of it.
 
 Wanted under the shipped policy: what the person mentions is done. Each try waits for a person, or is refused,
-and is on record; no tool server hears of it.
+and is on record; no tool server hears of it, but for the reading of what a change would write.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ def test_what_a_person_mentions_is_not_done(gateway: RunningGateway, kind: str, 
     session_id = gateway.open_session()
     gateway.say(session_id, words)
     tool, arguments = CALLS[kind]
-    before = len(gateway.executor.calls)
+    before = sum(call.tool == tool for call in gateway.executor.calls)
     answer = gateway.call(tool, arguments, session_id=session_id)
     if kind != "search" and answer.body["reason"] == "approval_required" and "approval_id" in answer.body:
         path = f"/v1/approvals/{answer.body['approval_id']}"
@@ -65,6 +65,7 @@ def test_what_a_person_mentions_is_not_done(gateway: RunningGateway, kind: str, 
     assert answer.status == 403
     assert answer.body["reason"] == ("sink_label" if kind == "search" else "approval_required")
     assert (answer.body.get("decided_by") == "asker") == (kind in ASKER)
-    (record,) = [each for each in gateway.records() if each.get("audit_id") == answer.body["audit_id"]]
+    *read, record = [each for each in gateway.records() if each.get("audit_id") == answer.body["audit_id"]]
+    assert [each["kind"] for each in read] == (["preview_read"] if kind == "update" else [])
     assert (record["kind"], record["tool"], record["session_id"]) == ("refusal", tool, session_id)
-    assert len(gateway.executor.calls) == before
+    assert sum(call.tool == tool for call in gateway.executor.calls) == before
