@@ -23,11 +23,11 @@ from sentinel_rag.gateway.approvals import (
     ApprovalStore,
     Asker,
     Binding,
+    CallSubject,
     Decider,
-    Evidence,
+    EarlierRead,
     FieldChange,
     Raise,
-    Subject,
     Verdict,
     Violation,
     Waiting,
@@ -68,9 +68,9 @@ questions = st.builds(
     ),
     title=texts,
     subject=st.none()
-    | st.builds(Subject, texts, texts, st.dictionaries(texts, texts, max_size=2), st.lists(changes).map(tuple)),
+    | st.builds(CallSubject, texts, texts, st.dictionaries(texts, texts, max_size=2), st.lists(changes).map(tuple)),
     runs_at_yes=st.booleans(),
-    evidence=st.lists(st.builds(Evidence, texts, texts, texts, st.booleans()), max_size=2).map(tuple),
+    evidence=st.lists(st.builds(EarlierRead, texts, texts, texts, st.booleans()), max_size=2).map(tuple),
 )
 
 

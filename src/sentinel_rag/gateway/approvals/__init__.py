@@ -9,8 +9,8 @@ from sentinel_rag.gateway.approvals.approval import (
     ApprovalState,
     Decider,
     DecisionRefused,
-    Ran,
     Verdict,
+    YesOutcome,
 )
 from sentinel_rag.gateway.approvals.binding import (
     ApprovalQuestion,
@@ -24,7 +24,7 @@ from sentinel_rag.gateway.approvals.binding import (
 from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway
 from sentinel_rag.gateway.approvals.questions import question_about
 from sentinel_rag.gateway.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
-from sentinel_rag.gateway.approvals.subject import Evidence, FieldChange, Subject, said_in
+from sentinel_rag.gateway.approvals.subject import CallSubject, EarlierRead, FieldChange, said_in
 
 __all__ = [
     "DEFAULT_TTL_S",
@@ -36,19 +36,19 @@ __all__ = [
     "Asker",
     "Binding",
     "Bounds",
+    "CallSubject",
     "DecidedBy",
     "Decider",
     "DecisionRefused",
-    "Evidence",
+    "EarlierRead",
     "FieldChange",
     "Raise",
-    "Ran",
     "RememberedApproval",
-    "Subject",
     "TurnedAway",
     "Verdict",
     "Violation",
     "Waiting",
+    "YesOutcome",
     "question_about",
     "said_in",
 ]

@@ -69,7 +69,7 @@ class Ruling:
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
+class YesOutcome:
     """What became of a call that ran when it was approved."""
 
     status: str
@@ -104,7 +104,7 @@ class Approval:
     used_at: datetime | None = None
     person: str | None = None
     sent: JsonObject | None = None
-    ran: Ran | None = None
+    ran: YesOutcome | None = None
 
     @property
     def is_settled(self) -> bool:

@@ -15,7 +15,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Label
-from sentinel_rag.gateway.approvals.subject import Evidence, Subject
+from sentinel_rag.gateway.approvals.subject import CallSubject, EarlierRead
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,11 +145,11 @@ class ApprovalQuestion:
     remembered: RememberedApproval = RememberedApproval()
     title: str = ""
     """Who wants what, as one sentence; see `subject.title_of`."""
-    subject: Subject | None = None
+    subject: CallSubject | None = None
     """What the call is for and what of it changes; None where nothing could be read."""
     runs_at_yes: bool = False
     """Whether the call runs as soon as it is approved."""
-    evidence: tuple[Evidence, ...] = ()
+    evidence: tuple[EarlierRead, ...] = ()
     """What the conversation had read, the newest first and what is about the subject before that."""
 
     def sha256(self) -> str:
@@ -211,9 +211,9 @@ class ApprovalQuestion:
                 tuple(map(Raise.from_dict, data.get("memory_raised_by", ()))),
             ),
             title=data.get("title", ""),
-            subject=Subject.from_dict(data["subject"]) if data.get("subject") else None,
+            subject=CallSubject.from_dict(data["subject"]) if data.get("subject") else None,
             runs_at_yes=bool(data.get("runs_at_yes", False)),
-            evidence=tuple(map(Evidence.from_dict, data.get("evidence", ()))),
+            evidence=tuple(map(EarlierRead.from_dict, data.get("evidence", ()))),
         )
 
 

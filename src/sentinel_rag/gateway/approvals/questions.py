@@ -19,7 +19,7 @@ from sentinel_rag.gateway.approvals.binding import (
     RememberedApproval,
     Violation,
 )
-from sentinel_rag.gateway.approvals.subject import Evidence, Subject, title_of
+from sentinel_rag.gateway.approvals.subject import CallSubject, EarlierRead, title_of
 from sentinel_rag.gateway.policy.model import Rule, ToolPolicy
 
 RULE_REQUIRES = "the rule requires it"
@@ -67,8 +67,8 @@ def question_about(
     asker: Asker = NOBODY,
     memory: Label = BOTTOM,
     remembered: Iterable[Raising] = (),
-    subject: Subject | None = None,
-    evidence: Iterable[Evidence] = (),
+    subject: CallSubject | None = None,
+    evidence: Iterable[EarlierRead] = (),
 ) -> ApprovalQuestion:
     """What a person is asked about a call of `tool` that `rule` lets nobody run alone. `reason` is why it was denied,
     `arguments` are those that would be sent, whole; `memory` is what the agent may remember of other sessions, and

@@ -38,9 +38,9 @@ from sentinel_rag.gateway.approvals.approval import (
     ApprovalState,
     Decider,
     DecisionRefused,
-    Ran,
     Ruling,
     Verdict,
+    YesOutcome,
 )
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding
 from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway, turned_away
@@ -221,7 +221,7 @@ class ApprovalStore:
         assert decided is not None
         return decided
 
-    async def keep(self, approval: Approval, ran: Ran, told: bytes) -> Approval:
+    async def keep(self, approval: Approval, ran: YesOutcome, told: bytes) -> Approval:
         """Note what became of a call that ran when it was approved. What its agent is told is kept for it, unless the
         call has not used the approval: then it may still be sent."""
         approval_id = approval.approval_id

@@ -50,7 +50,7 @@ class FieldChange:
 
 
 @dataclass(frozen=True, slots=True)
-class Subject:
+class CallSubject:
     """The thing that a call is for, as the gateway read it before anybody was asked."""
 
     number: str = ""
@@ -76,14 +76,14 @@ class Subject:
         }
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Subject:
+    def from_dict(cls, data: Mapping[str, Any]) -> CallSubject:
         """Inverse of `to_dict`. Raises KeyError for a missing field."""
         changes = tuple(FieldChange(each["field"], each["before"], each["after"]) for each in data["changes"])
         return cls(data["number"], data["name"], data["state"], changes)
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class EarlierRead:
     """An earlier call of the conversation that read something, by its record."""
 
     audit_id: str
@@ -96,12 +96,12 @@ class Evidence:
         return {"audit_id": self.audit_id, "tool": self.tool, "at": self.at, "about": self.about}
 
     @classmethod
-    def from_dict(cls, data: Mapping[str, Any]) -> Evidence:
+    def from_dict(cls, data: Mapping[str, Any]) -> EarlierRead:
         """Inverse of `to_dict`. Raises KeyError for a missing field."""
         return cls(data["audit_id"], data["tool"], data["at"], data["about"])
 
 
-def title_of(tool: ToolPolicy, arguments: JsonObject, subject: Subject | None, person: str) -> str:
+def title_of(tool: ToolPolicy, arguments: JsonObject, subject: CallSubject | None, person: str) -> str:
     """One sentence: who wants what, such as `anna wants to close #127 “Unfamiliar sign-in” (Low, New to Closed, benign
     positive)`."""
     return f"{_one_line(person) or 'The agent'} wants to {_deed(tool, arguments, subject)}"
@@ -125,7 +125,7 @@ def _folded(text: str) -> str:
     return " ".join("".join(sign if sign.isalnum() else " " for sign in text.casefold()).split())
 
 
-def _deed(tool: ToolPolicy, arguments: JsonObject, subject: Subject | None) -> str:
+def _deed(tool: ToolPolicy, arguments: JsonObject, subject: CallSubject | None) -> str:
     if subject is None:
         if tool.deed:
             return _PLACE.sub(lambda place: _quoted(_text(arguments.get(place[1]))), tool.deed)
@@ -138,13 +138,13 @@ def _deed(tool: ToolPolicy, arguments: JsonObject, subject: Subject | None) -> s
     return f"{said or 'change'} {thing}" + (f" ({', '.join(told)})" if told else "")
 
 
-def _is(deed: Deed, subject: Subject) -> bool:
+def _is(deed: Deed, subject: CallSubject) -> bool:
     return any(
         change.field == deed.field and (not deed.becomes or change.after == deed.becomes) for change in subject.changes
     )
 
 
-def _state_and_changes(subject: Subject) -> list[str]:
+def _state_and_changes(subject: CallSubject) -> list[str]:
     """The state that stays, then each change; a text that can say something is named and not told here."""
     changed = {change.field for change in subject.changes}
     told = [_plain(value) for name, value in subject.state.items() if name not in changed and value is not None]

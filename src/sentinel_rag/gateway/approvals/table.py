@@ -14,7 +14,7 @@ from datetime import UTC, datetime, timedelta
 
 from sentinel_rag.audit import RecordConnection
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.gateway.approvals.approval import Approval, ApprovalState, Ran, Ruling
+from sentinel_rag.gateway.approvals.approval import Approval, ApprovalState, Ruling, YesOutcome
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding, DecidedBy
 
 KEPT = timedelta(days=30)
@@ -191,7 +191,7 @@ def use(connection: RecordConnection, approval_id: str, binding_sha256: str, now
     return changed == 1
 
 
-def ran(connection: RecordConnection, approval_id: str, ran: Ran, told: bytes | None) -> None:
+def ran(connection: RecordConnection, approval_id: str, ran: YesOutcome, told: bytes | None) -> None:
     """Keep what became of the call, and what its agent is told; None where it may still send it."""
     connection.execute(
         "UPDATE approval SET outcome = ?, told = ? WHERE approval_id = ?",
@@ -337,8 +337,8 @@ def _decode(row: Sequence[object], now: datetime) -> Approval:
     )
 
 
-def _ran(stored: object) -> Ran | None:
+def _ran(stored: object) -> YesOutcome | None:
     if not isinstance(stored, str):
         return None
     told = json.loads(stored)
-    return Ran(told["status"], told["audit_id"], told["reason"] or "", told["approval_id"] or "")
+    return YesOutcome(told["status"], told["audit_id"], told["reason"] or "", told["approval_id"] or "")

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any, assert_never
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.approvals import Approval, ApprovalState, ApprovalStore, Ran
+from sentinel_rag.gateway.approvals import Approval, ApprovalState, ApprovalStore, YesOutcome
 from sentinel_rag.gateway.gate.gate import Gate
 from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted, Outcome, outcome_kept
 from sentinel_rag.gateway.request_body import ExecuteRequest
@@ -33,7 +33,7 @@ class AtYes:
             return approval
         principal = self._live(approval.binding.key_id)
         if principal is None:  # its agent is gone, and nobody else may act for it
-            return await self._approvals.keep(approval, Ran("error", "", Reason.UNAUTHENTICATED.value), b"")
+            return await self._approvals.keep(approval, YesOutcome("error", "", Reason.UNAUTHENTICATED.value), b"")
         sent: dict[str, Any] = dict(approval.sent)
         wish = ExecuteRequest(
             approval.binding.session_id, approval.binding.tool, sent["args"], marks_quotes=sent["marks_quotes"]
@@ -42,13 +42,13 @@ class AtYes:
         return await self._approvals.keep(approval, _ran(outcome), outcome_kept(outcome))
 
 
-def _ran(outcome: Outcome) -> Ran:
+def _ran(outcome: Outcome) -> YesOutcome:
     match outcome:
         case Completed(audit_id=audit_id):
-            return Ran("success", audit_id)
+            return YesOutcome("success", audit_id)
         case Denied(deny=deny, audit_id=audit_id, approval_id=approval_id):
-            return Ran("denied", audit_id, deny.reason.value, approval_id or "")
+            return YesOutcome("denied", audit_id, deny.reason.value, approval_id or "")
         case NotCompleted(reason=reason, audit_id=audit_id):
-            return Ran("error", audit_id, reason.value)
+            return YesOutcome("error", audit_id, reason.value)
         case _:
             assert_never(outcome)

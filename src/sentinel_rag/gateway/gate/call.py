@@ -12,7 +12,7 @@ from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
-from sentinel_rag.gateway.approvals import Binding, Subject
+from sentinel_rag.gateway.approvals import Binding, CallSubject
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.flow import Facts, Judgement, Reference, judge
 from sentinel_rag.gateway.outcomes import HTTP_STATUS
@@ -102,7 +102,7 @@ class DecidedCall:
     reads: Sequence[str]
     memory: Label = BOTTOM
     approval_id: str | None = None
-    subject: Subject | None = None
+    subject: CallSubject | None = None
     """What the call would change, as the gateway has read it for whoever decides."""
 
     @property

@@ -11,13 +11,13 @@ from collections.abc import Iterable, Mapping
 from datetime import timedelta
 from typing import Any
 
-from sentinel_rag.audit import Entry, Journal, OutcomeStatus, RecordFilter
+from sentinel_rag.audit import Journal, JournalEntry, OutcomeStatus, RecordFilter
 from sentinel_rag.audit.approval_events import PreviewRead
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.gateway.approvals import Evidence, FieldChange, Subject
+from sentinel_rag.gateway.approvals import CallSubject, EarlierRead, FieldChange
 from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.flow import NoSuchHandle
 from sentinel_rag.gateway.flow.references import step_into
@@ -44,7 +44,7 @@ class Previews:
         self._limits = limits
         self._clock = clock
 
-    async def of(self, wanted: DecidedCall) -> Subject | QueryError | None:
+    async def of(self, wanted: DecidedCall) -> CallSubject | QueryError | None:
         """What the call would change; the tool server's error where its arguments cannot be used; None where nothing
         can be read. Raises UnavailableError if the reading cannot be recorded."""
         tool, preview = wanted.tool, wanted.tool.preview
@@ -79,7 +79,7 @@ class Previews:
             return reply.error
         return None
 
-    async def evidence(self, wanted: DecidedCall) -> tuple[Evidence, ...]:
+    async def evidence(self, wanted: DecidedCall) -> tuple[EarlierRead, ...]:
         """The newest calls of the session that read something: first those that asked for what the call is for."""
         session_id = wanted.session.session_id
         found = await self._journal.back(
@@ -90,18 +90,18 @@ class Previews:
         return tuple(sorted(read, key=lambda each: not each.about)[:MAX_EVIDENCE])
 
 
-def _has_read(entry: Entry) -> bool:
+def _has_read(entry: JournalEntry) -> bool:
     return entry.record.get("effect") == Effect.READ.value and entry.outcome is OutcomeStatus.SUCCESS
 
 
-def _evidence(wanted: DecidedCall, entry: Entry, things: Iterable[str]) -> Evidence:
+def _evidence(wanted: DecidedCall, entry: JournalEntry, things: Iterable[str]) -> EarlierRead:
     """Whether a read was about the thing says the text by which both name it."""
     arguments: JsonObject = entry.record.get("arguments") or {}
     asked = {resource for template in wanted.tool.writes for resource in resources_of([template], arguments)}
-    return Evidence(entry.audit_id, str(entry.record["tool"]), str(entry.record["at"]), not asked.isdisjoint(things))
+    return EarlierRead(entry.audit_id, str(entry.record["tool"]), str(entry.record["at"]), not asked.isdisjoint(things))
 
 
-def _subject(preview: Preview, result: Any, arguments: JsonObject) -> Subject | None:
+def _subject(preview: Preview, result: Any, arguments: JsonObject) -> CallSubject | None:
     """None where the result is not of the form that the policy says."""
     try:
         told = step_into(result, preview.changes) if preview.changes else None
@@ -110,7 +110,7 @@ def _subject(preview: Preview, result: Any, arguments: JsonObject) -> Subject | 
         return None
     number, name = (_text_at(result, path) for path in (preview.number, preview.name))
     state = {field: _value_at(result, path) for field, path in preview.state.items()}
-    return Subject(number, name, state, changes)
+    return CallSubject(number, name, state, changes)
 
 
 def _told_changes(told: Any) -> tuple[FieldChange, ...]:
