@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from sentinel_rag.audit import RecordConnection
-from sentinel_rag.gateway.approvals.approval import Approval
+from sentinel_rag.gateway.approvals.binding import Binding
 from sentinel_rag.gateway.approvals.table import asker_of, micros
 
 MAX_WAIT_S = 60
@@ -40,13 +40,13 @@ class TurnedAway:
 
 
 def turned_away(
-    connection: RecordConnection, bounds: Bounds, approval: Approval, now: datetime, life: timedelta
+    connection: RecordConnection, bounds: Bounds, binding: Binding, person: str | None, now: datetime, life: timedelta
 ) -> TurnedAway | None:
     """Why this question may not be asked now; None if it may."""
     denied = _earliest(
         connection,
         "SELECT 1, max(decided_at) FROM approval WHERE binding_sha256 = ? AND state = 'denied' AND decided_at > ?",
-        [approval.binding.sha256(), micros(now - life)],
+        [binding.sha256(), micros(now - life)],
     )
     if denied[1] is not None:
         return TurnedAway("A person has denied exactly this call a short while ago.", _seconds(denied[1], now, life))
@@ -54,13 +54,13 @@ def turned_away(
         (
             "This conversation",
             "asker",
-            asker_of(approval.binding, approval.person),
+            asker_of(binding, person),
             bounds.pending_per_conversation,
             bounds.asked_per_conversation,
         )
     ]
-    if approval.person is not None:
-        counted.append(("This person", "person", approval.person, bounds.pending_per_person, bounds.asked_per_person))
+    if person is not None:
+        counted.append(("This person", "person", person, bounds.pending_per_person, bounds.asked_per_person))
     for who, column, value, pending, asked in counted:
         mine = _earliest(
             connection,

@@ -108,6 +108,20 @@ class ApprovalStore:
             lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
         )
 
+    async def answered_already(self, binding: Binding) -> Waiting | TurnedAway | None:
+        """What `request` would say without asking anybody, so that no question is put together for it; None where it
+        would ask. Only `request` makes it sure."""
+        now, sha256 = self._clock(), binding.sha256()
+
+        def look(connection: RecordConnection) -> Waiting | TurnedAway | None:
+            known = table.open_for(connection, sha256, [ApprovalState.PENDING], now)
+            if known is not None:
+                return Waiting(known)
+            person = self._person_of(connection, binding.session_id)
+            return turned_away(connection, self._bounds, binding, person, now, self._life)
+
+        return await self._database.run(look)
+
     async def request(
         self, binding: Binding, question: ApprovalQuestion, sent: JsonObject | None = None
     ) -> Waiting | TurnedAway:
@@ -130,7 +144,7 @@ class ApprovalStore:
             if known is not None:
                 raise _NotAsked(Waiting(known))
             told = self._with_person(connection, asked)
-            refused = turned_away(connection, self._bounds, told, now, self._life)
+            refused = turned_away(connection, self._bounds, binding, told.person, now, self._life)
             if refused is not None:
                 raise _NotAsked(refused)
             table.insert(connection, told, secrets.token_urlsafe(32))

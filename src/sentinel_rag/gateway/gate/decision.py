@@ -161,11 +161,13 @@ class Decision:
                 return await self._running.run(replace(wanted, approval_id=approval_id))
             except ApprovalSpent:  # another call was first: this one has to ask again
                 pass
-        question = await self._question(wanted, rule, deny.reason)
-        sent: JsonObject | None = None
-        if rule.runs_at_yes and call.wish is not None:
-            sent = {"args": dict(call.wish.args), "marks_quotes": call.wish.marks_quotes}
-        answer = await approvals.request(binding, question, sent)
+        answer = await approvals.answered_already(binding)
+        if answer is None:
+            question = await self._question(wanted, rule, deny.reason)
+            sent: JsonObject | None = None
+            if rule.runs_at_yes and call.wish is not None:
+                sent = {"args": dict(call.wish.args), "marks_quotes": call.wish.marks_quotes}
+            answer = await approvals.request(binding, question, sent)
         required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
         if isinstance(answer, TurnedAway):
             denied = await self._endings.deny(call, required)
