@@ -74,7 +74,7 @@ async def test_things_that_were_compared_are_chosen_among(ask: Ask, gateway: Scr
     await ask("compare 12 and 18")
     answer = await ask("which one is older?")
     assert last_call(gateway) == ("get_incident_detail", {"incident": "12"})
-    assert "2024-07-02 09:51:00" in answer.text
+    assert "2024-07-02 09:51:00 UTC" in dict(answer.tables[-1].rows)["Created"]
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ async def test_what_is_no_one_zone_is_asked_back(ask: Ask, gateway: ScriptedGate
 
 async def test_times_are_shown_in_the_named_zone_for_this_question_only(ask: Ask) -> None:
     answer = await ask("newest alert in Tokyo time")
-    assert "2024-07-20 06:10:00 UTC (15:10:00 JST)" in answer.text
+    assert "2024-07-20 06:05:00 UTC (15:05:00 JST)" in answer.text
     assert "JST" not in (await ask("newest alert")).text
 
 

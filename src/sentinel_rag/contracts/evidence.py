@@ -56,6 +56,20 @@ class SentenceState(StrEnum):
     CONTRADICTED = "contradicted"
 
 
+class Picture(StrEnum):
+    """What a surface may draw of a table beside its cells."""
+
+    NONE = ""
+    TREND = "trend"
+    """A count for each stretch of time, in their order."""
+    RANKING = "ranking"
+    """A count for each name, the largest first."""
+    SHARE = "share"
+    """Counts that add up to a whole."""
+    TIMES = "times"
+    """Things that happened, each at its time."""
+
+
 class CitedBy(StrEnum):
     """Who gave a sentence its citations."""
 
@@ -158,9 +172,22 @@ class Table:
     columns: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     title: str = ""
+    folded: bool = False
+    """Whether it is shown on demand alone: ids, addresses of portals, hashes and the like, which few readers need."""
+    picture: Picture = Picture.NONE
+    """What may be drawn of it; the numbers are those of its cells."""
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return {"title": self.title, "columns": list(self.columns), "rows": [list(row) for row in self.rows]}
+        rows: list[JsonValue] = [list(row) for row in self.rows]
+        shown: dict[str, JsonValue] = {"title": self.title, "columns": list(self.columns), "rows": rows}
+        return {**shown, "folded": self.folded, "picture": self.picture.value}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Table:
+        rows = tuple(tuple(row) for row in data["rows"])
+        # An answer stored before has neither folded tables nor pictures.
+        picture = Picture(data.get("picture", ""))
+        return cls(tuple(data["columns"]), rows, data["title"], data.get("folded", False), picture)
 
 
 @dataclass(frozen=True, slots=True)
@@ -247,10 +274,7 @@ class Answer:
             outcome=Outcome(data["outcome"]),
             text=data["answer"],
             session_id=data["session_id"],
-            tables=tuple(
-                Table(tuple(table["columns"]), tuple(tuple(row) for row in table["rows"]), table["title"])
-                for table in data["tables"]
-            ),
+            tables=tuple(map(Table.from_dict, data["tables"])),
             footnote=tuple(data["footnote"]),
             suggestions=tuple(data["suggestions"]),
             tools=tuple(ToolTrace(**trace) for trace in data["tools"]),

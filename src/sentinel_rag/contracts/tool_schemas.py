@@ -260,7 +260,11 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             "title_contains": _TEXT,
             "owner": _text("name or address, or a part; 'unassigned'"),
             **_ENTITY,
-            "order": _choice(("newest", "oldest", "severity", "updated"), "newest: by creation", default="newest"),
+            "order": _choice(
+                ("severity", "newest", "oldest", "updated"),
+                "severity: then open before closed, then newest",
+                default="severity",
+            ),
             **_PAGE,
         },
         aliases=("query_sentinel_incidents",),

@@ -142,7 +142,11 @@ def _sort(rows: list[dict[str, JsonValue]], order: Any) -> None:
 
     rows.sort(key=moment, reverse=order != "oldest")
     if order == "severity":
-        rows.sort(key=lambda row: -_RANK.get(str(row["severity"]).casefold(), -1))
+        rows.sort(key=lambda row: (-_RANK.get(str(row["severity"]).casefold(), -1), _closed_incident(row)))
+
+
+def _closed_incident(row: Mapping[str, JsonValue]) -> bool:
+    return "created_time" in row and row.get("status") == "Closed"
 
 
 def _summed(answers: Sequence[QueryResult]) -> dict[str, JsonValue]:

@@ -62,7 +62,7 @@ SEVERITY_RANK = (
 _ORDERS = {
     "newest": "CreatedTime desc, IncidentNumber desc",
     "oldest": "CreatedTime asc, IncidentNumber asc",
-    "severity": "Rank desc, CreatedTime desc, IncidentNumber desc",
+    "severity": "Rank desc, IsOpen desc, CreatedTime desc, IncidentNumber desc",
     "updated": "LastModifiedTime desc, IncidentNumber desc",
 }
 
@@ -90,7 +90,7 @@ def listed(base: str, window: TimeWindow, order: str, limit: int, *, time_column
         (
             base,
             f"| where {within(_moment(time_column), window)} and not({IS_MERGED})",
-            f"| extend Rank = {SEVERITY_RANK.format('Severity')}",
+            f"| extend Rank = {SEVERITY_RANK.format('Severity')}, IsOpen = iff(Status =~ 'Closed', 0, 1)",
             f"| order by {_ORDERS[order]}",
             f"| take {limit}",
             f"| project {_PROJECTED}",

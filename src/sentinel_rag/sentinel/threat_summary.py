@@ -21,7 +21,7 @@ from sentinel_rag.sentinel.time_windows import previous_window, window_from
 from sentinel_rag.sentinel.top_entities import EntityReading, read_entities
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
-NEWEST_OPEN_INCIDENTS = 10
+MOST_OPEN_INCIDENTS = 10
 LONGEST_TOP_LIST = 5
 
 
@@ -129,7 +129,7 @@ async def _totals_now_and_before(view: WorkspaceView, window: TimeWindow) -> tup
 
 async def _open_incidents(view: WorkspaceView, window: TimeWindow) -> LogsTable:
     base = incidents.newest_versions(window, conditions({"status": "Open"}))
-    kql = incidents.listed(base, window, "newest", NEWEST_OPEN_INCIDENTS)
+    kql = incidents.listed(base, window, "severity", MOST_OPEN_INCIDENTS)
     return await view.logs.query(kql, incidents.incident_span(window))
 
 

@@ -3,7 +3,8 @@
 A line's `{verb path}` takes a fact (`n` a number, `q` a name in quotation marks, `x` an identifier, `t` a time, `w` a
 longer text, `d` a duration, `#` how many a list holds; `n*` and the like each element of a list), `{one|many}` goes by
 the number before it. A path is below the thing told of, `/` begins at the result, `^` at the thing above; `a|b` is the
-first that is there, `list/*/name` each distinct value. What data cannot say is a block of code: `@name`.
+first that is there, `list/*/name` each distinct value. What data cannot say is a block of code: `@name`. A line that
+begins with `& ` stands in the paragraph of the one before it; a table with `folded` is shown on demand.
 """
 
 from __future__ import annotations
@@ -17,12 +18,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, phrase
+from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of, phrase
 from sentinel_rag.agent.planner import Option, offer
 from sentinel_rag.agent.planner.plan import Plan, View, listed
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem, alert_item, entity_item, incident_item
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.evidence import Outcome, Picture
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import QueryResult, format_time
 
@@ -179,6 +181,11 @@ def _say(scene: Scene, line: Mapping[str, Any], template: str | Mapping[str, Any
     """One line, or a block of code; False if a list in it is empty."""
     if not isinstance(template, str):
         return _told(scene, template)
+    if template.startswith("& "):
+        begun = len(scene.writer.lines)
+        told = _say(scene, line, template[2:])
+        scene.writer.goes_on(begun)
+        return told
     if template.startswith("@"):
         name, _, argument = template[1:].partition(" ")
         if name in BLOCKS:
@@ -259,10 +266,11 @@ def _chosen(scene: Scene, path: str, line: Mapping[str, Any]) -> list[str]:
     places = [f"{root}/{place}" for place in range(len(elements(scene.run, root)))]
     if "where" in line:
         places = [place for place in places if scene.inside(place).holds(line["where"])]
-    order = line.get("order") or line.get("least")
+    order = line.get("order") or line.get("least") or line.get("greatest")
     if order:
         keyed = [(_sortable(scene.run.at(scene.inside(place).pointer(order))), place) for place in places]
-        places = [place for key, place in sorted((each for each in keyed if each[0][1]), key=lambda each: each[0])]
+        told = sorted((each for each in keyed if each[0][1]), key=lambda each: each[0], reverse="greatest" in line)
+        places = [place for _, place in told]
     return places[line.get("from", 0) : line.get("most")]
 
 
@@ -293,7 +301,8 @@ def _table(scene: Scene, spec: Mapping[str, Any], places: Sequence[str] | None =
         for number, place in enumerate(places, start=start)
     ]
     title = spec.get("first_of_many", spec["table"]) if len(places) < every else spec["table"]
-    writer.table(title, [_head(scene, each[0]) for each in shown], rows)
+    folded, picture = bool(spec.get("folded")), Picture(spec.get("picture", ""))
+    writer.table(title, [_head(scene, each[0]) for each in shown], rows, folded=folded, picture=picture)
     if "items" in spec:
         scene.items += [_item(scene, spec["items"], place) for place in places]
     return True
@@ -320,6 +329,8 @@ def _cell(scene: Scene, number: int, verb: str, path: str) -> Fact:
     path, _, limit = path.partition(":")
     if verb == "#":
         return Fact(f"[{number}]")
+    if verb == "s":
+        return _short_names(scene, path)
     if verb == "yes":
         return Fact("yes" if run.at(scene.pointer(path)) else "no")
     if "/*" in path:
@@ -333,6 +344,24 @@ def _cell(scene: Scene, number: int, verb: str, path: str) -> Fact:
     if verb == "t":
         return writer.time_cell(run, pointer)
     return writer.cell(run, pointer, limit=int(limit or 120))
+
+
+def _short_names(scene: Scene, kind: str) -> Fact:
+    """The entities of one kind that an alert names, each once, without the domain that most of them share."""
+    root = scene.pointer("entities")
+    found: dict[str, str] = {}
+    for place, entity in enumerate(elements(scene.run, root)):
+        if isinstance(entity, Mapping) and entity.get("kind") == kind and entity.get("name"):
+            found.setdefault(_without_domain(str(entity["name"])), f"{root}/{place}/name")
+    facts = [part_of(scene.run, at, plain(name, limit=40)) for name, at in found.items()]
+    return phrase("{}", facts[:_MOST_JOINED]) if facts else Fact(EMPTY_CELL)
+
+
+def _without_domain(name: str) -> str:
+    """`anna` of `anna@example.com`, `srv-1` of `srv-1.example.com`; an address as it stands."""
+    person, at, _ = name.partition("@")
+    first, dot, rest = name.partition(".")
+    return person if at and person else first if dot and first and not rest.replace(".", "").isdigit() else name
 
 
 def _item(scene: Scene, kind: str, place: str) -> ListItem:
@@ -407,14 +436,19 @@ def say_partial(writer: AnswerWriter, run: ToolRun, aspects: Sequence[str] = ())
     """A warning where the service cut the result, and the notes that the tool's code wrote. Of a note that the tools
     explain at length the beginning; none of one about other fields than `aspects`, those that were asked for."""
     tell(Scene(writer, run), ["@cut"])
-    explained = view_data()["explained"]
+    explained, folded = view_data()["explained"], []
     for place in range(len(run.result.notes) if run.result is not None else 0):
         text = str(run.at(f"/notes/{place}"))
+        if any(re.search(pattern, text) for pattern in view_data()["folded_notes"]["texts"]):
+            folded.append([writer.cell(run, f"/notes/{place}", limit=600)])
+            continue
         about = next((topics for pattern, topics in explained.items() if re.search(pattern, text)), None)
         if about is None:
             writer.note(run, place)
         elif not aspects or {*about} & {*aspects}:
             writer.note(run, place, brief=True)
+    if folded:
+        writer.table("Notes", ("Note",), folded, folded=True)
 
 
 def filters_shown(run: ToolRun) -> tuple[str, list[Echo]]:
@@ -535,6 +569,20 @@ def _say_shown(scene: Scene, _: str) -> None:
         writer.say("Rows shown: {} of {}.", shown, total)
 
 
+def _say_unowned(scene: Scene, _: str) -> None:
+    """How many of the open incidents nobody has taken, where the list is whole."""
+    run = scene.run
+    if run.at("/coverage/rows_total") != len(run.rows):
+        return
+    free = [(run, f"/rows/{at}") for at, row in enumerate(run.rows) if not row.get("owner") and _is_open(row)]
+    if free:
+        scene.writer.say("Open and without an owner: {}.", scene.writer.tally(free))
+
+
+def _is_open(row: Mapping[str, JsonValue]) -> bool:
+    return row.get("status") in ("New", "Active")
+
+
 def _say_workspaces(scene: Scene, _: str) -> None:
     """How many rows match in each workspace, of a question to all of them."""
     totals = scene.run.at("/summary/by_workspace")
@@ -549,6 +597,17 @@ def _say_fill(scene: Scene, _: str) -> None:
     text = view_data()["sentence"]["how_to_fill"]
     if not any(text in line.text for line in scene.writer.lines):
         scene.writer.fixed(text)
+
+
+def _say_counts(scene: Scene, told: str) -> None:
+    """Names with their counts as a table: `PICTURE POINTER TITLE`. A ranking is shown on demand, a share as asked."""
+    picture, pointer, title = told.split(" ", 2)
+    counts = scene.run.at(pointer)
+    names = [name for name, count in counts.items() if count] if isinstance(counts, Mapping) else []
+    rows = [[Fact(name), scene.writer.cell(scene.run, f"{pointer}/{escape(name)}")] for name in names]
+    if rows:
+        folded = picture == Picture.RANKING
+        scene.writer.table(title, ("Name", "Count"), rows, folded=folded, picture=Picture(picture))
 
 
 MAX_COLUMNS = 8
@@ -595,6 +654,8 @@ def _say_details(scene: Scene, path: str) -> None:
 
 BLOCKS: dict[str, Callable[[Scene, str], None]] = {
     "shown": _say_shown,
+    "unowned": _say_unowned,
+    "counts": _say_counts,
     "workspaces": _say_workspaces,
     "fill": _say_fill,
     "rows": _say_rows,

@@ -16,7 +16,7 @@ from sentinel_rag.agent.answers.results import Result, numbered
 from sentinel_rag.agent.row_text import code, plain, quoted
 from sentinel_rag.agent.times import show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Citation, CitedBy, Evidence, Mark, Sentence, SentenceState, Table
+from sentinel_rag.contracts.evidence import Citation, CitedBy, Evidence, Mark, Picture, Sentence, SentenceState, Table
 from sentinel_rag.contracts.json_values import JsonValue
 
 ABSENT = "not recorded"
@@ -94,6 +94,8 @@ class Line:
     """Whether code compared what it says with what it cites although no value of that stands in it, as in "none"."""
     offered: bool = False
     """Whether it is a question that could be asked, which states nothing."""
+    goes_on: bool = False
+    """Whether it stands in the paragraph of the line before it."""
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:
@@ -219,6 +221,10 @@ class AnswerWriter:
         """Add a sentence of ours that states nothing about data."""
         self.lines.append(Line(text))
 
+    def goes_on(self, at: int) -> None:
+        """Put the lines from number `at` on into the paragraph before them."""
+        self.lines[at:] = [replace(line, goes_on=place > 0) for place, line in enumerate(self.lines[at:], start=at)]
+
     def offer(self, question: str) -> None:
         """Add a question that the person could ask next."""
         self.lines.append(Line(question, offered=True))
@@ -241,9 +247,18 @@ class AnswerWriter:
 
         self.say("Note: {}", self._fact(run, f"/notes/{place}", shown))
 
-    def table(self, title: str, columns: Sequence[str], rows: Sequence[Sequence[Fact]]) -> None:
-        """A table whose cells are facts."""
-        self.tables.append(Table(tuple(columns), tuple(tuple(fact.text for fact in row) for row in rows), title))
+    def table(
+        self,
+        title: str,
+        columns: Sequence[str],
+        rows: Sequence[Sequence[Fact]],
+        *,
+        folded: bool = False,
+        picture: Picture = Picture.NONE,
+    ) -> None:
+        """A table whose cells are facts; a `folded` one is shown on demand, and `picture` may be drawn of it."""
+        cells = tuple(tuple(fact.text for fact in row) for row in rows)
+        self.tables.append(Table(tuple(columns), cells, title, folded, picture))
         self.table_values.append(tuple(tuple(value for fact in row for value in fact.values) for row in rows))
 
     def cell(self, run: ToolRun, pointer: str, *, limit: int = 120) -> Fact:
@@ -262,7 +277,8 @@ class AnswerWriter:
     @property
     def text(self) -> str:
         """The lines as they stand in the answer."""
-        return "\n".join(line.text for line in self.lines)
+        joints = (" " if line.goes_on and place else "\n" for place, line in enumerate(self.lines))
+        return "".join(f"{joint}{line.text}" for joint, line in zip(joints, self.lines, strict=True))[1:]
 
     @property
     def evidence(self) -> tuple[Evidence, ...]:

@@ -39,10 +39,10 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.language.frames import Frame
 
 MOST_BUCKETS, MOST_LINES, MOST_PAGES, MOST_TEXTS = 60, 60, 5, 5
-IN_SENTENCE, MOST_ENTITIES, MOST_SHOWN = 5, 15, 5
+IN_SENTENCE, MOST_ENTITIES, MOST_SHOWN, MOST_ARTEFACTS = 5, 15, 5, 100
 """Entities that are named in a sentence, at most where their kind was asked for, and where the whole incident was."""
-KINDS_SHOWN = ("account", "host", "ip", "url", "file", "filehash")
-"""Kinds that the whole of an incident tells."""
+WHO_AND_WHERE = ("account", "host")
+"""Kinds that the whole of an incident tells in its text; the others stand in a table that is shown on demand."""
 
 
 def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
@@ -105,7 +105,7 @@ def _parts(plan: Plan, run: ToolRun) -> dict[str, Part]:
     data, arguments = view_data(), run.call.arguments
     match plan.view:
         case View.INCIDENTS:
-            return {"order": Fact(data["order"].get(str(arguments.get("order", "newest")), ""))}
+            return {"order": Fact(data["order"].get(str(arguments.get("order", "severity")), ""))}
         case View.TREND:
             return {"interval": Fact(data["interval"].get(str(run.at("/summary/interval")), "bucket"))}
         case View.TOP:
@@ -185,12 +185,59 @@ def _kinds(run: ToolRun) -> Sequence[str]:
     return list(entities) if isinstance(entities, Mapping) else []
 
 
-def _say_shown_entities(scene: Scene, _: str) -> None:
-    """The entities of the kinds that matter and are not told yet, a few of each."""
+def _say_who_and_where(scene: Scene, _: str) -> None:
+    """The accounts and hosts that are not told yet, a few of each."""
     told = {aspect.partition(":")[2] for aspect in scene.plan.aspects if aspect.startswith("entities:")}
-    for kind in _kinds(scene.run):
-        if kind in KINDS_SHOWN and kind not in told:
+    begun = len(scene.writer.lines)
+    for kind in WHO_AND_WHERE:
+        if kind in _kinds(scene.run) and kind not in told:
             _say_entities(scene, kind, MOST_SHOWN)
+    scene.writer.goes_on(begun + 1)
+
+
+def _say_artefacts(scene: Scene, _: str) -> None:
+    """Addresses, files, hashes and all else that the incident names, on demand."""
+    writer, run = scene.writer, scene.run
+    places = [
+        (kind, f"/rows/0/entities/{escape(kind)}/{place}")
+        for kind in _kinds(run)
+        if kind not in WHO_AND_WHERE
+        for place in range(len(elements(run, f"/rows/0/entities/{escape(kind)}")))
+    ]
+    labels = view_data()["kinds"]
+    rows = [
+        [Fact(labels.get(kind, kind)), writer.cell(run, f"{at}/name", limit=300), writer.cell(run, f"{at}/alerts")]
+        for kind, at in places[:MOST_ARTEFACTS]
+    ]
+    if rows:
+        title = (
+            "Addresses, files and the like" if len(rows) == len(places) else "The first addresses, files and the like"
+        )
+        writer.table(title, ("Kind", "Name", "Alerts"), rows, folded=True)
+
+
+_IDS = (
+    "provider_incident_id",
+    "incident_name",
+    "url",
+    "defender_url",
+    "created_time",
+    "updated_time",
+    "tactics",
+    "techniques",
+)
+
+
+def _say_ids_table(scene: Scene, _: str) -> None:
+    """Ids, addresses in portals, times of the row and techniques, on demand."""
+    writer, run, labels = scene.writer, scene.run, view_data()["id_labels"]
+    rows = []
+    for name in _IDS:
+        at = f"/rows/0/{name}"
+        cell = writer.time_cell(run, at) if name.endswith("_time") else writer.cell(run, at, limit=600)
+        if cell.values:
+            rows.append([Fact(labels[name]), cell])
+    writer.table("Ids and addresses", ("What", "Value"), rows, folded=True)
 
 
 def _say_entities(scene: Scene, kind: str, most: int, *, asked: bool = False) -> None:
@@ -490,7 +537,9 @@ BLOCKS.update(
     {
         "identity": _say_identity,
         "asked_fields": _say_fields,
-        "shown_entities": _say_shown_entities,
+        "who_and_where": _say_who_and_where,
+        "artefacts": _say_artefacts,
+        "ids_table": _say_ids_table,
         "partial_of_fields": lambda scene, _: say_partial(
             scene.writer, scene.run, () if "whole" in scene.parts else scene.plan.aspects
         ),

@@ -28,7 +28,7 @@ from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.planner.plan import OF_TOTALS, Plan
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
-from sentinel_rag.contracts.evidence import Outcome
+from sentinel_rag.contracts.evidence import Outcome, Picture
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT
 
 MOST_LINES = 50
@@ -136,7 +136,9 @@ def _table(writer: AnswerWriter, made: ToolRun, count: int) -> None:
     names = [name for name in (first if isinstance(first, Mapping) else ()) if name not in ("column", "rows_in_b")]
     places = range(min(count, MOST_LINES))
     rows = [[writer.cell(made, f"/rows/{place}/{escape(name)}") for name in names] for place in places]
-    writer.table("", [_COLUMNS.get(name, name.replace("_", " ").capitalize()) for name in names], rows)
+    picture = Picture.SHARE if made.call.arguments.get("op") == "group" else Picture.NONE
+    heads = [_COLUMNS.get(name, name.replace("_", " ").capitalize()) for name in names]
+    writer.table("", heads, rows, picture=picture)
 
 
 def _say_source(writer: AnswerWriter, read: Sequence[ToolRun], made: ToolRun) -> None:

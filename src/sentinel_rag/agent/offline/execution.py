@@ -227,19 +227,21 @@ def say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) 
     if not found:
         return
     last = writer.lines.pop() if writer.lines and writer.lines[-1].text.endswith("?") else None
-    shown = [writer.words(each.run, each.pointer, limit=240) for each in found]
-    if len(shown) == 1:
+    first = writer.words(found[0].run, found[0].pointer, limit=240)
+    if len(found) == 1:
         writer.say(
             "Note: a text in these rows reads like an instruction. It came from the logs, is shown here as data "
             "and was not followed: {}",
-            shown[0],
+            first,
         )
     else:
         writer.say(
             "Note: texts in these rows read like instructions. They came from the logs, are shown here as data "
-            "and were not followed: {}",
-            shown,
+            "and were not followed. The first of them: {}",
+            first,
         )
+        cells = [[writer.cell(each.run, each.pointer, limit=600)] for each in found]
+        writer.table("Texts that read like instructions", ("Text",), cells, folded=True)
     if last is not None:
         writer.lines.append(last)
 

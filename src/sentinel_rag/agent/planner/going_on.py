@@ -46,6 +46,12 @@ def acted(asked: Sentence) -> Done | None:
         return _earlier(asked, asked.talk.decisions)
     if frame.has("talk:draw", "attr:draw") and not frame.has("name", "incident", "digits", "kind"):
         return _drawn(asked)
+    if (
+        frame.has("op:trend")
+        and frame.has("ref", "that")
+        and asked.only("op:trend", "op:list", "ref", "that", "relative")
+    ):
+        return _drawn(asked)
     if frame.has("drop") and is_fragment(frame):
         base = asked.base(lists=True)
         told = None if base is None else unmarked(merged(without(base.frame, frame.all("drop")), frame))
@@ -63,9 +69,18 @@ def acted(asked: Sentence) -> Done | None:
     return None
 
 
+_WITH_COUNTS = ("query_incidents", "get_threat_summary", "get_alert_trend", "get_top_entities")
+"""Tools whose answers hold what is drawn of them."""
+
+
 def _drawn(asked: Sentence) -> Done | None:
-    """A list over time; a thing as it is drawn itself."""
+    """The last answer with its counts drawn; alerts over time; a thing as it is drawn itself."""
     frame, before = asked.frame, asked.talk.before
+    tools = {call.tool for call in before.calls} if before is not None else set()
+    if before is not None and tools and tools <= {*_WITH_COUNTS}:
+        again = _from_the_top(before)
+        drawn = {**again.frame.features, "talk": [*again.frame.all("talk"), "draw"]}
+        return replace(again, frame=replace(again.frame, features=drawn))
     if before is None or not is_list(before.frame):
         frame.tell("attr", "draw")
         return None

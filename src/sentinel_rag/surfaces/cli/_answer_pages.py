@@ -12,29 +12,35 @@ from rich.console import Console  # noqa: TID253  # draws with rich, and is impo
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.surfaces.cli._render import Line, body_lines, closing_lines
+from sentinel_rag.surfaces.cli._render import Line, Shown, body_lines, closing_lines, detail_lines
+from sentinel_rag.surfaces.cli._tables import TITLE
 
 FEWEST_LINES = 8
 """Of an answer's body, however much stands below it."""
-_AROUND = 5
-"""Lines of a window that are no answer's: the question, the note of what is left, an empty one, two of the prompt."""
+_AROUND = 4
+"""Lines of a window that are no answer's: the question, the note of what is left, an empty one, the prompt."""
 _TOO_FEW = 2
 """Lines that are not worth a page of their own; the question may leave the window for them."""
 
 
 class AnswerPages:
-    """The lines of an answer that were not shown yet."""
+    """The lines of an answer that were not shown yet: those that did not fit, then its details."""
 
-    def __init__(self, rest: Sequence[Line] = ()) -> None:
+    def __init__(self, rest: Sequence[Line] = (), details: Sequence[Line] = ()) -> None:
         self._rest = list(rest)
+        self._details = list(details)
 
     @classmethod
-    def begun(cls, target: Console, answer: Answer, *, evidence: bool, hidden: int = 0) -> AnswerPages:
+    def begun(cls, target: Console, answer: Answer, how: Shown) -> AnswerPages:
         """Print as much of the answer as the window holds, and what stands below it whole."""
-        body = list(body_lines(target, answer))
-        below = list(closing_lines(target, answer, evidence=evidence, hidden=hidden))
+        body = list(body_lines(target, answer, how))
+        below = list(closing_lines(target, answer, how))
+        details = list(detail_lines(target, answer, how))
+        if how.whole:
+            body, details = [*body, *details], []
         room = max(FEWEST_LINES, target.height - _AROUND - len(below))
-        pages = cls(body[room:] if len(body) > room + _TOO_FEW else ())
+        room = _before_a_heading(body, room)
+        pages = cls(body[room:] if len(body) > room + _TOO_FEW else (), details)
         _print(target, body[: len(body) - len(pages._rest)])
         pages._tell_rest(target)
         _print(target, below)
@@ -42,6 +48,8 @@ class AnswerPages:
 
     def print_next(self, target: Console) -> None:
         """Print the next lines; a table that goes on has its columns named again."""
+        if not self._rest:
+            self._rest, self._details = self._details, []
         if not self._rest:
             target.print(Text("There is no more of the last answer."))
             return
@@ -56,6 +64,17 @@ class AnswerPages:
         left = len(self._rest)
         if left:
             target.print(Text(f"... {left} more line{'' if left == 1 else 's'}: /more", style="bold"))
+
+
+def _before_a_heading(body: Sequence[Line], room: int) -> int:
+    """How many lines are shown where `room` have place: no heading of a table without one of its rows."""
+    heading = body[room].heading if room < len(body) else ()
+    if not heading or body[room - 1].text is not heading[-1]:
+        return room
+    room -= len(heading)
+    while room and (body[room - 1].text.style == TITLE or not body[room - 1].text.plain.strip()):
+        room -= 1
+    return room
 
 
 def _print(target: Console, lines: Sequence[Line]) -> None:

@@ -1,4 +1,4 @@
-"""Small charts of characters: a sparkline of a trend, bars beside its rows, bars of counts by severity.
+"""Small charts of characters: a sparkline of a trend, bars beside counts, marks on a line of time.
 
 They repeat numbers that stand in the answer, checked there; nothing is counted here. Without Unicode they are ASCII.
 """
@@ -7,17 +7,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from datetime import datetime
 
-from sentinel_rag.contracts.evidence import Evidence
+from sentinel_rag.contracts.evidence import Picture, Table
 
 SPARKS = "▁▂▃▄▅▆▇█"
 ASCII_SPARKS = "_.-=+*%#"
 BAR = 20
 MOST_SPARKS = 60
-SEVERITIES = ("High", "Medium", "Low", "Informational")
 
 _DAY_OR_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?")
-_COUNTED = re.compile(r"(.*/by_severity)/([^/]+)")
+_MOMENT = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
 
 
 def sparkline(values: Sequence[int], *, plain: bool, most: int = MOST_SPARKS) -> str:
@@ -38,28 +38,53 @@ def trend_of(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
     if len(names) < 2 or len(rows) < 2 or not all(_DAY_OR_TIME.fullmatch(row[0]) for row in rows):
         return []
     counts = [row[1] for row in rows]
-    return [int(each) for each in counts] if all(each.isascii() and each.isdigit() for each in counts) else []
+    return [int(each) for each in counts] if all(map(_is_count, counts)) else []
 
 
-def with_bars(names: Sequence[str], rows: Sequence[Sequence[str]], *, plain: bool) -> tuple[list[str], list[list[str]]]:
-    """A trend with a column of bars behind its counts; another table as it is."""
-    counts = trend_of(names, rows)
+def with_picture(
+    table: Table, names: list[str], rows: list[list[str]], *, plain: bool
+) -> tuple[list[str], list[list[str]]]:
+    """The cells of a table with a column that draws them, behind the one that it draws; as they are where nothing is
+    to be drawn."""
+    if table.picture is Picture.TIMES:
+        return _with_times(names, rows, plain=plain)
+    if trend_of(names, rows):
+        at = 1
+    elif table.picture in (Picture.RANKING, Picture.SHARE):
+        at = next((at for at in range(len(names)) if at and rows and all(_is_count(row[at]) for row in rows)), 0)
+    else:
+        at = 0
+    counts = [int(row[at]) for row in rows] if at else []
     if not any(counts):
-        return list(names), [list(row) for row in rows]
-    top = max(counts)
-    bars = [bar(count, top, plain=plain) for count in counts]
-    return [*names[:2], "", *names[2:]], [[*row[:2], drawn, *row[2:]] for row, drawn in zip(rows, bars, strict=True)]
+        return names, rows
+    whole = max(counts) if table.picture is not Picture.SHARE else sum(counts)
+    drawn = [bar(count, whole, plain=plain) for count in counts]
+    if table.picture is Picture.SHARE:
+        drawn = [f"{each:{BAR}} {round(100 * count / whole):3} %" for each, count in zip(drawn, counts, strict=True)]
+    return _inserted(names, rows, at + 1, drawn)
 
 
-def severity_counts(evidence: Sequence[Evidence]) -> dict[str, dict[str, int]]:
-    """What an answer counts by severity: `alerts`, `incidents`, or empty for one kind alone -> severity -> number."""
-    found: dict[str, dict[str, int]] = {}
-    for piece in evidence:
-        match = _COUNTED.fullmatch(piece.pointer)
-        if match and match[2] in SEVERITIES and isinstance(piece.value, int):
-            kind = match[1].removesuffix("/by_severity").rpartition("/")[2]
-            found.setdefault("" if kind == "summary" else kind, {})[match[2]] = piece.value
-    return {kind: counts for kind, counts in found.items() if len(counts) > 1 and any(counts.values())}
+def _with_times(names: list[str], rows: list[list[str]], *, plain: bool) -> tuple[list[str], list[list[str]]]:
+    """Each row with a mark at its place between the first moment and the last."""
+    at = next((at for at in range(len(names)) if rows and all(_MOMENT.match(row[at]) for row in rows)), None)
+    if at is None or len(rows) < 2:
+        return names, rows
+    moments = [datetime.fromisoformat(row[at][:19]) for row in rows]
+    first, length = min(moments), (max(moments) - min(moments)).total_seconds() or 1.0
+    places = [round((each - first).total_seconds() / length * (BAR - 1)) for each in moments]
+    line, mark = (".", "o") if plain else ("·", "●")
+    return _inserted(names, rows, at + 1, [line * place + mark + line * (BAR - 1 - place) for place in places])
+
+
+def _inserted(
+    names: list[str], rows: list[list[str]], at: int, drawn: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+    told = [[*row[:at], each, *row[at:]] for row, each in zip(rows, drawn, strict=True)]
+    return [*names[:at], "", *names[at:]], told
+
+
+def _is_count(cell: str) -> bool:
+    return cell.isascii() and cell.isdigit()
 
 
 def _part(value: int, top: int, length: int) -> int:

@@ -26,7 +26,7 @@ COMMANDS = {
     "/tz": "the time zone of days and times; with a name such as Europe/Berlin: from here on",
     "/verbosity": "short (facts alone), normal, or full (with the evidence of each fact)",
     "/refresh": "past incidents up to date in the knowledge base; /refresh all: also what did not change",
-    "/more": "the lines of the last answer that the window had no room for",
+    "/more": "the rest of the last answer, then its details: ids, addresses, sources, calls",
     "/evidence": "sources and facts of the last answer; s1: the source ˢ¹; 3: fact 3; [2]: that line of a table",
     "/found": "only: answers without what was not found or is contradicted; all: the whole of them",
     "/approvals": "calls that wait for a person; with an ID: one of them whole",

@@ -75,7 +75,7 @@ def source_names(sentences: Sequence[Sentence]) -> dict[tuple[str, str], str]:
 def source_lines(answer: Answer, *, whole: bool = False, hidden: int = 0) -> Iterator[str]:
     """How many sentences were compared and what came of it, then what they cite: call, row and field; `whole` with all
     of their values."""
-    told = counted(answer.sentences) if _worth_counting(answer) else ""
+    told = counted(answer.sentences) if worth_counting(answer) else ""
     if hidden:
         told += f"{', ' if told else ''}{hidden} hidden (not found or contradicted)"
     if told:
@@ -132,7 +132,7 @@ def place_words(citation: Citation) -> str:
     return f"{_call(citation)} {f'row {row}' if row else 'as a whole'}"
 
 
-def _worth_counting(answer: Answer) -> bool:
+def worth_counting(answer: Answer) -> bool:
     """A question back, or that it failed, is in the words of this product and not worth a count of them."""
     return bool(sources_of(answer.sentences)) or answer.outcome in (Outcome.ANSWERED, Outcome.NO_DATA)
 

@@ -51,7 +51,11 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     ask = command(commands, "ask", "ask one question and print the answer", _ask)
     ask.add_argument("question", nargs="*", help="the question; read from standard input when left out")
     ask.add_argument("--json", action="store_true", help="print answer, tools, coverage and evidence as JSON")
-    ask.add_argument("--evidence", action="store_true", help="list the tool call, row and field behind each fact")
+    details_help = "the details too: ids, addresses of portals, hashes, sources, calls and audit ids"
+    ask.add_argument("--details", action="store_true", help=details_help)
+    ask.add_argument(
+        "--evidence", action="store_true", help="the details, with the call, row and field behind each fact"
+    )
     ask.add_argument("--only-found", action="store_true", help=ONLY_FOUND)
     ask.add_argument("--plan", action="store_true", help="print how it is read without a model, and run nothing")
     ask.add_argument("--session", default=None, metavar="ID", help="go on with the conversation of an earlier answer")
@@ -73,12 +77,18 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     chat.add_argument("--json", action="store_true", help="with --list: print as JSON")
     workspace_option(chat)
 
-    export = command(commands, "export", "write a conversation as a shift hand-over report", _export)
+    export = command(
+        commands, "export", "write a conversation as a report: a page to read, its evidence behind it", _export
+    )
     export.add_argument("conversation", nargs="?", help="beginning of its id (default: the last one)")
-    form_help = "md (default), html (one file, with charts), csv (the rows of evidence), or results (the calls with "
+    form_help = "md (default), html, pdf, docx, csv (the rows of evidence), or results (the calls with "
     form_help += "their results as JSON, for sentinel answer check); or by the name of the file"
-    export.add_argument("--format", choices=("md", "html", "csv", "results"), default=None, help=form_help)
+    export.add_argument(
+        "--format", choices=("md", "html", "pdf", "docx", "csv", "results"), default=None, help=form_help
+    )
     export.add_argument("--csv", action="store_const", const="csv", dest="format", help="the same as --format csv")
+    incident_help = "report of this incident alone (default: of all that was asked)"
+    export.add_argument("--incident", default="", metavar="NUMBER", help=incident_help)
     export.add_argument("--output", default=None, metavar="PATH", help="the file to write; - for standard output")
     export.add_argument("--force", action="store_true", help="write over a file that is there")
     reveal_help = "show values that the policy hides from the agent, as far as you may see them; the report says so"
@@ -232,6 +242,7 @@ def _ask(options: argparse.Namespace) -> int:
         options.question,
         workspace=options.workspace,
         as_json=options.json,
+        details=options.details,
         evidence=options.evidence,
         only_found=options.only_found,
         session_id=options.session,
@@ -261,7 +272,10 @@ def _chat(options: argparse.Namespace) -> int:
 def _export(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.export import Wish, run
 
-    return run(options.conversation, Wish(options.format, options.output, options.force, options.reveal))
+    return run(
+        options.conversation,
+        Wish(options.format, options.output, options.force, options.reveal, options.incident.lstrip("#")),
+    )
 
 
 def _up(options: argparse.Namespace) -> int:

@@ -1,4 +1,6 @@
-"""An answer on the terminal: facts first, tables, suggestions, then the footnote in a quiet colour.
+"""An answer on the terminal: facts first, tables, questions to go on with, and one line that says where it is from.
+
+Who wants more gets the details: folded tables, the sources of each sentence, and the calls with their audit ids.
 
 Everything passes `safe` here, whatever field it came from; colour, width and links are decided here and nowhere else.
 Without a terminal (a pipe, NO_COLOR) the same text comes without colour, and tables are as wide as they need.
@@ -8,16 +10,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
 from rich.console import Console  # noqa: TID253  # this module is rich, and imported lazily
 from rich.text import Text  # noqa: TID253  # as above
 
-from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table, Written
-from sentinel_rag.surfaces.cli._charts import bar, severity_counts, sparkline, trend_of
+from sentinel_rag.agent.times import show_age
+from sentinel_rag.contracts.evidence import Answer, Outcome, Table, ToolTrace, Written
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.surfaces.cli._charts import sparkline, trend_of
 from sentinel_rag.surfaces.cli._evidence_page import fact_lines
-from sentinel_rag.surfaces.cli._marked_text import source_lines, text_lines
+from sentinel_rag.surfaces.cli._marked_text import source_lines, text_lines, worth_counting
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-from sentinel_rag.surfaces.cli._tables import MARKS, STYLES, heading_of, plain_lines, table_lines
+from sentinel_rag.surfaces.cli._tables import NOT_WHOLE, heading_of, plain_lines, table_lines
+from sentinel_rag.surfaces.rendering.marks import counted
 
 PIPE_WIDTH = 160
 OUTCOME_STYLES = {
@@ -43,6 +49,25 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @dataclass(frozen=True, slots=True)
+class Shown:
+    """How much of an answer is shown."""
+
+    whole: bool = False
+    """Whether the details stand below it."""
+    evidence: bool = False
+    """Whether the details list every fact with its place."""
+    hidden: int = 0
+    """How many of its sentences were left out at the person's wish."""
+    source: bool = True
+    """Whether a line says where it comes from."""
+    more: str = "--details"
+    """What shows the details, as the line of sources names it."""
+
+
+FOLDED = Shown()
+
+
+@dataclass(frozen=True, slots=True)
 class Line:
     """A line of an answer; `heading` are the lines that name the columns of the table that it goes on in."""
 
@@ -50,22 +75,22 @@ class Line:
     heading: Sequence[Text] = ()
 
 
-def print_answer(target: Console, answer: Answer, *, evidence: bool = False, hidden: int = 0) -> None:
-    """Write `answer` to `target`; `hidden` sentences of it were left out at the person's wish."""
-    for line in (*body_lines(target, answer), *closing_lines(target, answer, evidence=evidence, hidden=hidden)):
+def print_answer(target: Console, answer: Answer, how: Shown = FOLDED) -> None:
+    """Write `answer` to `target`."""
+    details = detail_lines(target, answer, how) if how.whole else ()
+    for line in (*body_lines(target, answer, how), *closing_lines(target, answer, how), *details):
         target.print(line.text, soft_wrap=True)
 
 
-def body_lines(target: Console, answer: Answer) -> Iterator[Line]:
-    """What the answer says: its text, its bars and its tables."""
+def body_lines(target: Console, answer: Answer, how: Shown = FOLDED) -> Iterator[Line]:
+    """What the answer says: its text, and the tables that are not folded."""
     waits = any(trace.approval_id for trace in answer.tools)
     style = "bold" if waits else OUTCOME_STYLES.get(answer.outcome, "")
     yield from _with_headings(list(text_lines(target, answer.text, answer.sentences, style)))
-    if target.is_terminal and not any(trend_of(table.columns, table.rows) for table in answer.tables):
-        yield from map(Line, _severities(answer.evidence, plain=plain_lines(target)))
     for table in answer.tables:
-        yield Line(Text())
-        yield from _table(target, table)
+        if not table.folded:
+            yield Line(Text())
+            yield from _table(target, table, whole=how.whole)
 
 
 def _with_headings(lines: Sequence[Text]) -> Iterator[Line]:
@@ -80,23 +105,93 @@ def _with_headings(lines: Sequence[Text]) -> Iterator[Line]:
             heading = lines[begun : place + 1]
 
 
-def closing_lines(target: Console, answer: Answer, *, evidence: bool = False, hidden: int = 0) -> Iterator[Line]:
-    """What stands below it: what the check says of it and its sources, questions to go on with, how it was found, and
-    the evidence of its facts."""
+def closing_lines(target: Console, answer: Answer, how: Shown = FOLDED) -> Iterator[Line]:
+    """What stands below it: questions to go on with, and where it comes from in one line; nothing above the details,
+    which tell it at length."""
+    if how.whole:
+        return
     below: list[Text] = []
-    if sources := list(source_lines(answer, whole=evidence, hidden=hidden)):
-        below += [Text(), Text(sources[0]), *(Text(line, style="dim") for line in sources[1:])]
     if answer.suggestions:
+        below += [Text(), _suggested(answer.suggestions, target.width)]
+    if source := _source_line(answer, how):
+        below += [*([] if below else [Text()]), Text(source, style="dim")]
+    below += [Text(safe(line), style="dim") for line in answer.footnote if not _tells_a_call(line, answer)]
+    for each in below:
+        yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
+
+
+def detail_lines(target: Console, answer: Answer, how: Shown = FOLDED) -> Iterator[Line]:
+    """What is shown on demand: tables whole, sources of the sentences, the calls, and the evidence of each fact."""
+    for table in answer.tables:
+        if table.folded or (not how.whole and any(line.text.style == NOT_WHOLE for line in _table(target, table))):
+            yield Line(Text())
+            yield from _table(target, table, whole=True)
+    below: list[Text] = []
+    if sources := list(source_lines(answer, whole=how.evidence, hidden=how.hidden)):
+        below += [Text(), Text(sources[0]), *(Text(line, style="dim") for line in sources[1:])]
+    if how.whole and answer.suggestions:
         below += [Text(), Text("You could ask:", style="dim")]
         below += [Text(f"  {safe_cell(suggestion)}") for suggestion in answer.suggestions]
-    if answer.footnote:
-        below += [Text(), *(Text(safe(line), style="dim") for line in answer.footnote)]
-    if evidence and (facts := list(fact_lines(answer))):
+    if footnote := [line for line in answer.footnote if how.whole or _tells_a_call(line, answer)]:
+        below += [Text(), *(Text(safe(line), style="dim") for line in footnote)]
+    if how.evidence and (facts := list(fact_lines(answer))):
         below += [Text(), *(Text(line, style="dim") for line in ("Evidence:", *facts))]
-    elif evidence and not sources:
+    elif how.evidence and not sources:
         below += [Text(), Text("No fact of this answer comes from a tool.", style="dim")]
     for each in below:
         yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
+
+
+def _tells_a_call(line: str, answer: Answer) -> bool:
+    return line.startswith(tuple(f"{trace.name}(" for trace in answer.tools))
+
+
+def _suggested(suggestions: Sequence[str], width: int) -> Text:
+    """As many of them as one line holds, the first in any case."""
+    line = Text.assemble(("You could ask: ", "dim"), safe_cell(suggestions[0]))
+    for each in suggestions[1:]:
+        more = Text.assemble((" · ", "dim"), safe_cell(each))
+        if line.cell_len + more.cell_len > width:
+            break
+        line.append_text(more)
+    return line
+
+
+def _source_line(answer: Answer, how: Shown) -> str:
+    """Calls, rows, age and workspace in a few words, and what came of the check."""
+    if not how.source:
+        return ""
+    calls = ", ".join(_calls_told(answer.tools))
+    told = [f"Source: {calls}"] if calls else []
+    if worth_counting(answer) and (words := counted(answer.sentences)):
+        told.append(words)
+    if how.hidden:
+        told.append(f"{how.hidden} hidden (not found or contradicted)")
+    folded = "" if how.whole or not told else f" ({how.more})"
+    return safe_cell(f"{', '.join(told)}{folded}")
+
+
+def _calls_told(calls: Sequence[ToolTrace]) -> Iterator[str]:
+    names = dict.fromkeys(trace.name for trace in calls)
+    if calls:
+        yield next(iter(names)) if len(calls) == 1 else f"{len(calls)} calls"
+    for status in ("denied", "failed"):
+        if number := sum(trace.status == status for trace in calls):
+            yield status if len(calls) == 1 else f"{number} {status}"
+    found = [trace.coverage for trace in calls if trace.coverage is not None]
+    if not found:
+        return
+    shown, totals = [each["rows_returned"] for each in found], [each["rows_total"] for each in found]
+    rows = sum(each for each in shown if isinstance(each, int))
+    of = sum(each for each in totals if isinstance(each, int)) if None not in totals else "?"
+    told = f"{rows} row{'' if rows == 1 else 's'}" if of == rows else f"{rows} of {of} rows"
+    workspaces = dict.fromkeys(str(each["workspace"]) for each in found if each["workspace"])
+    yield f"{told} of {', '.join(workspaces)}" if workspaces else told
+    newest = max((str(each["table_newest"]) for each in found if each.get("table_newest")), default="")
+    if newest:
+        yield f"{show_age(utc_now() - datetime.fromisoformat(newest))} old"
+    if any(each["partial"] for each in found):
+        yield "PARTIAL"
 
 
 def print_table(target: Console, title: str, columns: tuple[str, ...], rows: Sequence[tuple[str, ...]]) -> None:
@@ -118,26 +213,14 @@ def print_words(text: str) -> None:
     console().print(Text(safe(text)))
 
 
-def _table(target: Console, table: Table) -> Iterator[Line]:
+def _table(target: Console, table: Table, *, whole: bool = True) -> Iterator[Line]:
     counts = trend_of(table.columns, table.rows) if target.is_terminal else []
     if any(counts):
         drawn = sparkline(counts, plain=plain_lines(target), most=target.width - 24)
         yield Line(Text.assemble((drawn, "cyan"), f"  0 to {max(counts)}"))
-    lines = list(table_lines(table, target))
+    lines = list(table_lines(table, target, whole=whole))
     heading = heading_of(lines)
     begun = False
     for line in lines:
         yield Line(line, heading if begun else ())
         begun = begun or (bool(heading) and line is heading[-1])
-
-
-def _severities(evidence: tuple[Evidence, ...], *, plain: bool) -> Iterator[Text]:
-    """Bars of what the answer counts by severity."""
-    for kind, counts in severity_counts(evidence).items():
-        yield Text()
-        if kind:
-            yield Text(safe_cell(f"{kind.capitalize()} by severity"), style="italic")
-        top = max(counts.values())
-        for name, count in counts.items():
-            drawn = bar(count, top, plain=plain)
-            yield Text.assemble(f"  {MARKS[name]} {name:13} {count:6}  ", (drawn, STYLES[name]))

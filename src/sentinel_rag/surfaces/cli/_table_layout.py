@@ -10,17 +10,21 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from rich.cells import cell_len  # noqa: TID253  # what a terminal gives each character; imported lazily, with rich
+from rich.cells import cell_len, set_cell_size  # noqa: TID253  # what a terminal gives each character; imported lazily, with rich
 
 BETWEEN = 3
+ONE_LINE_BETWEEN = 2
+EMPTY = "-"
 EDGES = 2
 PROSE = 24
 """Cells that a column of sentences needs at least to be read."""
 MOST_BELOW = 3
 """Columns told below a row; with more of them a list is easier to read."""
 
-_STAY = frozenset({"severity", "status", "state"})
-_TIME_TAIL = re.compile(r"\d{4}-\d{2}-\d{2}( (?:\d{2}:\d{2}(?::\d{2})? )?[A-Z]{2,5})")
+_STAY = frozenset({"severity", "status", "state", "alert", "title"})
+_TIME_TAIL = re.compile(r"\d{4}-\d{2}-\d{2}( (?:00:00(?::00)? )?[A-Z]{2,5})")
+"""Of a clock time only midnight, which means the day: any other in a heading would look like a mistake."""
+_MOMENT = re.compile(r"\d{4}-(\d{2}-\d{2} \d{2}:\d{2})(?::\d{2})?( [A-Z]{2,5})?")
 _CLOCK_TAIL = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?( [A-Z]{2,5})")
 
 
@@ -58,6 +62,70 @@ def shared_tail(cells: Sequence[str]) -> str:
         if len(found) == 1 and "" not in found:
             return found.pop()
     return ""
+
+
+@dataclass(frozen=True, slots=True)
+class OneLineEach:
+    """A list of things with one line each: times to the minute, the longest column cut, the last columns left out."""
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    widths: dict[int, int]
+    """Of the columns (by number) that stand side by side, in order."""
+    cut: bool
+    """Whether a cell is shorter than it was."""
+    left_out: tuple[str, ...]
+    """Names of columns that are not shown."""
+
+
+def one_line_each(names: Sequence[str], rows: Sequence[Sequence[str]], width: int, sign: str) -> OneLineEach | None:
+    """The rows with one line each in `width` cells, cut cells with `sign` at their end; None if that cannot be."""
+    names, rows = _to_the_minute(names, rows)
+    columns = [_Column(number, name, [row[number] for row in rows]) for number, name in enumerate(names)]
+    longest = max(columns, key=lambda each: (each.whole, each.number))
+    shown = list(columns)
+
+    def room() -> int:
+        rest = sum(each.most for each in shown if each is not longest)
+        return width - EDGES - ONE_LINE_BETWEEN * (len(shown) - 1) - rest
+
+    while room() < min(PROSE, longest.most):
+        movable = [
+            each for each in shown if each.number > 1 and each is not longest and each.name.strip().lower() not in _STAY
+        ]
+        if not movable:
+            return None
+        shown.remove(movable[-1])
+    least = min(longest.most, room())
+    widths = {each.number: least if each is longest else each.most for each in shown}
+    cut = longest.whole > least
+    if cut:
+        at = longest.number
+        rows = [[*row[:at], _cut(row[at], least, sign), *row[at + 1 :]] for row in rows]
+    left_out = tuple(each.name for each in columns if each not in shown)
+    return OneLineEach(names, rows, widths, cut, left_out)
+
+
+def _cut(cell: str, width: int, sign: str) -> str:
+    if cell_len(cell) <= width:
+        return cell
+    kept = set_cell_size(cell, max(0, width - cell_len(sign)))
+    return f"{kept.rstrip()}{sign}"
+
+
+def _to_the_minute(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Columns of moments of one year and zone as month, day, hour and minute; what they share is in the heading."""
+    names, rows = list(names), [list(row) for row in rows]
+    for number in range(len(names)):
+        found = [_MOMENT.fullmatch(row[number]) for row in rows]
+        shared = {(match.string[:4], match[2]) for match in found if match}
+        if len(shared) != 1 or not all(match or row[number] == EMPTY for match, row in zip(found, rows, strict=True)):
+            continue
+        _, zone = shared.pop()
+        names[number] += f" ({zone.strip()})" if zone else ""
+        for match, row in zip(found, rows, strict=True):
+            row[number] = match[1] if match else row[number]
+    return names, rows
 
 
 class _Column:

@@ -8,13 +8,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
+from rich.cells import cell_len  # noqa: TID253  # as below
 from rich.console import Console  # noqa: TID253  # this module draws with rich, and is imported lazily
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Table
-from sentinel_rag.surfaces.cli._charts import with_bars
+from sentinel_rag.surfaces.cli._charts import with_picture
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.cli._table_layout import Layout, layout, shared_tail
+from sentinel_rag.surfaces.cli._table_layout import (
+    EDGES,
+    ONE_LINE_BETWEEN,
+    Layout,
+    OneLineEach,
+    layout,
+    one_line_each,
+    shared_tail,
+)
 
 MARKS = {"High": "!", "Medium": "+", "Low": "-", "Informational": "."}
 STYLES = {
@@ -28,6 +37,10 @@ STYLES = {
 }
 INDENT = "     "
 TITLE = "italic"
+NOT_WHOLE = "dim italic"
+"""The style of the line that says what a list leaves out."""
+FEWEST_OF_A_LIST = 4
+"""Rows of a list that gets one line each; fewer fold."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +69,9 @@ def heading_of(lines: Sequence[Text]) -> Sequence[Text]:
     return ()
 
 
-def table_lines(table: Table, target: Console) -> Iterator[Text]:
-    """`table` in lines of at most the width of `target`; on a terminal with marks, and with bars beside a trend."""
+def table_lines(table: Table, target: Console, *, whole: bool = True) -> Iterator[Text]:
+    """`table` in lines of at most the width of `target`; on a terminal with marks, and with bars beside a trend. Where
+    not the `whole` is asked for, a list that is too wide gets one line a row, and says what that leaves out."""
     width = target.width
     rules = ASCII_LINES if plain_lines(target) else LINES
     names = [safe_cell(name) for name in table.columns]
@@ -66,11 +80,16 @@ def table_lines(table: Table, target: Console) -> Iterator[Text]:
         yield from _wrapped(Text(safe_cell(table.title), style=TITLE), width, target)
     if target.is_terminal:
         rows = [[_marked(name, cell) for name, cell in zip(names, row, strict=True)] for row in rows]
-        barred = with_bars(names, rows, plain=plain_lines(target))
-        found = layout(*barred, width)
-        if found is not None and not found.below:
-            names, rows = barred
+        drawn = with_picture(table, names, rows, plain=plain_lines(target))
+        found = layout(*drawn, width)
+        if (found is not None and not found.below) or one_line_each(*drawn, width, "") is not None:
+            names, rows = drawn
     found = layout(names, rows, width)
+    if target.is_terminal and not whole and len(rows) >= FEWEST_OF_A_LIST and not _is_one_line_each(rows, found):
+        dense = one_line_each(names, rows, width, "..." if plain_lines(target) else "…")
+        if dense is not None:
+            yield from _dense(dense, rules, target)
+            return
     if found is None or found.below:
         names, rows = _tails_told_once(names, rows)
         found = layout(names, rows, width)
@@ -78,6 +97,30 @@ def table_lines(table: Table, target: Console) -> Iterator[Text]:
         yield from _list(names, rows, target)
     else:
         yield from _grid(names, rows, found, rules, target)
+
+
+def _is_one_line_each(rows: Sequence[Sequence[str]], found: Layout | None) -> bool:
+    """Whether every cell stands whole in the width of its column."""
+    return (
+        found is not None
+        and not found.below
+        and all(cell_len(row[number]) <= width for row in rows for number, width in found.widths.items())
+    )
+
+
+def _dense(found: OneLineEach, rules: _Rules, target: Console) -> Iterator[Text]:
+    between = " " * ONE_LINE_BETWEEN
+    widths = found.widths
+    if any(found.names[number].strip() for number in widths):
+        yield from _row([Text(found.names[number], style="bold") for number in widths], widths, between, target)
+        yield Text(rules.across * (sum(widths.values()) + ONE_LINE_BETWEEN * (len(widths) - 1) + EDGES))
+    for row in found.rows:
+        yield from _row([Text(row[number], style=_style(row[number])) for number in widths], widths, between, target)
+    told = ["cells that end in … are cut"] if found.cut else []
+    told += [f"not shown: {', '.join(name.strip() for name in found.left_out)}"] if found.left_out else []
+    if told:
+        text = f"({'; '.join(told)})"
+        yield Text(text.replace("…", "...") if plain_lines(target) else text, style=NOT_WHOLE)
 
 
 def _marked(name: str, cell: str) -> str:

@@ -36,6 +36,7 @@ def run(
     *,
     workspace: str | None,
     as_json: bool,
+    details: bool,
     evidence: bool,
     only_found: bool,
     session_id: str | None,
@@ -59,7 +60,7 @@ def run(
             client.workspace = workspace
             answer = client.ask(question, keep(progress))
         shown, hidden = found_alone(answer) if only_found else (answer, 0)
-        print_result(shown, as_json=as_json, evidence=evidence, hidden=hidden)
+        print_result(shown, as_json=as_json, details=details, evidence=evidence, hidden=hidden)
         hint_at_empty_workspace(answer, settings)
         sys.stdout.flush()  # the person reads while private zones are stopped
     return EXIT_CODES[answer.outcome]
@@ -79,14 +80,16 @@ def hint_at_empty_workspace(answer: Answer, settings: Settings) -> None:
         )
 
 
-def print_result(answer: Answer, *, as_json: bool, evidence: bool, hidden: int = 0) -> None:
+def print_result(
+    answer: Answer, *, as_json: bool, details: bool = False, evidence: bool = False, hidden: int = 0
+) -> None:
     """The answer to standard output: for people, or whole as JSON; `hidden` sentences of it were left out."""
     if as_json:
         print(json.dumps(answer.to_dict(), indent=2, ensure_ascii=not _speaks_utf8()))
         return
-    from sentinel_rag.surfaces.cli._render import console, print_answer
+    from sentinel_rag.surfaces.cli._render import Shown, console, print_answer
 
-    print_answer(console(), answer, evidence=evidence, hidden=hidden)
+    print_answer(console(), answer, Shown(whole=details or evidence, evidence=evidence, hidden=hidden))
 
 
 def read_text(words: list[str], *, what: str) -> str:

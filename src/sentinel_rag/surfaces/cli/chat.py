@@ -21,7 +21,7 @@ from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
-from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, print_result, waiting
+from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, waiting
 from sentinel_rag.surfaces.rendering.marks import found_alone
 
 if TYPE_CHECKING:
@@ -151,15 +151,18 @@ def _ask(question: str, client: AgentClient, check: Callable[[], None], *, shows
 
 def _print(answer: Answer, verbosity: Verbosity | None, *, paged: bool, hidden: int) -> AnswerPages | None:
     """Print the answer: what the window holds of it, or in a pipe the whole."""
-    shown, evidence = _shown(answer, verbosity), verbosity is Verbosity.FULL
+    shown, full = _shown(answer, verbosity), verbosity is Verbosity.FULL
+    from sentinel_rag.surfaces.cli._render import Shown, console, print_answer
+
+    source = verbosity is not Verbosity.SHORT
+    how = Shown(whole=full, evidence=full, hidden=hidden, source=source, more="/more" if paged else "/evidence")
     pages = None
     if paged:
         from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
-        from sentinel_rag.surfaces.cli._render import console
 
-        pages = AnswerPages.begun(console(), shown, evidence=evidence, hidden=hidden)
+        pages = AnswerPages.begun(console(), shown, how)
     else:
-        print_result(shown, as_json=False, evidence=evidence, hidden=hidden)
+        print_answer(console(), shown, how)
     print(flush=True)
     return pages
 
