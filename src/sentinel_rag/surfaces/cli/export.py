@@ -12,7 +12,7 @@ import os
 import pwd
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -23,7 +23,7 @@ from sentinel_rag.agent.answers.results_file import results_document
 from sentinel_rag.agent.conversations.store import StoredConversation
 from sentinel_rag.app.conversations import kept_conversations
 from sentinel_rag.app.run_state import RunFolder
-from sentinel_rag.app.zones import journal_reader
+from sentinel_rag.app.zones import journal_reader, key_store
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.contracts.ports import utc_now
@@ -31,9 +31,25 @@ from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._user_session import user_session
 from sentinel_rag.surfaces.cli.kept_conversations import SHORT_ID, found_or_last
-from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
+from sentinel_rag.surfaces.reports import (
+    HandOver,
+    Head,
+    ReportTurn,
+    as_csv,
+    as_docx,
+    as_html,
+    as_markdown,
+    as_pdf,
+    hand_over,
+)
 
-FORMATS = {"md": as_markdown, "html": as_html, "csv": as_csv}
+FORMATS: dict[str, Callable[[HandOver], str | bytes]] = {
+    "md": as_markdown,
+    "html": as_html,
+    "pdf": as_pdf,
+    "docx": as_docx,
+    "csv": as_csv,
+}
 RESULTS = "results"
 """The form that is no report: the calls with their results as JSON, for `sentinel answer check` and other programs."""
 FORMS = (*FORMATS, RESULTS)
@@ -53,6 +69,8 @@ class Wish:
     output: str | None = None
     force: bool = False
     reveal: bool = False
+    incident: str = ""
+    """The one incident to report of, by its number; empty for the whole shift."""
 
 
 def run(beginning: str | None, wish: Wish) -> int:
@@ -98,12 +116,17 @@ def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
         _write(path, text.encode(), force=wish.force)
         print(f"Written: {safe_cell(str(path))} ({count} results; hidden values stay hidden)")
         return
-    report = read_report(settings, conversation_id, reveal=wish.reveal, now=now)
-    text = FORMATS[form](report)
+    report = read_report(settings, conversation_id, reveal=wish.reveal, now=now, incident=wish.incident)
+    if wish.incident and not report.facts:
+        raise UsageError(
+            f"No question of this conversation was about incident {wish.incident}.",
+            next_step=f'Ask first: sentinel ask "what is incident {wish.incident} about?"',
+        )
+    content = _written(form, report)
     if path is None:
-        sys.stdout.write(text)
+        sys.stdout.buffer.write(content)
         return
-    _write(path, text.encode("utf-8", "backslashreplace"), force=wish.force)
+    _write(path, content, force=wish.force)
     print(f"Written: {safe_cell(str(path))} ({len(report.facts)} questions, {len(report.evidence)} rows of evidence)")
     if report.head.revealed:
         print("It shows values that the policy hides from the agent. Give it only to people who may see them.")
@@ -111,7 +134,21 @@ def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
         print(f"Note: {safe_cell(note)}")
 
 
-def read_report(settings: Settings, conversation_id: str, *, reveal: bool, now: datetime) -> HandOver:
+def _written(form: str, report: HandOver) -> bytes:
+    """The report in a form. Raises UnavailableError where what makes that form is not installed."""
+    try:
+        content = FORMATS[form](report)
+    except ImportError:
+        raise UnavailableError(
+            f"What writes {form.upper()} is not installed.",
+            next_step="Run: pip install 'sentinel-rag[documents]'; or export md or html.",
+        ) from None
+    return content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
+
+
+def read_report(
+    settings: Settings, conversation_id: str, *, reveal: bool, now: datetime, incident: str = ""
+) -> HandOver:
     """The report of a kept conversation. Raises UsageError if it is not kept."""
     stored = _stored(settings, conversation_id, with_answers=True)
     turns: list[Json] = [
@@ -137,6 +174,8 @@ def read_report(settings: Settings, conversation_id: str, *, reveal: bool, now: 
             revealed=reveal,
             journal_head=head,
             notes=tuple(notes),
+            incident=incident,
+            people=_names(settings),
         ),
         [ReportTurn(**turn) for turn in turns],
         records,
@@ -212,10 +251,32 @@ def _records(settings: Settings, session_id: str, notes: list[str]) -> tuple[lis
     return [every[seq].to_dict() for seq in sorted(every)], head
 
 
+def _names(settings: Settings) -> dict[str, str]:
+    """Names by the ids of keys, those of the accounts among them; none where the keys are kept elsewhere."""
+    if settings.gateway_url is not None:
+        return {}
+    try:
+        with closing(key_store(settings)) as keys:
+            return {info.key_id: info.name for info in keys.list() if info.name}
+    except SentinelError:
+        return {}
+
+
 def _form(wish: Wish) -> str:
-    suffix = Path(wish.output or "").suffix.removeprefix(".").lower()
+    """The form that is asked for, or that the ending of the file means. Raises UsageError for one that cannot be."""
+    suffix = "" if wish.output in (None, STANDARD_OUTPUT) else Path(str(wish.output)).suffix.removeprefix(".").lower()
     named = {"htm": "html", "markdown": "md", "json": RESULTS}.get(suffix, suffix)
-    return wish.form or (named if named in FORMS else "md")
+    if wish.form is None and suffix and named not in FORMS:
+        raise UsageError(
+            f"No report can be made that ends in .{suffix}.",
+            next_step=f"Give a name that ends in {', '.join(f'.{each}' for each in FORMATS)} or .json, or a --format.",
+        )
+    if wish.form is not None and named in FORMS and named != wish.form:
+        raise UsageError(
+            f"--format {wish.form} and a name that ends in .{suffix} say two things.",
+            next_step="Leave one of them out.",
+        )
+    return wish.form or named or "md"
 
 
 def _target(wish: Wish, conversation_id: str, form: str, now: datetime) -> Path:

@@ -12,7 +12,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from sentinel_rag.surfaces.rendering import html_text, marked_html
 from sentinel_rag.surfaces.rendering.marks import Note
 from sentinel_rag.surfaces.reports import words
-from sentinel_rag.surfaces.reports.charts import svg
+from sentinel_rag.surfaces.reports.blocks import Block, Grid, Heading, Items, Strip, Words, front_page
+from sentinel_rag.surfaces.reports.charts import strip_svg, svg
 from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
 from sentinel_rag.surfaces.reports.model import EvidenceRow, Facts, HandOver
 from sentinel_rag.surfaces.reports.moments import both
@@ -34,8 +35,10 @@ th{white-space:nowrap}th,td{border:1px solid var(--line);padding:.3rem .5rem;tex
 a{color:var(--bar)}.chart{width:100%;max-width:760px;font-size:13px}.chart text{fill:var(--ink)}
 u{text-decoration:none}u.found{text-decoration:underline var(--bar) 2px}
 u.missing,u.other{text-decoration:underline wavy var(--warn) 1px}
-.chart .label{text-anchor:end}.chart .bar{fill:var(--bar)}:target{outline:2px solid var(--bar)}
-@media print{body{max-width:none;padding:0;font-size:11pt}h2,h3{break-after:avoid}tr,svg{break-inside:avoid}
+.chart .label{text-anchor:end}.chart .axis{stroke:var(--line)}.chart .dot{fill:var(--bar)}
+.chart .done{fill:var(--warn)}.chart .bar{fill:var(--bar)}:target{outline:2px solid var(--bar)}
+@media print{body{max-width:none;padding:0;font-size:10pt}h2,h3{break-after:avoid}.annex{break-before:page}
+tr,svg{break-inside:avoid}
 :root{--ink:#000;--paper:#fff;--quiet:#444;--line:#999;--bar:#333}.scroll{overflow:visible}}
 """
 
@@ -49,28 +52,30 @@ def as_html(report: HandOver) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="referrer" content="no-referrer">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html_text(f'{words.TITLE} {report.head.conversation_id[:8]}')}</title><style>{STYLE}</style></head>\n"
+        f"<title>{html_text(words.title(report))}</title><style>{STYLE}</style></head>\n"
         f"<body><main>{''.join(_body(report))}</main></body></html>\n"
     )
 
 
 def _body(report: HandOver) -> Iterator[str]:
     zone = report.head.timezone
-    yield f"<h1>{words.TITLE}</h1>\n<dl>"
+    yield f"<h1>{html_text(words.title(report))}</h1>\n"
+    yield from map(_block, front_page(report))
+    yield '<h2 class="annex">Annex: about this report</h2>\n<dl>'
     for label, text in words.head_lines(report):
         marked = ' class="warn"' if label == "Note" or text.startswith("REVEALED") else ""
         yield f"<dt>{html_text(label)}</dt><dd{marked}>{html_text(text)}</dd>\n"
-    yield f'</dl>\n<p class="quiet">{html_text(words.HUMAN)}</p>\n'
+    yield "</dl>\n"
     if any(fact.sentences for fact in report.facts):
         yield f'<p class="quiet">{html_text(words.MARKS)}</p>\n'
-    yield "<h2>Facts</h2>\n"
+    yield "<h2>Annex: questions and answers</h2>\n"
     if not report.facts:
         yield f"<p>{words.NO_FACTS}</p>\n"
     for fact in report.facts:
         yield from _facts(fact, zone)
-    yield "<h2>Open questions</h2>\n"
+    yield "<h2>Annex: all open points</h2>\n"
     yield _list(map(html_text, report.open_questions), words.NOTHING_OPEN)
-    yield "<h2>Actions and approvals</h2>\n"
+    yield "<h2>Annex: actions and approvals, as recorded</h2>\n"
     yield _table(
         ("time", "tool", "with", "what came of it", "audit id"),
         (
@@ -79,7 +84,7 @@ def _body(report: HandOver) -> Iterator[str]:
         ),
         words.NO_ACTIONS,
     )
-    yield "<h2>Timeline</h2>\n"
+    yield "<h2>Annex: timeline</h2>\n"
     numbers = {row.number for row in report.evidence}
     yield _table(
         ("time", "where", "what", "see"),
@@ -95,18 +100,18 @@ def _body(report: HandOver) -> Iterator[str]:
         words.NO_FACTS,
     )
     if report.charts:
-        yield "<h2>Charts</h2>\n"
+        yield "<h2>Annex: charts</h2>\n"
         yield from (f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n" for chart in report.charts)
-    yield "<h2>Knowledge cited</h2>\n"
+    yield "<h2>Annex: knowledge cited</h2>\n"
     yield _list((f"{_reference(number)}: {html_text(said)}" for number, said in report.knowledge), words.NO_KNOWLEDGE)
-    yield "<h2>Evidence</h2>\n"
+    yield "<h2>Annex: evidence</h2>\n"
     yield _table(
         ("number", "question", "tool and call", "place", "values", "audit id"),
         map(_evidence_cells, report.evidence),
         words.NO_EVIDENCE,
         ids=tuple(row.number for row in report.evidence),
     )
-    yield "<h2>Calls, and how to verify them</h2>\n"
+    yield "<h2>Annex: calls, and how to verify them</h2>\n"
     yield _table(
         ("question", "tool", "arguments", "status", "rows", "audit id"),
         (
@@ -116,6 +121,22 @@ def _body(report: HandOver) -> Iterator[str]:
         "No tool was called.",
     )
     yield from (f"<p>{html_text(line)}</p>\n" for line in words.how_to_verify(report))
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading(text, level):
+            return f"<h{level + 1}>{html_text(text)}</h{level + 1}>\n"
+        case Words(text, quiet):
+            return f'<p class="quiet">{html_text(text)}</p>\n' if quiet else f"<p>{html_text(text)}</p>\n"
+        case Items(items, nothing):
+            return _list(map(html_text, items), nothing)
+        case Grid(columns, rows, nothing):
+            return _table(columns, (map(html_text, row) for row in rows), nothing)
+        case Strip():
+            return f"{strip_svg(block)}\n"
+        case _:
+            return ""
 
 
 def _facts(fact: Facts, zone: str) -> Iterator[str]:

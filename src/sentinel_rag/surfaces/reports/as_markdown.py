@@ -9,7 +9,7 @@ from dataclasses import replace
 from sentinel_rag.surfaces.rendering import markdown_line
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
 from sentinel_rag.surfaces.reports import words
-from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
+from sentinel_rag.surfaces.reports.blocks import Block, Grid, Heading, Items, Strip, Words, front_page
 from sentinel_rag.surfaces.reports.model import Facts, HandOver
 from sentinel_rag.surfaces.reports.moments import both
 from sentinel_rag.surfaces.reports.recorded import plain
@@ -28,32 +28,34 @@ def as_markdown(report: HandOver) -> str:
 
 def _parts(report: HandOver) -> Iterator[str]:
     zone = report.head.timezone
-    yield f"# {words.TITLE}\n"
+    yield f"# {markdown_line(words.title(report))}\n"
+    yield from map(_block, front_page(report))
+    yield "## Annex: about this report\n"
     yield from (f"- **{label}**: {markdown_line(text)}" for label, text in words.head_lines(report))
-    yield f"\n_{words.HUMAN}_\n"
+    yield ""
     if any(fact.sentences for fact in report.facts):
         yield f"_{words.MARKS}_\n"
-    yield "## Facts\n"
+    yield "## Annex: questions and answers\n"
     if not report.facts:
         yield words.NO_FACTS + "\n"
     for fact in report.facts:
         yield from _facts(fact, zone)
-    yield "## Open questions\n"
+    yield "## Annex: all open points\n"
     yield _list(report.open_questions, words.NOTHING_OPEN)
-    yield "## Actions and approvals\n"
+    yield "## Annex: actions and approvals, as recorded\n"
     yield _table(
         ("time", "tool", "with", "what came of it", "audit id"),
         ((both(a.at, zone), a.tool, a.what, a.came_of_it, a.audit_id) for a in report.actions),
         words.NO_ACTIONS,
     )
-    yield "## Timeline\n"
+    yield "## Annex: timeline\n"
     yield _table(
         ("time", "where", "what", "see"),
         ((both(m.at, zone), m.where, m.text, m.reference) for m in report.timeline),
         words.NO_FACTS,
     )
     if report.charts:
-        yield "## Charts\n"
+        yield "## Annex: charts\n"
         for chart in report.charts:
             most = max(value for _, value in chart.bars) or 1
             yield _table(
@@ -61,9 +63,9 @@ def _parts(report: HandOver) -> Iterator[str]:
                 ((label, f"{value:g}", "█" * round(MOST_BLOCKS * value / most)) for label, value in chart.bars),
                 "",
             )
-    yield "## Knowledge cited\n"
+    yield "## Annex: knowledge cited\n"
     yield _list((f"{number}: {source}" for number, source in report.knowledge), words.NO_KNOWLEDGE)
-    yield "## Evidence\n"
+    yield "## Annex: evidence\n"
     yield _table(
         ("number", "question", "tool and call", "place", "values", "audit id"),
         (
@@ -79,13 +81,35 @@ def _parts(report: HandOver) -> Iterator[str]:
         ),
         words.NO_EVIDENCE,
     )
-    yield "## Calls, and how to verify them\n"
+    yield "## Annex: calls, and how to verify them\n"
     yield _table(
         ("question", "tool", "arguments", "status", "rows", "audit id"),
         ((str(c.turn), c.tool, c.arguments, c.status, c.rows, c.audit_id) for c in report.calls),
         "No tool was called.",
     )
     yield from (f"{markdown_line(line)}\n" for line in words.how_to_verify(report))
+
+
+def _block(block: Block) -> str:
+    match block:
+        case Heading(text, level):
+            return f"{'#' * (level + 1)} {markdown_line(text)}\n"
+        case Words(text, quiet):
+            return f"_{markdown_line(text)}_\n" if quiet else f"{markdown_line(text)}\n"
+        case Items(items, nothing):
+            return _list(items, nothing)
+        case Grid(columns, rows, nothing):
+            return _table(columns, rows, nothing)
+        case Strip(moments):
+            rows = ((at, _line_of_time(place), f"{where}: {what}") for place, at, where, what in moments)
+            return _table(("time", "", "what"), rows, "")
+        case _:
+            return ""
+
+
+def _line_of_time(place: float) -> str:
+    before = round(place * (MOST_BLOCKS - 1))
+    return "·" * before + "●" + "·" * (MOST_BLOCKS - 1 - before)
 
 
 def _facts(fact: Facts, zone: str) -> Iterator[str]:
@@ -150,10 +174,7 @@ def _note(note: Note) -> str:
 
 
 def _references(numbers: Sequence[str]) -> str:
-    if not numbers:
-        return ""
-    more = f", and {len(numbers) - MOST_SHOWN} more" if len(numbers) > MOST_SHOWN else ""
-    return f" ({', '.join(numbers[:MOST_SHOWN])}{more})"
+    return f" ({words.references(numbers)})" if numbers else ""
 
 
 def _list(lines: Iterable[str], nothing: str) -> str:

@@ -9,7 +9,9 @@ from typing import Any
 from sentinel_rag.contracts.evidence import Sentence
 from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, reason_of
 from sentinel_rag.surfaces.reports.charts import charts_of
+from sentinel_rag.surfaces.reports.deeds import deeds_of
 from sentinel_rag.surfaces.reports.evidence_rows import NumberedEvidence, numbered, said_in, sentences_of, table_of
+from sentinel_rag.surfaces.reports.front import about, front_of, records_of
 from sentinel_rag.surfaces.reports.model import (
     Action,
     Call,
@@ -22,7 +24,7 @@ from sentinel_rag.surfaces.reports.model import (
     Stated,
 )
 from sentinel_rag.surfaces.reports.open_ends import open_questions
-from sentinel_rag.surfaces.reports.recorded import actions_of, plain, waiting
+from sentinel_rag.surfaces.reports.recorded import actions_of, of_approvals, plain, waiting
 
 KNOWLEDGE_TOOL = "search_knowledge_base"
 HIDDEN = "⟦"
@@ -33,16 +35,20 @@ _TOLD_OF = ("citation", "incident_number", "title", "alert_name", "name", "sever
 def hand_over(head: Head, turns: Sequence[ReportTurn], records: Sequence[Mapping[str, Any]]) -> HandOver:
     """The report of `turns`; `records` are those of the session and its approvals, oldest first, in the form of
     `sentinel audit show --json` (none where the person may not read them)."""
+    if head.incident:
+        turns = about(head.incident, turns)
+        records = records_of(turns, records)
     evidence = numbered(turns)
     facts = tuple(_facts(turn, evidence) for turn in turns)
-    actions = actions_of(records, turns)
+    actions = actions_of(records, turns, head.people)
     return HandOver(
         head=head,
+        front=front_of(turns, facts, evidence.rows, deeds_of(records, turns, head.people)),
         facts=facts,
         evidence=evidence.rows,
         timeline=_timeline(turns, evidence.rows, actions),
         charts=charts_of(table for fact in facts for table in fact.tables),
-        open_questions=open_questions(turns, waiting(records)),
+        open_questions=open_questions(turns, waiting(records), of_approvals(records)),
         actions=actions,
         calls=tuple(_calls(turns)),
         knowledge=tuple(_knowledge(evidence.rows)),

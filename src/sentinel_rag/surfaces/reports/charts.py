@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 
 from sentinel_rag.surfaces.rendering import html_text, safe_cell
+from sentinel_rag.surfaces.reports.blocks import Strip
 from sentinel_rag.surfaces.reports.model import Chart, ReportTable
 
 MOST_BARS = 40
@@ -13,6 +14,7 @@ MOST_LABEL = 36
 _NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,6})?")
 _NOT_COUNTS = re.compile(r"(?:number|id|\bno\b|port|code|#)", re.IGNORECASE)
 _ROW, _LABEL, _WIDTH = 22, 250, 760
+_STRIP_START, _STRIP = 170, 160
 
 
 def charts_of(tables: Iterable[ReportTable]) -> tuple[Chart, ...]:
@@ -38,6 +40,24 @@ def svg(chart: Chart) -> str:
     return "".join((*drawn, "</svg>"))
 
 
+def strip_svg(strip: Strip) -> str:
+    """When things happened as an `<svg>` element: a line of time, a mark for each moment, and its words beside it."""
+    height = _ROW * len(strip.moments) + 4
+    said = safe_cell("; ".join(f"{at}: {what}" for _, at, _, what in strip.moments))
+    drawn = [f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{html_text(said)}">']
+    for number, (place, at, where, what) in enumerate(strip.moments):
+        y = number * _ROW + 12
+        x = _STRIP_START + place * _STRIP
+        kind = "done" if where in ("done", "asked") else "dot"
+        drawn.append(
+            f'<text class="count" x="0" y="{y + 4}">{html_text(safe_cell(at[:23]))}</text>'
+            f'<line class="axis" x1="{_STRIP_START}" y1="{y}" x2="{_STRIP_START + _STRIP}" y2="{y}"/>'
+            f'<circle class="{kind}" cx="{x:.1f}" cy="{y}" r="5"/>'
+            f'<text class="count" x="{_STRIP_START + _STRIP + 14}" y="{y + 4}">{html_text(_short(what, 58))}</text>'
+        )
+    return "".join((*drawn, "</svg>"))
+
+
 def _chart(table: ReportTable) -> Chart | None:
     if not 2 <= len(table.rows) <= MOST_BARS:
         return None
@@ -56,6 +76,6 @@ def _said(chart: Chart) -> str:
     return safe_cell(f"{chart.title}: " + ", ".join(f"{label} {value:g}" for label, value in chart.bars))
 
 
-def _short(label: str) -> str:
+def _short(label: str, most: int = MOST_LABEL) -> str:
     text = safe_cell(label)
-    return text if len(text) <= MOST_LABEL else text[: MOST_LABEL - 1] + "…"
+    return text if len(text) <= most else text[: most - 1] + "…"

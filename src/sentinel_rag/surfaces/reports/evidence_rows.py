@@ -12,7 +12,7 @@ from sentinel_rag.surfaces.rendering import safe
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, field_name, marked, sources_of
 from sentinel_rag.surfaces.reports.model import EvidenceRow, ReportTable, ReportTurn
 
-MOST_SHOWN = 8
+MOST_SHOWN = 3
 """Numbers behind one line; a count may rest on hundreds of rows, which all stand in the list of evidence."""
 
 

@@ -37,6 +37,10 @@ class Head:
     journal_head: str = ""
     """Number and hash of the newest audit record at the time of the export; empty where it could not be read."""
     notes: tuple[str, ...] = ()
+    incident: str = ""
+    """The one incident that the report is about, by its number; empty for all of a shift."""
+    people: Mapping[str, str] = field(default_factory=dict)
+    """Names of people and programs by the ids of their keys, as far as they are known."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,6 +114,50 @@ class Action:
 
 
 @dataclass(frozen=True, slots=True)
+class Deed:
+    """One thing that was asked for, from its beginning to its end."""
+
+    at: str
+    what: str
+    decided: str
+    """Who approved or denied it and when; empty where no person was asked."""
+    came_of_it: str
+    done: bool
+    """Whether it was carried out."""
+
+
+@dataclass(frozen=True, slots=True)
+class KnownIncident:
+    """An incident as it was last told."""
+
+    number: str
+    title: str = ""
+    severity: str = ""
+    status: str = ""
+    owner: str = ""
+    said: tuple[str, ...] = ()
+    """The first sentences of the last answer about it alone."""
+
+    @property
+    def open(self) -> bool:
+        """Whether it was open when it was last told."""
+        return self.status in ("New", "Active")
+
+
+@dataclass(frozen=True, slots=True)
+class Front:
+    """What stands on the first page."""
+
+    incidents: tuple[KnownIncident, ...]
+    """The most severe first, open ones before closed ones."""
+    happened: tuple[Moment, ...]
+    """What the data tells and what was done, in order of time."""
+    scope: tuple[tuple[str, tuple[str, ...]], ...]
+    """Names of accounts, hosts and the like, by their kinds."""
+    deeds: tuple[Deed, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class Call:
     """One tool call of an answer."""
 
@@ -134,6 +182,7 @@ class HandOver:
     """The whole report. `hidden` counts texts in which values are still hidden."""
 
     head: Head
+    front: Front
     facts: tuple[Facts, ...]
     evidence: tuple[EvidenceRow, ...]
     timeline: tuple[Moment, ...]

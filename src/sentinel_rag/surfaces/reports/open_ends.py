@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Sequence, Set
 
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, WRONG, reason_of
@@ -17,8 +17,11 @@ _ENDED = {
 }
 
 
-def open_questions(turns: Sequence[ReportTurn], waiting: Sequence[str]) -> tuple[str, ...]:
-    """Sentences, in the order of the questions; `waiting` are approvals that nobody has decided."""
+def open_questions(
+    turns: Sequence[ReportTurn], waiting: Sequence[str], asked_a_person: Set[str] = frozenset()
+) -> tuple[str, ...]:
+    """Sentences, in the order of the questions. `waiting` are approvals that nobody has decided; refused calls with
+    the audit ids `asked_a_person` are told with their approvals and are no open questions of their own."""
     found: list[str] = []
     for place, turn in enumerate(turns):
         named = f"Question {turn.number} ({turn.question.strip()})"
@@ -26,7 +29,7 @@ def open_questions(turns: Sequence[ReportTurn], waiting: Sequence[str]) -> tuple
         following = turns[place + 1] if place + 1 < len(turns) else None
         if turn.outcome == Outcome.CLARIFICATION and (following is None or following.outcome != Outcome.ANSWERED):
             found.append(f"{named}: asked back, and not answered: {first}")
-        elif turn.outcome in _ENDED:
+        elif turn.outcome in _ENDED and not _waits_or_is_decided(turn, asked_a_person):
             found.append(f"{named}: {_ENDED[turn.outcome]}" + (f": {first}" if first else "."))
         for sentence in sentences_of(turn):
             if sentence.state in WRONG:
@@ -42,6 +45,11 @@ def open_questions(turns: Sequence[ReportTurn], waiting: Sequence[str]) -> tuple
                 found.append(f"{named}: {seen} of {total} rows were seen.")
     found += [f"Approval {each} waits for a decision: sentinel approvals show {each[:8]}" for each in waiting]
     return tuple(dict.fromkeys(found))
+
+
+def _waits_or_is_decided(turn: ReportTurn, asked_a_person: Set[str]) -> bool:
+    denied = [str(each["audit_id"]) for each in (turn.answer or {}).get("tools", ()) if each["status"] == "denied"]
+    return turn.outcome == Outcome.DENIED and bool(denied) and asked_a_person.issuperset(denied)
 
 
 def _text(turn: ReportTurn) -> str:

@@ -17,18 +17,35 @@ Json = Mapping[str, Any]
 READ = "read"
 
 
-def actions_of(records: Sequence[Json], turns: Sequence[ReportTurn]) -> tuple[Action, ...]:
+def actions_of(records: Sequence[Json], turns: Sequence[ReportTurn], people: Mapping[str, str]) -> tuple[Action, ...]:
     """Everything but calls that only read and were allowed, in the order of the journal. `records` are in the form of
     `sentinel audit show --json`; without any, what the answers tell of refused calls is all there is."""
     if not records:
         return tuple(_refused(turns))
-    asked = {
+    asked = asked_for(turns)
+    found = (_action(entry["record"], entry.get("outcome"), asked, people) for entry in records)
+    return tuple(action for action in found if action is not None)
+
+
+def asked_for(turns: Sequence[ReportTurn]) -> dict[str, str]:
+    """The arguments of each call by its audit id."""
+    return {
         str(trace["audit_id"]): plain(trace["arguments"])
         for turn in turns
         for trace in (turn.answer or {}).get("tools", ())
     }
-    return tuple(
-        action for entry in records if (action := _action(entry["record"], entry.get("outcome"), asked)) is not None
+
+
+def person(key_id: object, people: Mapping[str, str]) -> str:
+    """Whose key it is; its id where nobody knows."""
+    return people.get(str(key_id), str(key_id))
+
+
+def of_approvals(records: Sequence[Json]) -> frozenset[str]:
+    """Audit ids of refused calls that a person was asked about: what became of them is told of the approval."""
+    entries = [entry["record"] for entry in records]
+    return frozenset(
+        str(record["audit_id"]) for record in entries if record["kind"] == "refusal" and record.get("approval_id")
     )
 
 
@@ -56,7 +73,7 @@ def plain(value: Any) -> str:
     return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
 
 
-def _action(record: Json, outcome: str | None, asked: Mapping[str, str]) -> Action | None:
+def _action(record: Json, outcome: str | None, asked: Mapping[str, str], people: Mapping[str, str]) -> Action | None:
     kind, tool = str(record["kind"]), str(record.get("tool") or record.get("requested_tool") or "")
     audit_id, at = str(record["audit_id"]), str(record["at"])
     approval = str(record.get("approval_id") or "")
@@ -72,7 +89,7 @@ def _action(record: Json, outcome: str | None, asked: Mapping[str, str]) -> Acti
         return Action(at, tool, what, f"a person was asked: {record['why']}", audit_id, audit_id)
     if kind == "approval_decided":
         word = "denied" if str(record["decision"]).startswith("den") else "approved"
-        who = f"{record['key_id']} ({record['actor']})" if record.get("actor") else str(record["key_id"])
+        who = person(record["key_id"], people) + (f" ({record['actor']})" if record.get("actor") else "")
         comment = f": {record['comment']}" if record.get("comment") else ""
         return Action(at, tool, what, f"{word} by {who}{comment}", audit_id, audit_id)
     if kind == "approval_lapsed":

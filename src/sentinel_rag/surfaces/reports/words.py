@@ -3,12 +3,21 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 
 from sentinel_rag.surfaces.rendering.marks import STATE_WORDS
+from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
 from sentinel_rag.surfaces.reports.model import Facts, HandOver
 from sentinel_rag.surfaces.reports.moments import both
 
-TITLE = "Shift hand-over"
+KINDS = {
+    "account": "Accounts",
+    "host": "Hosts",
+    "ip": "IP addresses",
+    "url": "URLs",
+    "file": "Files",
+    "mailbox": "Mailboxes",
+}
 NO_FACTS = "Nothing was asked in this conversation."
 NOTHING_OPEN = "Nothing is open."
 NO_ACTIONS = "No call changed or sent anything, and none was refused."
@@ -29,6 +38,51 @@ OUTCOMES = {
     "denied": "denied by the policy",
     "tool_failed": "not answered: a tool failed",
 }
+
+
+def title(report: HandOver) -> str:
+    """What the report calls itself."""
+    if not report.head.incident:
+        return "Shift hand-over"
+    told = next((each for each in report.front.incidents if each.number == report.head.incident), None)
+    return f"Incident {report.head.incident}{f': {told.title}' if told and told.title else ''}"
+
+
+def short_head(report: HandOver) -> str:
+    """Who reports, when, and of what, on one line; and whether hidden values are shown."""
+    head = report.head
+    lines = dict(head_lines(report))
+    told = [f"By {head.exported_by}, {lines['Exported at']}", f"workspace {lines['Workspace']}"]
+    told += [f"questions {lines['Questions']}", f"hidden values: {lines['Hidden values']}"]
+    return "; ".join(told) + "." + "".join(f" Note: {note}" for note in head.notes)
+
+
+def summary(report: HandOver) -> Iterator[str]:
+    """What it was about, how bad it is, what was done, and what is open, in figures that the pages hold."""
+    front = report.front
+    if front.incidents:
+        worst = front.incidents[0]
+        high = sum(each.severity == "High" for each in front.incidents)
+        still = sum(each.open for each in front.incidents)
+        if report.head.incident:
+            owner = worst.owner or "nobody"
+            yield f"Severity {worst.severity or 'not told'}, status {worst.status or 'not told'}, owner {owner}."
+        else:
+            yield f"Incidents spoken of: {len(front.incidents)}, of these open: {still}, High: {high}."
+            if worst.open:
+                yield f"The most severe that is open: {worst.number}, {worst.title} ({worst.severity}, {worst.status})."
+    else:
+        yield f"No row of an incident was read; questions: {len(report.facts)}."
+    done = sum(each.done for each in front.deeds)
+    waits = sum(each.came_of_it.startswith("waits") for each in front.deeds)
+    yield f"Actions done: {done}; not done: {len(front.deeds) - done - waits}; waiting for a decision: {waits}."
+    yield f"Open points: {len(report.open_questions)}."
+
+
+def references(numbers: Sequence[str]) -> str:
+    """`E1, E2, E3, and 16 more`"""
+    more = f", and {len(numbers) - MOST_SHOWN} more" if len(numbers) > MOST_SHOWN else ""
+    return f"{', '.join(numbers[:MOST_SHOWN])}{more}"
 
 
 def outcome_words(outcome: str) -> str:

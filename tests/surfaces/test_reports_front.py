@@ -1,0 +1,242 @@
+"""The first page of a report: what a manager reads, in every form, and what stands behind it."""
+
+from __future__ import annotations
+
+import io
+from datetime import UTC, datetime
+from typing import Any
+
+import docx
+import pytest
+from pypdf import PdfReader
+
+from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, ToolTrace
+from sentinel_rag.surfaces.reports import (
+    HandOver,
+    Head,
+    ReportTurn,
+    as_docx,
+    as_html,
+    as_markdown,
+    as_pdf,
+    hand_over,
+)
+from sentinel_rag.surfaces.reports.blocks import MOST_MOMENTS
+
+pytestmark = pytest.mark.requirement("SURF-6")
+
+SESSION, APPROVAL = "s1234567", "9531db7c-9a3b-42a0-acae-f66e8d353574"
+
+
+def answer(
+    tool: str,
+    arguments: dict[str, Any],
+    cells: dict[str, Any],
+    *,
+    audit_id: str,
+    status: str = "ok",
+    text: str = "Read.",
+) -> dict[str, Any]:
+    """An answer of one call that rests on these cells."""
+    outcome = Outcome.DENIED if status == "denied" else Outcome.ANSWERED
+    return Answer(
+        outcome=outcome,
+        text=text,
+        session_id=SESSION,
+        tools=(ToolTrace("c1", tool, arguments, status, audit_id=audit_id),),
+        evidence=tuple(Evidence(str(value), "c1", tool, at, value) for at, value in cells.items()),
+    ).to_dict()
+
+
+def incident(row: int, number: int, severity: str, status: str, title: str, owner: str | None = None) -> dict[str, Any]:
+    told = {"number": number, "title": title, "severity": severity, "status": status, "owner": owner}
+    return {f"/rows/{row}/{name}": value for name, value in told.items()}
+
+
+LISTED = answer(
+    "query_incidents",
+    {"status": "Open"},
+    incident(0, 127, "Low", "New", "Unfamiliar sign-in")
+    | incident(1, 124, "High", "Active", "Ransomware", "Łukasz Żak"),
+    audit_id="a-1",
+)
+DETAIL = answer(
+    "get_incident_detail",
+    {"incident": "124"},
+    incident(0, 124, "High", "Active", "Ransomware", "Łukasz Żak")
+    | {
+        "/rows/0/alerts/0/name": "Malicious click",
+        "/rows/0/alerts/0/start_time": "2026-11-28T06:20:00Z",
+        "/rows/0/alerts/0/severity": "Medium",
+        "/rows/0/alerts/1/name": "Encryption was blocked",
+        "/rows/0/alerts/1/start_time": "2026-11-30T05:02:00Z",
+        "/rows/0/entities/host/0/name": "srv-file-01",
+        "/rows/0/entities/account/0/name": "siobhan@example.com",
+        "/rows/0/entities/filehash/0/name": "7d1a54",
+    },
+    audit_id="a-2",
+)
+CHANGE = {"incident": "127", "status": "Closed", "classification": "BenignPositive"}
+ASKED = answer("update_incident", CHANGE, {}, audit_id="a-3", status="denied", text="Waiting for approval.")
+DONE = answer(
+    "update_incident",
+    CHANGE,
+    {
+        "/rows/0/number": 127,
+        "/rows/0/title": "Unfamiliar sign-in",
+        "/rows/0/changes/0/field": "status",
+        "/rows/0/changes/0/after": "Closed",
+    },
+    audit_id="a-4",
+)
+
+
+def record(kind: str, audit_id: str, at: str, outcome: str | None = None, **fields: Any) -> dict[str, Any]:
+    return {"record": {"kind": kind, "audit_id": audit_id, "at": at, **fields}, "outcome": outcome}
+
+
+REFUSED = record(
+    "refusal", "a-3", "2026-11-30T10:00:00Z", tool="update_incident", reason="approval_required", approval_id=APPROVAL
+)
+WAITS = record("approval_asked", APPROVAL, "2026-11-30T10:00:00Z", tool="update_incident", why="a change")
+APPROVED = record(
+    "approval_decided", APPROVAL, "2026-11-30T10:05:00Z", tool="update_incident", decision="approve", key_id="k-lee",
+    comment="checked with Anna",
+)  # fmt: skip
+RAN = record(
+    "intent", "a-4", "2026-11-30T10:06:00Z", "ok", tool="update_incident", effect="write", approval_id=APPROVAL
+)
+
+
+def report_of(
+    *answers: dict[str, Any], records: tuple[dict[str, Any], ...] = (), about: str = "", zone: str = "UTC"
+) -> HandOver:
+    head = Head(
+        conversation_id=SESSION, exported_by="dana", exported_at=datetime(2026, 11, 30, 12, tzinfo=UTC), timezone=zone,
+        workspace="soc", incident=about, people={"k-lee": "lee"},
+    )  # fmt: skip
+    turns = [
+        ReportTurn(number, f"2026-11-30T09:0{number}:00Z", f"Question {number}?", each["outcome"], answer=each)
+        for number, each in enumerate(answers, 1)
+    ]
+    return hand_over(head, turns, records)
+
+
+WHOLE = report_of(LISTED, DETAIL, ASKED, DONE, records=(REFUSED, WAITS, APPROVED, RAN))
+
+
+def text_of_pdf(content: bytes) -> list[str]:
+    return [page.extract_text() for page in PdfReader(io.BytesIO(content)).pages]
+
+
+def text_of_docx(content: bytes) -> str:
+    document = docx.Document(io.BytesIO(content))
+    cells = (cell.text for table in document.tables for row in table.rows for cell in row.cells)
+    return "\n".join((*(each.text for each in document.paragraphs), *cells))
+
+
+def test_incidents_stand_by_what_matters_as_they_were_last_told() -> None:
+    assert [(each.number, each.status, each.owner) for each in WHOLE.front.incidents] == [
+        ("124", "Active", "Łukasz Żak"),
+        ("127", "Closed", ""),
+    ]
+
+
+def test_a_change_is_one_action_with_who_approved_it_and_is_no_open_point() -> None:
+    [deed] = WHOLE.front.deeds
+    assert deed.what == "update_incident: incident 127, status Closed, classification BenignPositive"
+    assert (deed.decided, deed.came_of_it, deed.done) == ("approved by lee: checked with Anna", "done", True)
+    assert WHOLE.open_questions == ()
+
+
+def test_an_approval_that_waits_is_open_once() -> None:
+    report = report_of(LISTED, ASKED, records=(REFUSED, WAITS))
+    assert [deed.came_of_it for deed in report.front.deeds] == ["waits for a decision"]
+    assert len(report.open_questions) == 1
+    assert APPROVAL in report.open_questions[0]
+
+
+def test_what_was_denied_is_told_as_not_done() -> None:
+    denied = record("approval_decided", APPROVAL, "2026-11-30T10:05:00Z", decision="deny", key_id="k-9", comment="")
+    [deed] = report_of(ASKED, records=(REFUSED, WAITS, denied)).front.deeds
+    assert (deed.decided, deed.came_of_it, deed.done) == ("denied by k-9", "not done: denied", False)
+
+
+def test_a_refusal_that_nobody_may_lift_is_an_action_and_an_open_question() -> None:
+    refused = record("refusal", "a-3", "2026-11-30T10:00:00Z", tool="update_incident", reason="rule_denies")
+    report = report_of(ASKED, records=(refused,))
+    assert [deed.came_of_it for deed in report.front.deeds] == ["refused: rule_denies"]
+    assert len(report.open_questions) == 1
+
+
+def test_scope_and_story_come_from_the_cells() -> None:
+    assert WHOLE.front.scope == (("account", ("siobhan@example.com",)), ("host", ("srv-file-01",)))
+    assert [(each.at, each.where) for each in WHOLE.front.happened] == [
+        ("2026-11-28T06:20:00Z", "alert"),
+        ("2026-11-30T05:02:00Z", "alert"),
+        ("2026-11-30T10:06:00Z", "done"),
+    ]
+
+
+def test_the_report_of_one_incident_holds_nothing_of_others() -> None:
+    report = report_of(LISTED, DETAIL, ASKED, DONE, records=(REFUSED, WAITS, APPROVED, RAN), about="124")
+    assert [fact.turn for fact in report.facts] == [2]
+    assert report.front.deeds == ()
+    assert as_markdown(report).startswith("# Incident 124: Ransomware\n")
+    own = report_of(LISTED, DETAIL, ASKED, DONE, records=(REFUSED, WAITS, APPROVED, RAN), about="127")
+    assert [deed.came_of_it for deed in own.front.deeds] == ["done"]
+
+
+@pytest.mark.parametrize("part", ["Summary", "What happened", "Scope", "Actions", "Open points"])
+def test_every_form_has_the_page_before_the_annex(part: str) -> None:
+    pages = text_of_pdf(as_pdf(WHOLE))
+    assert part in pages[0]
+    for written in (as_markdown(WHOLE), as_html(WHOLE), text_of_docx(as_docx(WHOLE))):
+        assert written.index(part) < written.index("Annex")
+
+
+def test_names_of_every_script_of_the_font_come_out_as_they_are() -> None:
+    assert "Łukasz Żak" in text_of_pdf(as_pdf(WHOLE))[0]
+    assert "Łukasz Żak" in text_of_docx(as_docx(WHOLE))
+
+
+def test_a_pdf_has_one_page_to_read_however_much_there_is() -> None:
+    many = {
+        f"/rows/0/alerts/{place}/{name}": value
+        for place in range(80)
+        for name, value in {"name": f"Alert {place}", "start_time": f"2026-11-{place % 28 + 1:02}T06:20:00Z"}.items()
+    }
+    listed = {
+        at: value
+        for row in range(60)
+        for at, value in incident(row, 100 + row, "Medium", "New", f"Sign-in {row} " + "long " * 12).items()
+    }
+    report = report_of(
+        answer("query_incidents", {}, listed, audit_id="a-1"),
+        answer("get_incident_detail", {"incident": "100"}, many, audit_id="a-2"),
+    )
+    first, second, *_ = text_of_pdf(as_pdf(report))
+    assert "Open points" in first
+    assert "Annex" not in first
+    assert "Annex" in second
+    assert f"{80 - MOST_MOMENTS} more moments are in the annex" in first
+
+
+HOSTILE = "=cmd|calc! <script>alert(1)</script> [x](javascript:alert(1)) \x00\x1b[2J \u202eexe.gnp \ufffe 中文 https://evil.example"
+
+
+@pytest.mark.requirement("SURF-5")
+def test_no_text_of_others_becomes_a_link_a_field_or_a_script_in_a_document() -> None:
+    report = report_of(
+        answer("query_incidents", {}, incident(0, 1, "High", "New", HOSTILE), audit_id="a-1", text=HOSTILE)
+    )
+    pdf = as_pdf(report)
+    for name in (b"/URI", b"/JavaScript", b"/JS", b"/Launch", b"/EmbeddedFile"):
+        assert name not in pdf
+    written = docx.Document(io.BytesIO(as_docx(report)))
+    assert not [each for each in written.part.rels.values() if each.is_external]
+    xml = written.element.xml
+    assert "w:hyperlink" not in xml
+    assert "w:fldSimple" not in xml
+    assert "w:instrText" not in xml
+    assert "\\u202e" in text_of_docx(as_docx(report))
