@@ -1,6 +1,6 @@
-"""A folder of playbooks into a store: what is in the folder is what the store holds of this source afterwards.
+"""A folder of playbooks into a store: what is in it is added, or read anew where it changed.
 
-What cannot be read now keeps the version that was read before; what is gone goes. A folder that is absent, empty or
+What the folder does not hold stays, unless the person asks that it go; then too a folder that is absent, empty or
 cannot be listed whole removes nothing, since a disk that is not mounted looks just like that.
 """
 
@@ -35,6 +35,8 @@ class FolderReport:
 
     ingested: IngestReport
     told: tuple[FileReading, ...]
+    beyond: int = 0
+    """Playbooks of this source that the store holds and the folder does not."""
 
     @property
     def faults(self) -> tuple[FileReading, ...]:
@@ -50,11 +52,13 @@ def ingest_folder(
     label: Label = UNTRUSTED_KNOWLEDGE,
     readers: frozenset[str] = frozenset({EVERYONE}),
     owner: PlaybookOwner = NOBODY,
+    replaces: bool = False,
     listener: ReportListener | None = None,
 ) -> FolderReport:
-    """Bring the store's playbooks of `owner` up to `folder`; those of others stay. `label` and `readers` as in
-    `read_folder`; raises as `ingest`."""
+    """Bring the playbooks of `folder` into the store. With `replaces`, those of `owner` that are not in it go; those of
+    others stay. `label` and `readers` as in `read_folder`; raises as `ingest`."""
     told: list[FileReading] = []
+    seen: set[str] = set()
     stored = store.versions(Collection.PLAYBOOKS)
     before = owner.of(stored)
     unread = stored.keys() - before.keys()
@@ -64,7 +68,9 @@ def ingest_folder(
             if reading.outcome is not FileOutcome.READ or reading.said:
                 told.append(reading)
             if reading.document is not None:
-                yield owner.owned(reading.document, stored)
+                document = owner.owned(reading.document, stored)
+                seen.add(document.id)
+                yield document
             elif reading.outcome is FileOutcome.NOTHING_THERE or reading.source == ".":
                 unread.update(before)
             elif reading.outcome in _STILL_THERE:
@@ -77,8 +83,8 @@ def ingest_folder(
         embedder,
         Collection.PLAYBOOKS,
         documents(),
-        complete=owner.removes,
+        complete=replaces and owner.removes,
         unread=unread,
         listener=listener,
     )
-    return FolderReport(report, tuple(told))
+    return FolderReport(report, tuple(told), len(before.keys() - seen) - report.removed)

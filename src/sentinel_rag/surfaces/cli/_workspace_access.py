@@ -8,7 +8,7 @@ from __future__ import annotations
 import http.client
 import json
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -54,7 +54,9 @@ def workspace_access(settings: Settings, requested: str | None, *, writes: bool)
             f"There is no embedded workspace {name!r} yet.",
             next_step="Fill it: sentinel workspace import FILE, or sentinel workspace generate",
         )
-    with home_to_itself(settings):
+    # Zones that serve others leave this file alone, and the store itself keeps two of its writers apart.
+    beside = state is not None and not state.private
+    with nullcontext() if beside else home_to_itself(settings):
         from sentinel_rag.workspace.workspace import Workspace
 
         opened = Workspace.open(folder)

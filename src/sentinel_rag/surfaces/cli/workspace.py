@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import json
+import shlex
 from collections.abc import Sequence
 from datetime import datetime
 from pathlib import Path
 
 from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.query_results import TimeWindow, parse_time
-from sentinel_rag.settings import load_settings
+from sentinel_rag.settings import Settings, load_settings
+from sentinel_rag.surfaces.cli._imported_questions import questions_of
 from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
 from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, workspace_access
 from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE
@@ -45,13 +48,26 @@ def import_files(requested: str | None, paths: Sequence[str], *, table: str | No
                 reports.append(
                     ImportReport(file=path, table="", format="", error=str(error), next_step=error.next_step)
                 )
+        questions = () if as_json else questions_of(workspace, reports)
     if as_json:
         print(json.dumps([report.to_dict() for report in reports], indent=2))
     else:
         for report in reports:
             _print_report(report)
         print(f"Workspace: {name}")
+        if questions:
+            print("Ask, for example:")
+        for question in questions:
+            print(f"  sentinel ask {shlex.quote(safe_cell(question))}")
+        _tell_open_chat(settings, name)
     return 1 if any(_failed(report) for report in reports) else 0
+
+
+def _tell_open_chat(settings: Settings, name: str) -> None:
+    """Say that zones which run now do not serve the workspace that was filled beside them."""
+    state = RunFolder(settings.home).read()
+    if state is not None and not state.private and name not in state.workspaces:
+        print(f"An open chat, or sentinel up, asks {', '.join(state.workspaces)}: start it again to ask {name}.")
 
 
 def generate(

@@ -45,6 +45,7 @@ class _Playbooks(msgspec.Struct, forbid_unknown_fields=True):
     folder: Annotated[str, msgspec.Meta(min_length=1, max_length=4_096)]
     who: _Who = "a surface"
     by_words: bool = False
+    replaces: bool = False
 
 
 def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: str) -> Starlette:
@@ -66,7 +67,8 @@ def admin_app(incidents: IncidentIngest, playbooks: PlaybookIngest, *, token: st
             def told(report: IngestReport) -> None:
                 tell({"read": report.added + report.changed, "chunks": report.chunks, "seconds": report.seconds})
 
-            return _playbooks_line(await playbooks.run(PlaybookRequest(body.who, body.folder, body.by_words), told))
+            request = PlaybookRequest(body.who, body.folder, body.by_words, body.replaces)
+            return _playbooks_line(await playbooks.run(request, told))
 
         return work
 
@@ -115,5 +117,6 @@ def _playbooks_line(outcome: PlaybookOutcome) -> Line:
             "by_words_only": outcome.by_words_only,
             "lacking": outcome.lacking,
             "next_step": outcome.next_step,
+            "beyond": report.beyond,
         }
     }

@@ -27,11 +27,12 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class PlaybookRequest:
-    """`folder` is absolute; `who` and `by_words` as in an `IngestWish`."""
+    """`folder` is absolute; `who` and `by_words` as in an `IngestWish`; `replaces` removes what is not in it."""
 
     who: str
     folder: str
     by_words: bool = False
+    replaces: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +67,7 @@ class PlaybookIngest:
         if not folder.is_absolute() or not folder.is_dir():
             raise UsageError(f"There is no folder {folder}.", next_step="Name a folder with playbooks.")
         with writable_store(self._base, by_words=wish.by_words) as (store, embedder):
-            report = ingest_folder(store, embedder, folder, owner=self._owner_of(folder), listener=listener)
+            owner = self._owner_of(folder)
+            report = ingest_folder(store, embedder, folder, owner=owner, replaces=wish.replaces, listener=listener)
         opened = self._base.opened()
         return PlaybookOutcome(report, embedder is None, opened.lacking, opened.next_step)

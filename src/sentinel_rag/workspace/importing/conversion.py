@@ -25,8 +25,23 @@ DATETIME_FORMATS = (
     "%m/%d/%Y %H:%M",
     "%m/%d/%Y",
     "%a, %d %b %Y %H:%M:%S GMT",
+    "%b %d, %Y %I:%M:%S.%g %p",
+    "%b %d, %Y %I:%M:%S %p",
+    "%b %d, %Y %I:%M %p",
+    "%b %d, %Y, %I:%M:%S %p",
+    "%d.%m.%Y, %H:%M:%S.%g",
+    "%d.%m.%Y, %H:%M:%S",
+    "%d.%m.%Y, %H:%M",
+    "%d.%m.%Y %H:%M:%S.%g",
+    "%d.%m.%Y %H:%M:%S",
+    "%d.%m.%Y %H:%M",
+    "%d.%m.%Y",
+    "%a %b %d %H:%M:%S %Y UTC",
+    "%a %b %d %H:%M:%S %Y",
+    "%Y%m%d%H%M%S.%g",
 )
-"""Tried in order after ISO 8601; a date with slashes is American, month first, as the portal writes it."""
+"""Tried in order after ISO 8601. A date with slashes is American, month first, as the portal writes it in English; one
+with dots is German, day first. `20201016100000.049` is how WMI writes a time."""
 
 _FORMAT_LIST = "[" + ", ".join(quote_text(text) for text in DATETIME_FORMATS) + "]"
 
@@ -89,7 +104,10 @@ def _present(text: str) -> str:
 _WHOLE = r"-?(0|[1-9][0-9]{0,17})(\.0)?"
 _REAL = r"-?[0-9]+\.[0-9]+([eE][+-]?[0-9]+)?|-?(0|[1-9][0-9]{0,14})|-?[0-9](\.[0-9]+)?[eE][+-]?[0-9]+"
 """A whole number among them has at most 15 digits, which a double holds exactly: longer ones are ids."""
-_DATE = r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}/\d{1,2}/\d{4}[ ,].*"
+_DATE = (
+    r"\d{4}-\d{2}-\d{2}([T ].*)?|\d{1,2}/\d{1,2}/\d{4}[ ,].*|[A-Z][a-z]{2} \d{1,2}, \d{4}.*|\d{1,2}\.\d{1,2}\.\d{4}.*"
+    r"|[A-Z][a-z]{2} [A-Z][a-z]{2} +\d{1,2} .*|(19|20)\d{12}\.\d{3,6}"
+)
 _STRUCTURE = r"\s*[\[{].*"
 
 
@@ -121,8 +139,8 @@ def detected_type(counts: Sequence[int]) -> str:
     present, whole, real, time, structure, boolean = counts
     for matching, type_ in (
         (whole, "long"),
-        (real, "real"),
         (time, "datetime"),
+        (real, "real"),
         (structure, "dynamic"),
         (boolean, "bool"),
     ):

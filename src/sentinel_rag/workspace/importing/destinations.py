@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 
 from sentinel_rag.workspace.importing.column_mapping import Headers
 from sentinel_rag.workspace.importing.raw_rows import RawRows
-from sentinel_rag.workspace.importing.table_choice import is_table_name, named_table, table_of_file
+from sentinel_rag.workspace.importing.table_choice import (
+    BY_NAME,
+    is_table_name,
+    named_table,
+    table_of_file,
+    tables_of_actions,
+)
 from sentinel_rag.workspace.kql_types import quote_name, quote_text
 
 if TYPE_CHECKING:
@@ -77,7 +83,34 @@ def destinations(
             rest = f"coalesce(trim(c{index}), '') NOT IN ({others})"
             chosen.append(Destination(*fallback, condition=rest))
         return chosen
-    return [Destination(*fallback)]
+    return _by_action(cursor, rows, headers, fallback) or [Destination(*fallback)]
+
+
+def _by_action(
+    cursor: duckdb.DuckDBPyConnection, rows: RawRows, headers: Headers, fallback: tuple[str, str]
+) -> list[Destination]:
+    """Where the rows of an export of advanced hunting go, each by its ActionType; none for a file that is no such one,
+    or whose name says where it belongs."""
+    tables = tables_of_actions([column.name for column in headers.columns])
+    if not tables or fallback[1] == BY_NAME:
+        return []
+    index = next(column.index for column in headers.columns if column.name == "ActionType")
+    found = cursor.execute(f"SELECT DISTINCT trim(c{index}) FROM {rows.source}").fetchall()  # noqa: S608 - names are ours
+    actions = [value for (value,) in found]
+    chosen = dict.fromkeys(tables[action] for action in actions if action in tables)
+    if not chosen:
+        return []
+    reason = "its ActionType column"
+    if len(chosen) == 1 and all(action in tables for action in actions):
+        return [Destination(next(iter(chosen)), reason)]
+    made = []
+    for table in chosen:
+        own = ", ".join(quote_text(action) for action in actions if tables.get(action) == table)
+        made.append(Destination(table, reason, f"trim(c{index}) IN ({own})"))
+    known = ", ".join(quote_text(action) for action in actions if action in tables)
+    if any(action not in tables for action in actions):
+        made.append(Destination("DeviceEvents", reason, f"coalesce(trim(c{index}), '') NOT IN ({known})"))
+    return made
 
 
 def require_type(cursor: duckdb.DuckDBPyConnection, table: str) -> None:

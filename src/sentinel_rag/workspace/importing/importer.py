@@ -23,8 +23,10 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.workspace.importing.column_mapping import clean_headers
 from sentinel_rag.workspace.importing.destinations import SeveralTablesError, destinations
 from sentinel_rag.workspace.importing.loading import load, materialised
+from sentinel_rag.workspace.importing.packed_files import is_packed, unpacked
 from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
 from sentinel_rag.workspace.importing.reports import ImportReport, Reject
+from sentinel_rag.workspace.importing.reshaping import reshaped
 from sentinel_rag.workspace.importing.source_files import (
     Format,
     SourceFile,
@@ -64,7 +66,7 @@ class Importer:
             if progress is not None:
                 progress(f"Importing {file.name}...")
             try:
-                reports += self._import_file(file, table)
+                reports += self._import_packed(file, table) if is_packed(file) else self._import_file(file, table)
             except SentinelError as error:
                 if alone:
                     raise
@@ -80,13 +82,28 @@ class Importer:
             reports[-1] = replace(reports[-1], notes=(*reports[-1].notes, note))
         return reports
 
+    def _import_packed(self, path: Path, table: str | None) -> list[ImportReport]:
+        """The files inside an archive or the sheets of a workbook, each told by its name in it."""
+        reports: list[ImportReport] = []
+        with staged(self._store) as folder:
+            for inner, name in unpacked(path, folder):
+                shown = f"{path}: {name}"
+                try:
+                    reports += [replace(each, file=shown) for each in self._import_file(inner, table)]
+                except SentinelError as error:
+                    message = str(error).replace(str(inner), name)
+                    reports.append(
+                        ImportReport(file=shown, table="", format="", error=message, next_step=error.next_step)
+                    )
+        return reports
+
     def _import_file(self, path: Path, table: str | None) -> list[ImportReport]:
         import duckdb
 
         started = time.perf_counter()
         source = inspect(path)
         with staged(self._store) as folder:
-            target = place(source, folder)
+            source, target, note = reshaped(source, place(source, folder), folder)
             try:
                 reports = self._attempts(source, target, folder, table)
             except duckdb.Error as error:
@@ -99,7 +116,9 @@ class Importer:
                     f"{path} could not be imported: {str(error).splitlines()[0]}",
                     next_step="Nothing of it was stored. Please report the file's first lines.",
                 ) from error
-        reports = [replace(report, duration_s=time.perf_counter() - started) for report in reports]
+        notes = (note,) if note else ()
+        seconds = time.perf_counter() - started
+        reports = [replace(each, notes=(*notes, *each.notes), duration_s=seconds) for each in reports]
         return [replace(report, rejects=report.rejects[:_SHOWN_REJECTS]) for report in reports]
 
     def _attempts(self, source: SourceFile, target: Path, folder: Path, table: str | None) -> list[ImportReport]:

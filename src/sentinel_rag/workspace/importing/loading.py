@@ -215,7 +215,8 @@ def _time_source(
         return None, ""
     by_name = {column.name: column.index for column in headers.columns}
     for name in TIME_SOURCES:
-        if types.get(name) == "datetime":
+        # The table may hold it as text, for a file that came before wrote it in a form that nobody reads.
+        if name in types and (types[name] == "datetime" or _holds_times(cursor, source, by_name[name])):
             return by_name[name], f"The file has no TimeGenerated: it was filled from {name}."
     times = [name for name in by_name if types[name] == "datetime"]
     if len(times) == 1:
@@ -233,6 +234,13 @@ def _time_source(
                 continue  # a length of time, or a count
             return by_name[name], f"The file has no TimeGenerated: it was filled from {name}, read as time since 1970."
     return None, "The file has no time column: a query with a time range does not see its rows."
+
+
+def _holds_times(cursor: duckdb.DuckDBPyConnection, source: str, index: int) -> bool:
+    """Whether every cell of a column that holds something is a time, by the first rows."""
+    sample = f"(SELECT * FROM {source} LIMIT {DETECTION_ROWS})"  # noqa: S608 - names are ours
+    counts = dict(cursor.execute(detection_sql([f"c{index}"], sample)).fetchall())
+    return 0 in counts and detected_type(counts[0]) == "datetime"
 
 
 def _typed_select(plan: _Plan) -> str:

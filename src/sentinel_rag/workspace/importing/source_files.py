@@ -18,6 +18,8 @@ from sentinel_rag.contracts.errors import UsageError
 SAMPLE_BYTES = 1 << 18
 _CHUNK = 1 << 20
 SUFFIXES = {".csv", ".tsv", ".txt", ".psv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
+PACKED = {".gz", ".zip", ".xlsx"}
+"""Endings of files that hold others."""
 
 
 class Format(StrEnum):
@@ -54,7 +56,7 @@ def files_under(path: Path) -> list[Path]:
         raise UnreadableFileError(f"There is no file {path}.", next_step="Check the path.")
     if not path.is_dir():
         return [path]
-    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES)
+    files = sorted(file for file in path.rglob("*") if file.is_file() and file.suffix.lower() in SUFFIXES | PACKED)
     if not files:
         raise UnreadableFileError(
             f"The folder {path} holds no file to import.",
@@ -65,7 +67,7 @@ def files_under(path: Path) -> list[Path]:
 
 def left_out(folder: Path) -> list[str]:
     """Names of the files of a folder that `files_under` passes over, hidden ones aside."""
-    others = (file for file in folder.rglob("*") if file.is_file() and file.suffix.lower() not in SUFFIXES)
+    others = (file for file in folder.rglob("*") if file.is_file() and file.suffix.lower() not in SUFFIXES | PACKED)
     return sorted(file.name for file in others if not file.name.startswith("."))
 
 
@@ -146,7 +148,7 @@ def _is_binary(head: bytes) -> bool:
 def _no_text(path: Path) -> UnreadableFileError:
     return UnreadableFileError(
         f"{path} is a binary file, not an export of rows.",
-        next_step="Importable are CSV (any separator), JSON, JSON lines and Parquet; unpack archives first.",
+        next_step="Importable are CSV (any separator), JSON, JSON lines, Parquet, and these in .zip, .gz and .xlsx.",
     )
 
 

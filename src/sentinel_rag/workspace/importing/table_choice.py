@@ -7,7 +7,7 @@ columns; else a new table of its own, named after the file with Azure's `_CL` fo
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
 from sentinel_rag.workspace.importing.column_mapping import known_as
@@ -31,6 +31,36 @@ _OTHER_TABLES = frozenset((
 ))
 # fmt: on
 """Azure's tables that the embedded workspace does not start with; rows that name one as their Type make it."""
+_COMMON = frozenset({
+    "SigninLogs", "SecurityAlert", "SecurityIncident", "SecurityEvent", "AuditLogs", "OfficeActivity", "AzureActivity",
+    "CommonSecurityLog", "Syslog", "DeviceProcessEvents", "DeviceNetworkEvents", "DeviceFileEvents",
+    "DeviceLogonEvents", "EmailEvents", "IdentityLogonEvents",
+})  # fmt: skip
+"""Tables that a file is rather of than of others with the same columns."""
+_MOST_NAMED, _NO_ACCIDENT = 3, 10
+_ACTIONS: Mapping[str, str] = {
+    action: table
+    for table, actions in {
+        "DeviceProcessEvents": ("ProcessCreated", "OpenProcess"),
+        "DeviceFileEvents": ("FileCreated", "FileModified", "FileDeleted", "FileRenamed"),
+        "DeviceRegistryEvents": (
+            "RegistryKeyCreated", "RegistryKeyDeleted", "RegistryKeyRenamed", "RegistryValueSet",
+            "RegistryValueDeleted",
+        ),
+        "DeviceImageLoadEvents": ("ImageLoaded",),
+        "DeviceLogonEvents": ("LogonSuccess", "LogonFailed", "LogonAttempted"),
+        "DeviceNetworkEvents": (
+            "ConnectionSuccess", "ConnectionFailed", "ConnectionAttempt", "ConnectionRequest", "ConnectionFound",
+            "ConnectionAcknowledged", "InboundConnectionAccepted", "InboundConnectionAttempt",
+            "ListeningConnectionCreated", "DnsConnectionInspected", "HttpConnectionInspected", "SslConnectionInspected",
+            "NetworkSignatureInspected", "IcmpConnectionInspected", "SshConnectionInspected",
+            "NtlmAuthenticationInspected",
+        ),
+    }.items()
+    for action in actions
+}  # fmt: skip
+"""What advanced hunting calls what happened, and the table that holds it; any other stands in DeviceEvents."""
+BY_NAME = "the file's name"
 NO_KNOWN_TABLE = "No known table has its columns"
 """Why a new table is made for a file."""
 _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
@@ -68,23 +98,23 @@ def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple
         by_name
         and len({known_as(name, by_name) for name in names} & schema[by_name].keys()) >= len(names) * _LEAST_OVERLAP / 2
     ):
-        return by_name, "the file's name"
-    best, best_score = "", (0.0, 0.0)
+        return by_name, BY_NAME
+    scores: dict[str, tuple[float, bool, float]] = {}
     for table, known in schema.items():
         matching = {known_as(name, table) for name in names} & known.keys()
         if len(matching) < 2 or table.endswith("_CL"):
             continue  # a custom table has the columns of whatever was imported first, which proves nothing
-        score = (len(matching) / len(names), len(matching) / len(known))
-        if score > best_score:
-            best, best_score = table, score
-    if best_score[0] >= _LEAST_OVERLAP:
-        return best, "its columns"
+        scores[table] = (len(matching) / len(names), table in _COMMON, len(matching) / len(known))
+    best = max(scores, key=lambda table: scores[table], default="")
+    if best and scores[best][0] >= _LEAST_OVERLAP:
+        as_well = [table for table in scores if table != best and scores[table][0] == scores[best][0]]
+        return best, f"its columns{_also(as_well)}"
     stem = re.sub(r"\W+", "_", path.stem, flags=re.ASCII).strip("_") or "Imported"
     stem = stem.removesuffix("_CL")[:56]
     custom = f"{stem if stem[0].isalpha() else f'T_{stem}'}_CL"
     for table in schema:
         if table.lower() == custom.lower():
-            return table, "the file's name"
+            return table, BY_NAME
     if len(set(columns)) < 2:
         raise UnreadableFileError(
             f"{path} has one column and fits no known table, so it is probably not an export.",
@@ -93,7 +123,24 @@ def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple
     return custom, NO_KNOWN_TABLE
 
 
+def _also(tables: Sequence[str]) -> str:
+    if not tables:
+        return ""
+    more = f" and {len(tables) - _MOST_NAMED} more" if len(tables) > _MOST_NAMED else ""
+    others = f"{', '.join(sorted(tables)[:_MOST_NAMED])}{more}"
+    return f", which fit {others} as well: the commonest was taken (--table names another)"
+
+
 def _table_in_name(stem: str, schema: Schema) -> str:
+    """The longest name of a table that the file's name begins with, or holds if it is long enough to be no accident."""
     letters = re.sub(r"[^a-z]", "", stem.lower())
-    fitting = [table for table in schema if letters.startswith(table.lower().removesuffix("_cl"))]
+    names = {table: table.lower().removesuffix("_cl") for table in schema}
+    fitting = [table for table, name in names.items() if letters.startswith(name)]
+    fitting = fitting or [table for table, name in names.items() if len(name) >= _NO_ACCIDENT and name in letters]
     return max(fitting, key=len, default="")
+
+
+def tables_of_actions(columns: Collection[str]) -> Mapping[str, str]:
+    """The table of each `ActionType` of an export of advanced hunting; empty for a file that is none."""
+    hunted = {"ActionType"} <= set(columns) and not {"DeviceName", "DeviceId"}.isdisjoint(columns)
+    return _ACTIONS if hunted else {}

@@ -1,0 +1,320 @@
+"""Incidents and alerts as services and portals write them, turned into rows of the tables that hold them.
+
+Sentinel's REST API nests a row under `properties` (some programs flatten that to `properties.title`), Microsoft Graph
+has names of its own, and the Defender portal's queues are CSV with words as headers. Each shape is recognised by what
+its first row holds. Pure; the file of rows is rewritten by `reshaping`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+Row = Mapping[str, Any]
+
+INCIDENTS, ALERTS = "SecurityIncident", "SecurityAlert"
+_STATUS = {"active": "New", "new": "New", "inprogress": "Active", "in progress": "Active", "resolved": "Closed"}
+_ALERT_STATUS = {"new": "New", "inprogress": "InProgress", "in progress": "InProgress", "resolved": "Resolved"}
+_CLASSIFICATION = {
+    "truepositive": "TruePositive",
+    "true positive": "TruePositive",
+    "falsepositive": "FalsePositive",
+    "false positive": "FalsePositive",
+    "informationalexpectedactivity": "BenignPositive",
+    "informational, expected activity": "BenignPositive",
+}
+"""Words of Microsoft Graph and the Defender portal, in lower case, and what the tables say."""
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """`marks` are names that a row of it has; `rows` turns one into rows of tables."""
+
+    name: str
+    marks: frozenset[str]
+    rows: Callable[[Row], Iterator[dict[str, Any]]]
+
+
+def shape_of(row: Row) -> Shape | None:
+    """The shape that a row has; None for a row of a table, and for what nothing here knows."""
+    names = frozenset(_nested(row)) | {f"properties.{name}" for name in _inner(_nested(row))}
+    return next((shape for shape in SHAPES if shape.marks <= names), None)
+
+
+def queue_of(headers: Iterable[str]) -> Shape | None:
+    """The queue of the Defender portal whose export has these headers."""
+    names = frozenset(header.strip().lower() for header in headers)
+    return next((shape for shape in QUEUES if shape.marks <= names), None)
+
+
+def _nested(row: Row) -> dict[str, Any]:
+    """`{"properties.owner.email": "x"}` as the objects that it was flattened from."""
+    made: dict[str, Any] = {}
+    for name, value in row.items():
+        parts = name.split(".") if name.startswith("properties.") else [name]
+        place = made
+        for part in parts[:-1]:
+            inner = place.setdefault(part, {})
+            place = inner if isinstance(inner, dict) else place
+        place[parts[-1]] = value
+    return made
+
+
+def _inner(row: Row) -> Row:
+    inner = row.get("properties")
+    return inner if isinstance(inner, Mapping) else {}
+
+
+def _taken(values: Row, names: Mapping[str, str]) -> dict[str, Any]:
+    """The columns of a table out of what a service calls otherwise; what is not there is left out."""
+    return {column: values[name] for name, column in names.items() if values.get(name) not in (None, "")}
+
+
+# --- Sentinel's REST API
+
+_REST_INCIDENT = {
+    "incidentNumber": "IncidentNumber",
+    "title": "Title",
+    "description": "Description",
+    "severity": "Severity",
+    "status": "Status",
+    "classification": "Classification",
+    "classificationComment": "ClassificationComment",
+    "classificationReason": "ClassificationReason",
+    "owner": "Owner",
+    "labels": "Labels",
+    "createdTimeUtc": "CreatedTime",
+    "lastModifiedTimeUtc": "LastModifiedTime",
+    "firstActivityTimeUtc": "FirstActivityTime",
+    "lastActivityTimeUtc": "LastActivityTime",
+    "incidentUrl": "IncidentUrl",
+    "providerName": "ProviderName",
+    "providerIncidentId": "ProviderIncidentId",
+    "additionalData": "AdditionalData",
+    "relatedAnalyticRuleIds": "RelatedAnalyticRuleIds",
+}
+_REST_ALERT = {
+    "systemAlertId": "SystemAlertId",
+    "alertDisplayName": "DisplayName",
+    "friendlyName": "AlertName",
+    "description": "Description",
+    "severity": "AlertSeverity",
+    "status": "Status",
+    "productName": "ProductName",
+    "vendorName": "VendorName",
+    "providerAlertId": "VendorOriginalId",
+    "alertType": "AlertType",
+    "alertLink": "AlertLink",
+    "compromisedEntity": "CompromisedEntity",
+    "confidenceLevel": "ConfidenceLevel",
+    "startTimeUtc": "StartTime",
+    "endTimeUtc": "EndTime",
+    "timeGenerated": "TimeGenerated",
+    "processingEndTime": "ProcessingEndTime",
+    "remediationSteps": "RemediationSteps",
+}
+
+
+def _rest_incident(row: Row) -> Iterator[dict[str, Any]]:
+    nested = _nested(row)
+    told = _inner(nested)
+    made = _taken(told, _REST_INCIDENT)
+    alerts = [each for each in nested.get("Alerts") or () if isinstance(each, Mapping)]
+    made["IncidentName"] = nested.get("name", "")
+    made["AlertIds"] = [str(each.get("ID") or each.get("id") or "") for each in alerts]
+    made.setdefault("ProviderName", "Azure Sentinel")
+    made.setdefault("ProviderIncidentId", str(told.get("incidentNumber", "")))
+    if made.get("Status") == "Closed":
+        made["ClosedTime"] = made.get("LastModifiedTime")
+    made["TimeGenerated"] = made.get("LastModifiedTime") or made.get("CreatedTime")
+    yield {**made, "Type": INCIDENTS}
+
+
+def _rest_alert(row: Row) -> Iterator[dict[str, Any]]:
+    told = _inner(_nested(row))
+    made = _taken(told, _REST_ALERT)
+    made["Tactics"] = ", ".join(map(str, told.get("tactics") or ()))
+    made.setdefault("AlertName", made.get("DisplayName", ""))
+    made.setdefault("TimeGenerated", made.get("EndTime") or made.get("StartTime"))
+    yield {**made, "Type": ALERTS}
+
+
+# --- Microsoft Graph
+
+_GRAPH_INCIDENT = {
+    "displayName": "Title",
+    "description": "Description",
+    "createdDateTime": "CreatedTime",
+    "lastUpdateDateTime": "LastModifiedTime",
+    "incidentWebUrl": "IncidentUrl",
+    "resolvingComment": "ClassificationComment",
+}
+_GRAPH_ALERT = {
+    "id": "SystemAlertId",
+    "title": "AlertName",
+    "description": "Description",
+    "providerAlertId": "VendorOriginalId",
+    "alertWebUrl": "AlertLink",
+    "productName": "ProductName",
+    "firstActivityDateTime": "StartTime",
+    "lastActivityDateTime": "EndTime",
+    "lastUpdateDateTime": "ProcessingEndTime",
+    "createdDateTime": "TimeGenerated",
+    "category": "Tactics",
+    "recommendedActions": "RemediationSteps",
+}
+
+
+def _graph_incident(row: Row) -> Iterator[dict[str, Any]]:
+    alerts = [each for each in row.get("alerts") or () if isinstance(each, Mapping)]
+    made = _taken(row, _GRAPH_INCIDENT)
+    made |= _incident_of_defender(row.get("id"), row.get("severity"), row.get("status"), row.get("classification"))
+    made["Owner"] = _owner(row.get("assignedTo"))
+    made["Labels"] = [{"labelName": str(each), "labelType": "User"} for each in row.get("customTags") or ()]
+    made["AlertIds"] = [str(each.get("id", "")) for each in alerts]
+    made["AdditionalData"] = {"alertsCount": len(alerts)}
+    if made["Status"] == "Closed":
+        made["ClosedTime"] = made.get("LastModifiedTime")
+    made["TimeGenerated"] = made.get("LastModifiedTime") or made.get("CreatedTime")
+    yield {**made, "Type": INCIDENTS}
+    for alert in alerts:
+        yield from _graph_alert(alert)
+
+
+def _graph_alert(row: Row) -> Iterator[dict[str, Any]]:
+    made = _taken(row, _GRAPH_ALERT)
+    made["DisplayName"] = made.get("AlertName", "")
+    made["AlertSeverity"] = str(row.get("severity") or "").capitalize()
+    made["Status"] = _word(row.get("status"), _ALERT_STATUS)
+    made["ProviderName"] = str(row.get("serviceSource") or "")
+    made.setdefault("ProductName", made["ProviderName"])
+    made["Techniques"] = list(row.get("mitreTechniques") or ())
+    entities = [entity for each in row.get("evidence") or () if (entity := _graph_entity(each))]
+    made["Entities"] = entities
+    made["CompromisedEntity"] = next((str(each.get("HostName") or each.get("Name") or "") for each in entities), "")
+    yield {**made, "Type": ALERTS}
+
+
+def _graph_entity(evidence: Any) -> dict[str, Any]:
+    """An entity as SecurityAlert has it, from an evidence of Graph; empty for a kind that the table has none of."""
+    kind = str(evidence.get("@odata.type", "")).rpartition(".")[2] if isinstance(evidence, Mapping) else ""
+    account, file = evidence.get("userAccount") or {}, evidence.get("fileDetails") or evidence.get("imageFile") or {}
+    match kind:
+        case "userEvidence" | "mailboxEvidence":
+            name, _, suffix = str(account.get("userPrincipalName") or account.get("accountName") or "").partition("@")
+            return {"Type": "account", "Name": name, "UPNSuffix": suffix, "NTDomain": account.get("domainName") or ""}
+        case "deviceEvidence":
+            name, _, domain = str(evidence.get("deviceDnsName") or evidence.get("hostName") or "").partition(".")
+            return {"Type": "host", "HostName": name, "DnsDomain": domain}
+        case "ipEvidence":
+            return {"Type": "ip", "Address": evidence.get("ipAddress")}
+        case "urlEvidence":
+            return {"Type": "url", "Url": evidence.get("url")}
+        case "fileEvidence":
+            return {"Type": "file", "Name": file.get("fileName"), "Directory": file.get("filePath")}
+        case "processEvidence":
+            return {"Type": "process", "CommandLine": evidence.get("processCommandLine")}
+        case _:
+            return {}
+
+
+# --- queues of the Defender portal, by their headers in lower case
+
+
+def _incident_queue(row: Row) -> Iterator[dict[str, Any]]:
+    told = {str(name).strip().lower(): value for name, value in row.items()}
+    made = _incident_of_defender(
+        told.get("incident id"), told.get("severity"), told.get("status"), told.get("classification")
+    )
+    made["Title"] = told.get("incident name", "")
+    made["Owner"] = _owner(told.get("assigned to"))
+    made["FirstActivityTime"] = told.get("first activity")
+    made["LastActivityTime"] = told.get("last activity")
+    made["CreatedTime"] = told.get("creation time") or told.get("first activity")
+    made["LastModifiedTime"] = told.get("last update time") or told.get("last activity")
+    made["TimeGenerated"] = made["LastModifiedTime"]
+    if made["Status"] == "Closed":
+        made["ClosedTime"] = made["LastModifiedTime"]
+    made["Labels"] = _labels(told.get("tags"))
+    made["AdditionalData"] = {"alertsCount": _first_number(told.get("active alerts"))}
+    yield {**made, "Type": INCIDENTS}
+
+
+def _alert_queue(row: Row) -> Iterator[dict[str, Any]]:
+    told = {str(name).strip().lower(): value for name, value in row.items()}
+    written = json.dumps(told, sort_keys=True, default=str)
+    status = _word(told.get("status"), _ALERT_STATUS)
+    yield {
+        "SystemAlertId": told.get("alert id") or hashlib.sha256(written.encode()).hexdigest()[:32],
+        "AlertName": told.get("alert name", ""),
+        "DisplayName": told.get("alert name", ""),
+        "AlertSeverity": str(told.get("severity") or "").capitalize(),
+        "Status": status,
+        "Tactics": told.get("category", ""),
+        "ProviderName": told.get("service source") or told.get("detection source", ""),
+        "ProductName": told.get("product name") or told.get("service source") or told.get("detection source", ""),
+        "CompromisedEntity": told.get("impacted assets", ""),
+        "StartTime": told.get("first activity"),
+        "EndTime": told.get("last activity"),
+        "TimeGenerated": told.get("last activity") or told.get("first activity"),
+        "Type": ALERTS,
+    }
+
+
+def _incident_of_defender(number: Any, severity: Any, status: Any, classification: Any) -> dict[str, Any]:
+    """What Graph and the portal have in common. Their number is a Defender id; it stands for the Sentinel number too,
+    which they do not tell."""
+    made: dict[str, Any] = {
+        "IncidentNumber": str(number or ""),
+        "ProviderIncidentId": str(number or ""),
+        "IncidentName": str(number or ""),
+        "ProviderName": "Microsoft XDR",
+        "Severity": str(severity or "").capitalize(),
+        "Status": _word(status, _STATUS),
+    }
+    if known := _CLASSIFICATION.get(str(classification or "").strip().lower()):
+        made["Classification"] = known
+    return made
+
+
+def _word(value: Any, words: Mapping[str, str]) -> str:
+    said = str(value or "").strip()
+    return words.get(said.lower(), said)
+
+
+def _owner(name: Any) -> dict[str, str]:
+    said = str(name or "").strip()
+    if said.lower() in ("", "unassigned"):
+        return {}
+    address = said if "@" in said else ""
+    return {"assignedTo": said, "email": address, "userPrincipalName": address, "objectId": ""}
+
+
+def _labels(text: Any) -> list[dict[str, str]]:
+    return [{"labelName": each.strip(), "labelType": "User"} for each in str(text or "").split(",") if each.strip()]
+
+
+def _first_number(text: Any) -> int:
+    head = str(text or "").split("/")[0].strip()
+    return int(head) if head.isascii() and head.isdigit() else 0
+
+
+SHAPES = (
+    Shape("incidents of Sentinel's API", frozenset({"properties.incidentNumber", "properties.title"}), _rest_incident),
+    Shape("alerts of Sentinel's API", frozenset({"properties.systemAlertId"}), _rest_alert),
+    Shape(
+        "incidents of Microsoft Graph",
+        frozenset({"id", "displayName", "createdDateTime", "incidentWebUrl"}),
+        _graph_incident,
+    ),
+    Shape("alerts of Microsoft Graph", frozenset({"id", "title", "createdDateTime", "alertWebUrl"}), _graph_alert),
+)
+QUEUES = (
+    Shape("Defender's queue of incidents", frozenset({"incident name", "incident id", "severity"}), _incident_queue),
+    Shape(
+        "Defender's queue of alerts", frozenset({"alert name", "severity", "status", "first activity"}), _alert_queue
+    ),
+)
