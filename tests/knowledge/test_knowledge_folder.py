@@ -30,8 +30,8 @@ def folder(tmp_path: Path) -> Path:
     return made
 
 
-def brought_in(store: LocalStore, folder: Path) -> FolderReport:
-    return ingest_folder(store, WordEmbedder(), folder)
+def brought_in(store: LocalStore, folder: Path, *, replaces: bool = True) -> FolderReport:
+    return ingest_folder(store, WordEmbedder(), folder, replaces=replaces)
 
 
 def held(store: LocalStore) -> list[str]:
@@ -50,6 +50,21 @@ def test_the_store_follows_the_folder(store: LocalStore, folder: Path) -> None:
     counts = second.ingested
     assert (counts.added, counts.changed, counts.unchanged, counts.removed) == (1, 1, 1, 1)
     assert [by_words(store, word) for word in ("apple", "apricot", "plum", "date")] == [[], ["a.md"], [], ["d.md"]]
+
+
+@pytest.mark.requirement("KNOW-2")
+def test_what_the_folder_does_not_hold_stays_unless_the_person_asks(
+    store: LocalStore, folder: Path, tmp_path: Path
+) -> None:
+    brought_in(store, folder)
+    own = tmp_path / "own"
+    own.mkdir()
+    (own / "mine.md").write_text("# Mine\n\nquince\n")
+    report = brought_in(store, own, replaces=False)
+    assert (report.ingested.added, report.ingested.removed, report.beyond) == (1, 0, 3)
+    assert held(store) == ["a.md", "b.md", "cloud/c.md", "mine.md"]
+    report = brought_in(store, own, replaces=True)
+    assert (report.ingested.removed, report.beyond, held(store)) == (3, 0, ["mine.md"])
 
 
 def test_a_file_that_cannot_be_read_now_keeps_its_version_and_is_told(store: LocalStore, folder: Path) -> None:

@@ -236,7 +236,7 @@ def test_playbooks_of_several_homes_stand_side_by_side(opened: OpenStore, tmp_pa
 
     def ingested(owner: PlaybookOwner, place: Path) -> tuple[int, int, int, int]:
         with opened() as store:
-            done = ingest_folder(store, None, place, owner=owner).ingested
+            done = ingest_folder(store, None, place, owner=owner, replaces=True).ingested
             return done.added, done.changed, done.unchanged, done.removed
 
     def found(word: str) -> list[str]:

@@ -252,12 +252,15 @@ def test_status_says_what_the_next_ingest_would_do(run: Run, folder: Path, witho
 def test_the_next_ingest_knows_the_folder_of_the_last_one(run: Run, folder: Path, without_model: None) -> None:
     """Else a person's own playbooks would give way to the shipped ones with the first `ingest` that names none."""
     assert run("ingest", str(folder))[0] == 0
-    told = f"next     sentinel knowledge ingest reads 1 playbooks of {folder} anew and removes 1."
+    told = f"next     sentinel knowledge ingest reads 1 playbooks of {folder} anew."
     assert told not in run("status")[1]
     (folder / "shell.md").rename(folder / "shells.md")
     assert told in run("status")[1]
     code, out, _ = run("ingest", "--only", "playbooks")
-    assert (code, f"Playbooks of {folder}: 1 new, 0 changed, 1 as before, 1 removed" in out) == (0, True)
+    assert (code, f"Playbooks of {folder}: 1 new, 0 changed, 1 as before, 0 removed" in out) == (0, True)
+    assert "1 playbooks that are not in this folder stay; to remove them: sentinel knowledge ingest --replace" in out
+    code, out, _ = run("ingest", "--only", "playbooks", "--replace")
+    assert (code, f"Playbooks of {folder}: 0 new, 0 changed, 2 as before, 1 removed" in out) == (0, True)
     folder.rename(folder.with_name("away"))
     code, _, err = run("ingest", "--only", "playbooks")
     assert (code, "a folder that is not there now" in err) == (2, True)

@@ -69,6 +69,8 @@ class PlaybooksOutcome:
     by_words_only: bool
     lacking: str
     next_step: str
+    beyond: int = 0
+    """Playbooks that the store holds and the folder does not."""
 
 
 def ingest_incidents(

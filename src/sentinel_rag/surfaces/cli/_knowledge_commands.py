@@ -13,7 +13,7 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(title="actions", metavar="ACTION", required=True)
     ingest = command(actions, "ingest", "bring playbooks and past incidents into the store, or up to date", _ingest)
     ingest.add_argument(
-        "folder", nargs="?", metavar="FOLDER", help="the playbooks of this folder alone, instead of the shipped ones"
+        "folder", nargs="?", metavar="FOLDER", help="the playbooks of this folder too, beside those that are there"
     )
     ingest.add_argument("--only", choices=("playbooks", "incidents"), default=None, help="one of the two alone")
     ingest.add_argument(
@@ -23,6 +23,8 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
         metavar="N",
         help="how far back incidents are read in (default: as the last time, at first 90)",
     )
+    replace_help = "remove playbooks of earlier folders that this one does not hold (else they stay)"
+    ingest.add_argument("--replace", action="store_true", help=replace_help)
     ingest.add_argument("--reread", action="store_true", help="read incidents again that did not change")
     ingest.add_argument("--by-words", action="store_true", help="make no vectors yet: a first run takes a second")
     ingest.add_argument("--workspace", default=None, metavar="NAME", help="as in sentinel ask")
@@ -77,6 +79,7 @@ def _ingest(options: argparse.Namespace) -> int:
         days=options.days,
         reread=options.reread,
         by_words=options.by_words,
+        replaces=options.replace,
         workspace=options.workspace,
         as_json=options.json,
     )

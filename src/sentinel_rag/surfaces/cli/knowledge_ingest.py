@@ -43,6 +43,7 @@ def ingest(
     days: int | None,
     reread: bool,
     by_words: bool,
+    replaces: bool,
     workspace: str | None,
     as_json: bool,
 ) -> int:
@@ -55,16 +56,20 @@ def ingest(
         raise UsageError(
             "A folder holds playbooks, and --only incidents leaves them out.", next_step="Leave one of the two out."
         )
+    if replaces and only == "incidents":
+        raise UsageError("--replace is of playbooks, and --only incidents leaves them out.", next_step="Leave one out.")
     wish: dict[str, Any] = {"who": COMMAND, "reread": reread, "by_words": by_words}
     wish |= {} if days is None else {"days": days}
     try:
-        return _ingest(folder, only, wish, workspace, as_json=as_json)
+        return _ingest(folder, only, wish, workspace, replaces=replaces, as_json=as_json)
     except KeyboardInterrupt:
         print(INTERRUPTED, file=sys.stderr)
         return 130
 
 
-def _ingest(folder: str | None, only: str | None, wish: dict[str, Any], workspace: str | None, *, as_json: bool) -> int:
+def _ingest(
+    folder: str | None, only: str | None, wish: dict[str, Any], workspace: str | None, *, replaces: bool, as_json: bool
+) -> int:
     settings = load_settings()
     by_words = wish["by_words"]
     told: dict[str, Any] = {}
@@ -72,7 +77,7 @@ def _ingest(folder: str | None, only: str | None, wish: dict[str, Any], workspac
     found = 0
     if only != "incidents":
         place = playbooks_place(folder, settings)
-        playbooks = _playbooks(place, settings, by_words=by_words, quiet=as_json)
+        playbooks = _playbooks(place, settings, by_words=by_words, replaces=replaces, quiet=as_json)
         shown_keys = ("added", "changed", "unchanged", "removed", "chunks", "embedded", "by_words_only", "told")
         told |= {key: value for key, value in asdict(playbooks).items() if key in shown_keys}
         code = 2 if playbooks.faults else 0
@@ -143,7 +148,7 @@ def playbooks_place(folder: str | None, settings: Settings) -> Path:
     return place
 
 
-def _playbooks(place: Path, settings: Settings, *, by_words: bool, quiet: bool) -> PlaybooksOutcome:
+def _playbooks(place: Path, settings: Settings, *, by_words: bool, replaces: bool, quiet: bool) -> PlaybooksOutcome:
     """By the tool server where one runs, since it may be the only one that can open the store; else here."""
     from sentinel_rag.knowledge.ingest_record import remember_playbooks_folder
 
@@ -155,10 +160,10 @@ def _playbooks(place: Path, settings: Settings, *, by_words: bool, quiet: bool) 
 
         state = RunFolder(settings.home).read()
         if state is not None and not state.private and state.knowledge_token:
-            wish = {"who": COMMAND, "folder": str(place.absolute()), "by_words": by_words}
+            wish = {"who": COMMAND, "folder": str(place.absolute()), "by_words": by_words, "replaces": replaces}
             outcome = ingest_playbooks(state, wish, tell)
         else:
-            outcome = _playbooks_here(place, settings, tell, by_words=by_words)
+            outcome = _playbooks_here(place, settings, tell, by_words=by_words, replaces=replaces)
     files = ingest_files(settings)
     if place != shipped_playbooks() or files.playbooks.exists():
         remember_playbooks_folder(files.playbooks, place)
@@ -166,7 +171,7 @@ def _playbooks(place: Path, settings: Settings, *, by_words: bool, quiet: bool) 
 
 
 def _playbooks_here(
-    place: Path, settings: Settings, tell: Callable[[Mapping[str, Any]], None], *, by_words: bool
+    place: Path, settings: Settings, tell: Callable[[Mapping[str, Any]], None], *, by_words: bool, replaces: bool
 ) -> PlaybooksOutcome:
     from sentinel_rag.knowledge.folder_ingestion import ingest_folder
     from sentinel_rag.knowledge.ingest_lock import IngestLock
@@ -183,7 +188,8 @@ def _playbooks_here(
         if space is not None and model.lacking:
             raise UnavailableError(f"The store holds vectors of {space}. {model.lacking}", next_step=model.next_step)
         embedder = None if by_words and space is None else model.embedder
-        report = ingest_folder(store, embedder, place, owner=playbook_owner(settings, place), listener=told)
+        owner = playbook_owner(settings, place)
+        report = ingest_folder(store, embedder, place, owner=owner, replaces=replaces, listener=told)
     done = report.ingested
     return PlaybooksOutcome(
         added=done.added,
@@ -199,6 +205,7 @@ def _playbooks_here(
         by_words_only=embedder is None,
         lacking=model.lacking,
         next_step=model.next_step,
+        beyond=report.beyond,
     )
 
 
@@ -210,6 +217,8 @@ def _print_playbooks(done: PlaybooksOutcome, place: Path, *, by_words: bool) -> 
         f"{done.unchanged:,} as before, {done.removed:,} removed; "
         f"{done.chunks:,} chunks, {done.embedded:,} texts embedded, {done.seconds:.1f} s."
     )
+    if done.beyond:
+        print(f"{done.beyond:,} playbooks that are not in this folder stay; to remove them: {COMMAND} --replace")
     if done.lacking and not by_words:
         print(f"Found by words only for now. {safe(done.lacking)}")
         print(f"  Next: {safe(done.next_step)}; then: sentinel knowledge ingest")

@@ -138,9 +138,9 @@ def _pending(
     if not folder.is_dir():
         yield f"{INGEST} finds no folder {folder}, which the playbooks were read from; name another one."
     else:
-        changed, gone = _changed_playbooks(folder, playbooks)
-        if changed or gone:
-            yield f"{INGEST} reads {changed} playbooks of {folder} anew and removes {gone}."
+        changed = _changed_playbooks(folder, playbooks)
+        if changed:
+            yield f"{INGEST} reads {changed} playbooks of {folder} anew."
     if not record:
         yield f"{INGEST} reads in past incidents, which was never done for this store."
     elif newest is not None and newest.partial:
@@ -149,15 +149,12 @@ def _pending(
         yield f"{INGEST} makes vectors, so that all of it is found by meaning too."
 
 
-def _changed_playbooks(folder: Path, held: Mapping[str, Version]) -> tuple[int, int]:
-    """How many of the folder are new or changed, and how many of the store are not in it any more."""
+def _changed_playbooks(folder: Path, held: Mapping[str, Version]) -> int:
+    """How many of the folder are new or changed."""
     from sentinel_rag.knowledge.documents import read_folder
 
-    readings = list(read_folder(folder))
-    found = {each.document.id: each.document.content_hash for each in readings if each.document is not None}
-    changed = sum(name not in held or held[name].content_hash != content for name, content in found.items())
-    unread = {each.source for each in readings if each.document is None}
-    return changed, len(held.keys() - found.keys() - unread) if found else 0
+    read = [each.document for each in read_folder(folder) if each.document is not None]
+    return sum(each.id not in held or held[each.id].content_hash != each.content_hash for each in read)
 
 
 def _as_of(record: WorkspaceRecord, held: int) -> str:
