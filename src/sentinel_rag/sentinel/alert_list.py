@@ -15,6 +15,7 @@ from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity_alerts
+from sentinel_rag.sentinel.entity_search import net_condition
 from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY, incident_links
 from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
@@ -38,6 +39,8 @@ class _Selection:
     answers: tuple[LogsTable, ...]
     time_column: str
     notes: tuple[str, ...]
+    shown_query: str
+    """Finds as many alerts as the totals say."""
     whole: bool = True
 
 
@@ -107,6 +110,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         if whole
         else lower_bound(selection.totals.total, arguments["offset"] + len(selection.alerts)),
         notes=notes,
+        shown_query=selection.shown_query,
     )
 
 
@@ -144,6 +148,7 @@ async def _select(
         (rows, counts),
         column,
         tuple(notes),
+        newest_alerts.chosen(base, window, "StartTime" if column == "StartTime" else newest_alerts.FIRST_ROW),
         not counts.partial,
     )
 
@@ -159,11 +164,18 @@ async def _select_by_entity(
         order=arguments["order"],
         conditions=conditions,
     )
+    # Which alerts name it as an entity is decided here, over those whose text holds it: the query shown names them.
+    ids = [alert.alert_id for alert in found.alerts]
+    exact = (f"SystemAlertId in~ {list_literal(ids)}",) if 0 < len(ids) <= MOST_IDS_IN_A_QUERY else ()
+    exact = exact or (() if ids else ("false",))
+    base = newest_alerts.newest_alerts((*conditions, net_condition(arguments["entity"]), *exact))
+    column = "StartTime" if found.time_column == "StartTime" else newest_alerts.FIRST_ROW
     return _Selection(
         found.alerts[arguments["offset"] : arguments["offset"] + arguments["limit"]],
         AlertTotals.from_alerts(found.alerts),
         (found.answer,),
         found.time_column,
         found.notes,
+        newest_alerts.chosen(base, window, column),
         found.whole,
     )

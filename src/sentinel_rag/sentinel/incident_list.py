@@ -93,6 +93,7 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         if whole
         else lower_bound(totals.total, arguments["offset"] + len(rows)),
         notes=notes,
+        shown_query=incidents.chosen(base, window, time_column=time_column),
     )
 
 

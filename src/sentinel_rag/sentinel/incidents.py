@@ -98,6 +98,14 @@ def listed(base: str, window: TimeWindow, order: str, limit: int, *, time_column
     )
 
 
+def chosen(base: str, window: TimeWindow, *, time_column: str = INCIDENT_TIME) -> str:
+    """KQL for all incidents that `listed` takes a page of: what a person runs to find the number that was told."""
+    columns = "IncidentNumber, Title, Severity, Status, CreatedTime, ClosedTime, Owner, ProviderIncidentId"
+    return "\n".join(
+        (base, f"| where {within(_moment(time_column), window)} and not({IS_MERGED})", f"| project {columns}")
+    )
+
+
 def counted(base: str, window: TimeWindow, *, time_column: str = INCIDENT_TIME) -> str:
     """KQL for counts by Severity and Status: of `window` by `time_column`, and older ones that changed in it.
 

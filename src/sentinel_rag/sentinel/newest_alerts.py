@@ -66,6 +66,12 @@ def listed(base: str, window: TimeWindow, column: str, order: str, limit: int) -
     )
 
 
+def chosen(base: str, window: TimeWindow, column: str) -> str:
+    """KQL for all alerts that `listed` takes a page of: what a person runs to find the number that was told."""
+    columns = "SystemAlertId, AlertName, AlertSeverity, Status, FirstRow, StartTime, CompromisedEntity"
+    return "\n".join((base, f"| where {within(column, window)}", f"| project {columns}"))
+
+
 def counted(base: str, window: TimeWindow) -> str:
     """KQL for counts by severity, status, name and product: recorded in `window`, and begun in it."""
     return "\n".join(

@@ -59,8 +59,10 @@ def build_result(
     stopwatch: Stopwatch,
     summary: Mapping[str, JsonValue],
     notes: Sequence[str],
+    shown_query: str = "",
 ) -> QueryResult:
-    """`answers[0]` is the query whose text coverage shows; a cut in any of them makes the result partial."""
+    """A cut in any of `answers` makes the result partial. Coverage shows `shown_query`, which finds as many rows as
+    `rows_total` says, or the text of `answers[0]` where it is left out."""
     reasons = list(dict.fromkeys(answer.partial_reason for answer in answers if answer.partial))
     return QueryResult(
         columns=tuple(columns),
@@ -74,7 +76,7 @@ def build_result(
             time_column=time_column,
             rows_returned=len(rows),
             rows_total=rows_total,
-            query=answers[0].query if answers else "",
+            query=shown_query or (answers[0].query if answers else ""),
             duration_ms=stopwatch.elapsed_ms(),
             partial=bool(reasons),
             partial_reason=" ".join(reasons),
