@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+import fcntl
+import os
+import pty
+import select
+import struct
+import subprocess
+import sys
+import termios
+import time
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from waiting import WAIT_S
+
+SENTINEL = Path(sys.executable).parent / "sentinel"
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 
@@ -52,7 +65,8 @@ def test_the_demo_reads_well_in_a_pipe(demo: Any) -> None:
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     told = "the demo has denied this one"  # nothing of the attacker waits for the person whose home it is
-    for words in ("> What happened in the last 7 days?", "403  Access denied", "audit_id=", "Try next:", told):
+    beats = ("1. Who needs you?", "4. The AI obeys, and nothing happens", "5. One change, confirmed by a person")
+    for words in ("> What happened in the last 7 days?", "403  Access denied", "audit_id=", "Try next:", told, *beats):
         assert words in done.stdout
 
 
@@ -81,6 +95,47 @@ def test_the_demo_takes_no_place_of_what_was_read_in_of_ones_own(demo: Any, tmp_
     record.write_text(kept.replace('"workspace": "sample"', '"workspace": "default"'))
     assert product.json("demo")["past_incidents"] == 0
     assert record.read_text() == kept.replace('"workspace": "sample"', '"workspace": "default"')
+
+
+@pytest.mark.requirement("OPS-1")
+def test_a_person_confirms_one_change_and_it_is_made(demo: Any) -> None:
+    product, shown = demo
+    change = shown["change"]
+    assert change["outcome"] == "answered"
+    assert change["tools"][0]["name"] == "add_incident_comment"
+    assert product.json("approvals", "list", code=1)["error"]["code"] == "unavailable"  # no zones stay behind
+
+
+@pytest.mark.requirement("OPS-1")
+def test_on_a_terminal_enter_leads_from_beat_to_beat_and_q_leaves(demo: Any) -> None:
+    product, _ = demo
+    controller, terminal = pty.openpty()
+    fcntl.ioctl(controller, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
+    with subprocess.Popen(
+        [SENTINEL, "demo"], env={**product.environment, "TERM": "xterm"}, cwd=product.home.parent,
+        stdin=terminal, stdout=terminal, stderr=terminal, start_new_session=True,
+    ) as process:  # fmt: skip
+        os.close(terminal)
+        seen = read_until(controller, "Enter goes on, q leaves.")
+        assert "1. Who needs you?" in seen
+        assert "2. The story" not in seen
+        os.write(controller, b"\n")
+        seen = read_until(controller, "Enter goes on, q leaves.")
+        assert "2. The story of one incident" in seen
+        os.write(controller, b"q\n")
+        assert process.wait(WAIT_S) == 0
+    os.close(controller)
+
+
+def read_until(controller: int, words: str) -> str:
+    """What a terminal shows up to and with `words`."""
+    seen = ""
+    deadline = time.monotonic() + WAIT_S
+    while words not in seen:
+        ready, _, _ = select.select([controller], [], [], max(0.0, deadline - time.monotonic()))
+        assert ready, seen
+        seen += os.read(controller, 65_536).decode(errors="replace")
+    return seen
 
 
 @pytest.mark.requirement("OPS-1")

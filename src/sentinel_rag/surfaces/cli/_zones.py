@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 
 from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.plan import Ports
 from sentinel_rag.app.processes import RunningZones, running_zones
 from sentinel_rag.app.run_state import AlreadyRunningError, RunFolder, RunState
 from sentinel_rag.contracts.errors import UsageError
@@ -75,12 +76,12 @@ def _listed(known: tuple[str, ...], requested: str | None) -> str:
 
 @contextmanager
 def attached_zones(
-    settings: Settings, requested: str | None, *, shared: bool = False
+    settings: Settings, requested: str | None, *, shared: bool = False, web: bool = False
 ) -> Iterator[tuple[RunState, RunningZones | None]]:
     """Zones to ask: the running ones, or own ones (then the second value is theirs) that end with the block.
 
     Own ones are private unless `shared`: a command that stays open lets others ask its zones, since they would wait for
-    its end otherwise.
+    its end otherwise. With `web` own ones serve the web surface too, on a free port.
 
     Raises UsageError if the running zones serve another workspace than the one asked for.
     """
@@ -97,7 +98,11 @@ def attached_zones(
             # A gateway that runs elsewhere knows its own names: the call carries the one that was asked for.
             workspace = workspace_to_serve(settings, requested if settings.gateway_url is None else None)
             try:
-                zones = stack.enter_context(running_zones(settings, workspace=workspace, private=not shared))
+                zones = stack.enter_context(
+                    running_zones(
+                        settings, workspace=workspace, private=not shared, ports=Ports(web=0 if web else None)
+                    )
+                )
             except AlreadyRunningError:
                 # Another command's private zones end with it; two at once would fight over the workspace's file.
                 if time.monotonic() > deadline:

@@ -1,8 +1,8 @@
-"""`sentinel demo`: the main job in one go, on a generated estate; no key, no network.
+"""`sentinel demo`: the main job in a few beats, on a generated estate; no key, no network.
 
 Three questions are answered, the last of them about an incident whose log text tries to hijack whoever reads it. Then
 the demo plays an agent that has obeyed that text: in the same session and with the agent's own key it sends the calls
-that the text asks for, and shows what the gateway answers and records.
+that the text asks for, and shows what the gateway answers and records. Last comes a change that a person confirms.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -23,10 +23,14 @@ from sentinel_rag.app.knowledge_zone import ingest_files
 from sentinel_rag.app.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
+from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._approval_page import arguments_in_short
 from sentinel_rag.surfaces.cli._approvals_client import ApprovalsClient
+from sentinel_rag.surfaces.cli._built_page import page_is_built
+from sentinel_rag.surfaces.cli._confirming import GO_ON
 from sentinel_rag.surfaces.cli._gateway_client import call_gateway
 from sentinel_rag.surfaces.cli._knowledge_client import ingest_incidents
 from sentinel_rag.surfaces.cli._user_session import user_session
@@ -65,8 +69,14 @@ def stolen_calls(incident: str) -> tuple[StolenCall, ...]:
     )
 
 
-def run(*, as_json: bool) -> int:
-    """Show it all; 0 if every question was answered and the call was denied, 1 otherwise."""
+CHANGED_INCIDENT = "120"
+"""The one that the demo's own change is about: it is nobody's attack, and another comment on it spoils no later run."""
+CHANGE = f"comment on incident {CHANGED_INCIDENT}: The suppliers were asked to confirm their accounts."
+
+
+def run(*, as_json: bool, whole: bool) -> int:
+    """Show it all; 0 if every question was answered, the calls were denied and the change was made, 1 otherwise. On a
+    terminal Enter goes on from beat to beat, unless the `whole` is asked for."""
     settings = load_settings()
     if settings.gateway_url is not None:
         raise UnavailableError(
@@ -75,38 +85,152 @@ def run(*, as_json: bool) -> int:
         )
     with waiting("Preparing the sample estate...", quiet=as_json):
         guide = _sample_estate(settings)
-    questions = (
-        "What happened in the last 7 days?",
-        f"What is incident {guide['main_incident']} about, and which accounts and hosts are involved?",
-        f"What is incident {guide['hijack_incident']} about?",
-    )
+    stage = _Stage(quiet=as_json, stops=not (as_json or whole) and sys.stdin.isatty() and sys.stdout.isatty())
+    shown = _Shown()
     with ExitStack() as stack:
         with waiting("Starting the zones...", quiet=as_json):
-            state, _ = stack.enter_context(attached_zones(settings, SAMPLE_WORKSPACE))
-        client = AgentClient(state, user_session(state, settings))
-        answers = []
-        for question in questions:
-            with waiting("Thinking...", quiet=as_json) as progress:
-                answers.append(client.ask(question, progress))
-            if not as_json:
-                _print_turn(question, answers[-1])
-        incident = str(guide["hijack_incident"])
-        denials = [_send(state, answers[-1].session_id, call) for call in stolen_calls(incident)]
-        _withdraw(state, denials)
-        with waiting("Reading past incidents into the knowledge base...", quiet=as_json):
-            past_incidents = _read_past_incidents(state, settings)
+            state, _ = stack.enter_context(
+                attached_zones(settings, SAMPLE_WORKSPACE, web=stage.stops and page_is_built())
+            )
+        try:
+            _play(stage, shown, state, settings, guide)
+        except _Left:
+            return 0
     if as_json:
-        report = {
-            "answers": [{"question": q, **a.to_dict()} for q, a in zip(questions, answers, strict=True)],
-            "denied_calls": denials,
-            "past_incidents": past_incidents,
+        print(json.dumps(shown.to_dict(), indent=2))
+    return 0 if shown.went_well else 1
+
+
+def _play(stage: _Stage, shown: _Shown, state: RunState, settings: Settings, guide: Mapping[str, Any]) -> None:
+    """The beats, one after the other. Raises _Left where the person leaves."""
+    client = AgentClient(state, user_session(state, settings))
+    hijack = str(guide["hijack_incident"])
+    for title, question in (
+        ("Who needs you?", "What happened in the last 7 days?"),
+        (
+            "The story of one incident",
+            f"What is incident {guide['main_incident']} about, and which accounts and hosts are involved?",
+        ),
+        ("An attacker writes orders to the AI", f"What is incident {hijack} about?"),
+    ):
+        with waiting("Thinking...", quiet=stage.quiet) as progress:
+            answer = client.ask(question, progress)
+        shown.answers.append((question, answer))
+        stage.beat(title)
+        stage.turn(question, answer)
+    calls = stolen_calls(hijack)
+    shown.denials = [_send(state, answer.session_id, call) for call in calls]
+    _withdraw(state, shown.denials)
+    stage.beat("The AI obeys, and nothing happens")
+    if not stage.quiet:
+        _print_denials(shown.denials, [call.why for call in calls])
+    stage.beat("One change, confirmed by a person")
+    _change(stage, shown, state, settings)
+    with waiting("Reading past incidents into the knowledge base...", quiet=stage.quiet):
+        shown.past_incidents = _read_past_incidents(state, settings)
+    stage.beat("The page, and what to try next")
+    if not stage.quiet:
+        _print_page(state, settings)
+        _print_next_steps(guide, shown.past_incidents)
+    if stage.stops and state.zone("web") is not None:
+        stage.wait("Enter ends the demo, and the page with it.")
+
+
+def _change(stage: _Stage, shown: _Shown, state: RunState, settings: Settings) -> None:
+    """A change that is asked for in words, shown to the person whose home it is, approved and made."""
+    client = AgentClient(state, user_session(state, settings))
+    with waiting("Thinking...", quiet=stage.quiet) as progress:
+        asked = client.ask(CHANGE, progress)
+    stage.turn(CHANGE, asked)
+    gateway = state.zone("interceptor")
+    if gateway is None:
+        return
+    desk = ApprovalsClient(gateway.url, state.keys["approver"])
+    own = [each for each in desk.page("pending")["approvals"] if each["session_id"] == asked.session_id]
+    for waits in own:
+        stage.say(f"\nA person sees: {waits['tool']}, {arguments_in_short(waits)}")
+        stage.wait("You are that person. Enter approves exactly this call, once.")
+        desk.decide(waits["approval_id"], "approve", "Approved in sentinel demo.")
+        stage.say("Approved.")
+    with waiting("Thinking...", quiet=stage.quiet) as progress:
+        shown.change = client.ask(GO_ON, progress)
+    stage.turn(GO_ON, shown.change)
+
+
+class _Left(Exception):
+    """The person has seen enough."""
+
+
+@dataclass(slots=True)
+class _Shown:
+    """What happened, for `--json` and for the exit code."""
+
+    answers: list[tuple[str, Answer]] = field(default_factory=list)
+    denials: list[dict[str, Any]] = field(default_factory=list)
+    change: Answer | None = None
+    past_incidents: int = 0
+
+    @property
+    def went_well(self) -> bool:
+        """Whether all that the demo promises was seen."""
+        answered = all(answer.outcome is Outcome.ANSWERED for _, answer in self.answers)
+        denied = all(denial["http_status"] == 403 for denial in self.denials)
+        return answered and denied and self.change is not None and self.change.outcome is Outcome.ANSWERED
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "answers": [{"question": question, **answer.to_dict()} for question, answer in self.answers],
+            "denied_calls": self.denials,
+            "change": None if self.change is None else self.change.to_dict(),
+            "past_incidents": self.past_incidents,
         }
-        print(json.dumps(report, indent=2))
-    else:
-        _print_denials(denials, [call.why for call in stolen_calls(incident)])
-        _print_next_steps(guide, past_incidents)
-    answered = all(answer.outcome is Outcome.ANSWERED for answer in answers)
-    return 0 if answered and all(denial["http_status"] == 403 for denial in denials) else 1
+
+
+@dataclass(slots=True)
+class _Stage:
+    """The terminal: beats with a heading each; with `stops` the person's Enter leads from one to the next."""
+
+    quiet: bool
+    stops: bool
+    begun: int = 0
+
+    def beat(self, title: str) -> None:
+        """Begin a beat. Raises _Left where the person leaves."""
+        if self.begun:
+            self.wait("Enter goes on, q leaves.")
+        self.begun += 1
+        if self.quiet:
+            return
+        from sentinel_rag.surfaces.cli._render import console
+
+        target = console()
+        if self.stops:
+            target.clear()
+        target.print()
+        target.print(f"{self.begun}. {title}", style="bold reverse" if target.is_terminal else "")
+
+    def wait(self, words: str) -> None:
+        """Wait for Enter, where the demo stops at all. Raises _Left."""
+        if not self.stops:
+            return
+        try:
+            if input(f"\n{words} ").strip().lower() in ("q", "quit"):
+                raise _Left
+        except (EOFError, KeyboardInterrupt):
+            print()
+            raise _Left from None
+
+    def turn(self, question: str, answer: Answer) -> None:
+        """A question with its answer."""
+        if not self.quiet:
+            _print_turn(question, answer)
+
+    def say(self, words: str) -> None:
+        """A line of the demo's own."""
+        if not self.quiet:
+            from sentinel_rag.surfaces.cli._render import print_words
+
+            print_words(words)
 
 
 def _sample_estate(settings: Settings) -> Mapping[str, Any]:
@@ -193,20 +317,36 @@ def _print_denials(denials: list[dict[str, Any]], whys: list[str]) -> None:
     target.print()
     target.print("Suppose a model had obeyed the text in that log, with the agent's own key:", style="bold")
     for denial, why in zip(denials, whys, strict=True):
+        with_what = ", ".join(f"{name} {value}" for name, value in denial["args"].items())
         target.print()
-        target.print(f"  {denial['tool_name']} {json.dumps(denial['args'])}")
-        target.print(f"  {denial['http_status']}  {denial.get('detail', '')}", style="bold red")
-        target.print(f"       {denial.get('reason')}, rule {denial.get('rule_id')}: {why}")
+        target.print(f"  {denial['tool_name']}: {with_what}")
+        target.print(f"  BLOCKED  {denial['http_status']}  {denial.get('detail', '')}", style="bold red")
+        target.print(f"  {why}")
         if "approval_id" in denial:
-            target.print(
-                "       a person decides such a call (sentinel approvals list); the demo has denied this one, "
-                f"{denial['approval_id'][:8]}"
-            )
+            target.print(f"  (rule {denial.get('rule_id')}; a person would decide, and the demo has denied this one)")
+        else:
+            target.print(f"  (rule {denial.get('rule_id')}, {denial.get('reason')})")
     record = denials[-1]["audit_record"]
     if record:
         target.print()
         target.print("No tool server heard of them. The last one's line in the audit journal:", style="bold")
-        target.print(f"  {audit_line(record)}")
+        target.print(f"  {audit_line(record)}", style="dim")
+
+
+def _print_page(state: RunState, settings: Settings) -> None:
+    """Where the web page is, signed in as the owner; how to serve it where it is not."""
+    from sentinel_rag.surfaces.cli._render import console
+
+    target = console()
+    target.print()
+    zone = state.zone("web")
+    if zone is None:
+        target.print("The web page: sentinel up --web, then open the address that it prints.")
+        return
+    from sentinel_rag.surfaces.users.owner_links import owner_link
+
+    address = f"{settings.web_url or zone.url}{owner_link(state.web_secret, utc_now())}"
+    target.print(f"Open the page, signed in: {address}", soft_wrap=True)
 
 
 def _read_past_incidents(state: RunState, settings: Settings) -> int:
