@@ -105,7 +105,7 @@ def test_a_person_lists_shows_and_decides(terminal: Terminal) -> None:
 
     done = terminal.run("approve", first[:8], "--comment", "the ceo agreed")
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith("Approved: web_search may run once for the key ")
+    assert done.stdout.startswith('Approved: web_search (query="what the ceo wrote") may run once for the key ')
     denied = terminal.run("deny", second, "--json")
     assert (denied.returncode, json.loads(denied.stdout)["state"]) == (0, "denied")
     assert terminal.gateway.call("web_search", {"query": "what the ceo wrote"}).status == 200
@@ -115,6 +115,23 @@ def test_a_person_lists_shows_and_decides(terminal: Terminal) -> None:
     assert ": the ceo agreed" in terminal.run("show", first).stdout
     everything = json.loads(terminal.run("list", "--state", "all", "--json").stdout)
     assert [each["state"] for each in everything["approvals"]] == ["used", "denied"]
+
+
+@pytest.mark.requirement("APPR-1")
+def test_the_last_one_needs_no_id_and_is_told_with_what_it_holds(terminal: Terminal) -> None:
+    none = terminal.run("approve", "--last")
+    assert (none.returncode, none.stdout) == (2, "")
+    assert "Nothing waits for a decision." in none.stderr
+    first, second = terminal.ask(), terminal.ask("another")
+    assert second in terminal.run("show", "--last").stdout
+    done = terminal.run("deny", "--last")
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith('Denied: web_search (query="another") for the key ')
+    assert first in terminal.run("show", "--last").stdout
+    for wrong in (("approve",), ("approve", first, "--last")):
+        refused = terminal.run(*wrong)
+        assert refused.returncode == 2
+        assert "Give one of the two." in refused.stderr
 
 
 def test_what_cannot_be_done_is_one_sentence_and_a_next_step(terminal: Terminal) -> None:

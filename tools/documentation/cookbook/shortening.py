@@ -72,8 +72,8 @@ def _cut(lines: list[str]) -> Iterator[str]:
             yield from _footnote(text)
         elif in_footnote or (in_suggestions and text):
             yield ANYTHING
-        elif text in ("You could ask:",):
-            in_suggestions = True
+        elif text.startswith("You could ask:"):
+            in_suggestions = text == "You could ask:"
             yield ANYTHING
         elif text.startswith(("Page:", "Page in the Defender portal:")):
             after_page = True

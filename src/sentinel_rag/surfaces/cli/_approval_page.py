@@ -49,7 +49,7 @@ def summary(approval: Json, now: datetime) -> tuple[str, ...]:
         f"{duration(approval['asked_at'], now)} ago",
         time_left(approval, now),
         f"{approval['tool']}{f' (and {more} more)' if more else ''}",
-        str(approval.get("title") or _arguments_in_short(approval)),
+        str(approval.get("title") or arguments_in_short(approval)),
         f"{approval['key_id']}: {approval['rule_id']}",
     )
     return tuple(map(safe_cell, cells))
@@ -292,7 +292,8 @@ def _barred(text: str, width: int) -> Iterator[str]:
             yield f"  + {piece}"
 
 
-def _arguments_in_short(approval: Json) -> str:
+def arguments_in_short(approval: Json) -> str:
+    """The arguments on one line; cut values say by how much."""
     if approval["arguments"] is None:
         return "(not shown to this key)" if approval["arguments_withheld"] else "(long: see show)"
     return ", ".join(f"{name}={_short(value)}" for name, value in approval["arguments"].items())

@@ -14,16 +14,21 @@ def add_actions(parser: argparse.ArgumentParser) -> None:
     shown.add_argument("--state", choices=states, default="pending", help="those in another state, or all")
     shown.add_argument("--json", action="store_true", help="print as JSON")
     one = command(actions, "show", "one call whole: what it does, with which data, why it is asked", _show)
-    one.add_argument("approval_id", metavar="ID", help="the id, or its beginning")
+    _which(one)
     one.add_argument("--json", action="store_true", help="print as JSON")
     for verb, meaning in (("approve", "let exactly this call run, once"), ("deny", "let it not run")):
         decide = command(actions, verb, meaning, _decide)
         decide.set_defaults(verb=verb)
-        decide.add_argument("approval_id", metavar="ID", help="the id, or its beginning")
+        _which(decide)
         decide.add_argument("--comment", default="", help="why; it stands on record")
         decide.add_argument("--json", action="store_true", help="print as JSON")
     watch = command(actions, "watch", "print new ones as they come; on a terminal, ask y or n", _watch)
     watch.add_argument("--json", action="store_true", help="one JSON object a line")
+
+
+def _which(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("approval_id", nargs="?", metavar="ID", help="the id, or its beginning")
+    parser.add_argument("--last", action="store_true", help="the newest one that waits, in place of an ID")
 
 
 def _list(options: argparse.Namespace) -> int:
@@ -35,13 +40,13 @@ def _list(options: argparse.Namespace) -> int:
 def _show(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.approvals import show
 
-    return show(options.approval_id, as_json=options.json)
+    return show(options.approval_id, last=options.last, as_json=options.json)
 
 
 def _decide(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.approvals import decide
 
-    return decide(options.approval_id, options.verb, comment=options.comment, as_json=options.json)
+    return decide(options.approval_id, options.verb, last=options.last, comment=options.comment, as_json=options.json)
 
 
 def _watch(options: argparse.Namespace) -> int:

@@ -43,9 +43,10 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     demo = command(
         commands,
         "demo",
-        "three questions of a sample estate, then the calls of a hijacked agent and what becomes of them",
+        "a sample estate in five minutes: who needs you, the story, a hijacked agent that gets nowhere, one change",
         _demo,
     )
+    demo.add_argument("--all", action="store_true", help="print all at once; on a terminal Enter goes on otherwise")
     demo.add_argument("--json", action="store_true", help="print what happened as JSON")
 
     ask = command(commands, "ask", "ask one question and print the answer", _ask)
@@ -119,7 +120,9 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     workspace_option(serve)
 
     status = command(commands, "status", "which parts run, where, and their state", _status)
-    status.add_argument("--json", action="store_true", help="print as JSON")
+    shown = status.add_mutually_exclusive_group()
+    shown.add_argument("--json", action="store_true", help="print as JSON")
+    shown.add_argument("--url", action="store_true", help="print the address of the web page alone")
 
     doctor = command(commands, "doctor", "check each dependency and name the command that mends it", _doctor)
     doctor.add_argument("--json", action="store_true", help="print as JSON")
@@ -228,7 +231,7 @@ def _first_steps(_: argparse.Namespace) -> int:
 def _demo(options: argparse.Namespace) -> int:
     from sentinel_rag.surfaces.cli.demo import run
 
-    return run(as_json=options.json)
+    return run(as_json=options.json, whole=options.all)
 
 
 def _ask(options: argparse.Namespace) -> int:
@@ -304,9 +307,9 @@ def _serve(options: argparse.Namespace) -> int:
 
 
 def _status(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.status import run
+    from sentinel_rag.surfaces.cli.status import page_address, run
 
-    return run(as_json=options.json)
+    return page_address() if options.url else run(as_json=options.json)
 
 
 def _doctor(options: argparse.Namespace) -> int:

@@ -11,7 +11,7 @@ from typing import Any
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._approval_page import page, summary, time_left
+from sentinel_rag.surfaces.cli._approval_page import arguments_in_short, page, summary, time_left
 from sentinel_rag.surfaces.cli._approvals_client import ApprovalsClient, connect
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
@@ -40,25 +40,42 @@ def list_all(state: str, *, as_json: bool) -> int:
     return 0 if found["approvals"] else 3
 
 
-def show(approval_id: str, *, as_json: bool) -> int:
+def show(approval_id: str | None, *, last: bool, as_json: bool) -> int:
     """Print one approval, whole."""
-    _print(connect(load_settings()).get(approval_id), as_json=as_json)
+    client = connect(load_settings())
+    _print(client.get(_chosen(client, approval_id, last=last)), as_json=as_json)
     return 0
 
 
-def decide(approval_id: str, verb: str, *, comment: str, as_json: bool) -> int:
-    """Approve or deny; `verb` says which."""
+def decide(approval_id: str | None, verb: str, *, last: bool, comment: str, as_json: bool) -> int:
+    """Approve or deny; `verb` says which. What is decided is told with its arguments."""
     if len(comment) > MAX_COMMENT:
         raise UsageError(
             f"The comment has {len(comment)} characters, and {MAX_COMMENT} are recorded at most.",
             next_step="Write a shorter one.",
         )
-    decided = connect(load_settings()).decide(approval_id, verb, comment)
+    client = connect(load_settings())
+    decided = client.decide(_chosen(client, approval_id, last=last), verb, comment)
     if as_json:
         print(json.dumps(decided, indent=2))
     else:
         _print_decided(decided)
     return 0
+
+
+def _chosen(client: ApprovalsClient, approval_id: str | None, *, last: bool) -> str:
+    """The id that is meant. Raises UsageError for none, for both, and where nothing waits."""
+    if (approval_id is None) != last:
+        raise UsageError("An ID names the approval, or --last the newest that waits.", next_step="Give one of the two.")
+    if approval_id is not None:
+        return approval_id
+    found = client.page("pending")
+    waiting = found["approvals"]
+    if found["left_off"]:
+        raise UsageError(f"More than {len(waiting)} wait, too many to say which is the last.", next_step="Give its ID.")
+    if not waiting:
+        raise UsageError("Nothing waits for a decision.", next_step="Run: sentinel approvals list --state all")
+    return str(waiting[-1]["approval_id"])
 
 
 def watch(*, as_json: bool) -> int:
@@ -136,13 +153,14 @@ def _print(approval: dict[str, Any], *, as_json: bool, one_line: bool = False) -
 
 
 def _print_decided(approval: dict[str, Any]) -> None:
+    called = f"{approval['tool']} ({arguments_in_short(approval)})"
     if approval["state"] == "denied":
-        text = f"Denied: {approval['tool']} for the key {approval['key_id']}. Nothing ran."
+        text = f"Denied: {called} for the key {approval['key_id']}. Nothing ran."
     elif approval.get("outcome"):
         text = _ran(approval)
     else:
         left = time_left(approval, utc_now())
-        text = f"Approved: {approval['tool']} may run once for the key {approval['key_id']}"
+        text = f"Approved: {called} may run once for the key {approval['key_id']}"
         text += f", if exactly this call comes again within {left}." if left else "."
     print(safe_cell(text), flush=True)
 

@@ -11,6 +11,7 @@ from sentinel_rag.app.gateway_plan import workspace_zone
 from sentinel_rag.app.home_folders import logs_folder
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.app.tls import connection_here
+from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._zones import choose_workspace
@@ -40,6 +41,17 @@ def run(*, as_json: bool) -> int:
         print(f"tokens     {found['tokens']}")
     if not found["running"]:
         print("Nothing runs now. Each question starts what it needs; sentinel up keeps it warm.")
+    return 0
+
+
+def page_address() -> int:
+    """Print the address of the web page. Raises UnavailableError where none is served."""
+    settings = load_settings()
+    state = RunFolder(settings.home).read()
+    zone = None if state is None else state.zone("web")
+    if zone is None:
+        raise UnavailableError("No web page is served with this home folder.", next_step="Run: sentinel up --web")
+    print(settings.web_url or zone.url)
     return 0
 
 
