@@ -39,7 +39,7 @@ def test_a_conversation_goes_on_after_another_terminal_has_approved(sample: Any)
         chat.stdin.write(question)
         chat.stdin.flush()
         seen = ""
-        while 'run_kql_query(template="raw_signins") · denied' not in seen:
+        while "Source: run_kql_query, denied" not in seen:
             line = chat.stdout.readline()
             assert line, seen
             seen += line

@@ -13,7 +13,7 @@ def test_a_conversation_in_a_pipe_remembers_what_was_said(sample: Any) -> None:
         "chat", stdin="list the incidents still open, newest first\ndetails of [2]\n/nonsense\n/help\n/quit\n"
     )
     assert done.returncode == 0, done.stderr
-    assert "Sentinel number" in done.stdout
+    assert "What happened, in order of time" in done.stdout
     assert "There is no command '/nonsense'" in done.stdout
     assert "/clear" in done.stdout
     assert "\x1b" not in done.stdout
@@ -23,8 +23,8 @@ def test_a_conversation_in_a_pipe_remembers_what_was_said(sample: Any) -> None:
 def test_clear_keeps_the_numbers_and_clear_all_forgets_the_list(sample: Any) -> None:
     cleared = sample.run("chat", stdin="list open incidents\n/clear\ndetails of [1]\n").stdout
     forgotten = sample.run("chat", stdin="list open incidents\n/clear all\ndetails of [1]\n").stdout
-    assert "Sentinel number" in cleared
-    assert "Sentinel number" not in forgotten
+    assert "What happened, in order of time" in cleared
+    assert "What happened, in order of time" not in forgotten
 
 
 def test_a_question_may_come_from_a_pipe(sample: Any) -> None:

@@ -43,7 +43,7 @@ def test_no_field_of_an_answer_reaches_the_terminal_raw(field: str, width: int, 
 TRACE = ToolTrace(
     "c1", "query_incidents", {"status": "Open"}, "ok", audit_id="a-1",
     coverage={
-        "workspace": "soc", "rows_returned": 10, "rows_total": 43, "partial": False,
+        "workspace": "soc", "tables": ["SecurityIncident"], "rows_returned": 10, "rows_total": 43, "partial": False,
         "table_newest": "2024-07-20T06:00:00Z",
     },
 )  # fmt: skip

@@ -104,7 +104,7 @@ APPROVED = record(
     comment="checked with Anna",
 )  # fmt: skip
 RAN = record(
-    "intent", "a-4", "2026-11-30T10:06:00Z", "ok", tool="update_incident", effect="write", approval_id=APPROVAL
+    "intent", "a-4", "2026-11-30T10:06:00Z", "success", tool="update_incident", effect="write", approval_id=APPROVAL
 )
 
 

@@ -600,14 +600,14 @@ def _say_fill(scene: Scene, _: str) -> None:
 
 
 def _say_counts(scene: Scene, told: str) -> None:
-    """Names with their counts as a table: `PICTURE POINTER TITLE`. A ranking is shown on demand, a share as asked."""
-    picture, pointer, title = told.split(" ", 2)
+    """Names with their counts as a table: `PICTURE POINTER HEAD TITLE`. A ranking is folded, a share shown as asked."""
+    picture, pointer, head, title = told.split(" ", 3)
     counts = scene.run.at(pointer)
     names = [name for name, count in counts.items() if count] if isinstance(counts, Mapping) else []
     rows = [[Fact(name), scene.writer.cell(scene.run, f"{pointer}/{escape(name)}")] for name in names]
     if rows:
         folded = picture == Picture.RANKING
-        scene.writer.table(title, ("Name", "Count"), rows, folded=folded, picture=Picture(picture))
+        scene.writer.table(title, (head, "Count"), rows, folded=folded, picture=Picture(picture))
 
 
 MAX_COLUMNS = 8

@@ -218,7 +218,7 @@ def _print_approvals(words: Sequence[str]) -> None:
     from sentinel_rag.surfaces.cli import approvals
 
     if words:
-        approvals.show(words[0], as_json=False)
+        approvals.show(words[0], last=False, as_json=False)
         print(f"\nDecide in another terminal: sentinel approvals approve {safe_cell(words[0])} (or deny)")
     else:
         approvals.list_all("pending", as_json=False)

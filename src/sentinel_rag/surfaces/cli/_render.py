@@ -178,7 +178,7 @@ def _calls_told(calls: Sequence[ToolTrace]) -> Iterator[str]:
     for status in ("denied", "failed"):
         if number := sum(trace.status == status for trace in calls):
             yield status if len(calls) == 1 else f"{number} {status}"
-    found = [trace.coverage for trace in calls if trace.coverage is not None]
+    found = [trace.coverage for trace in calls if trace.coverage is not None and trace.coverage["tables"]]
     if not found:
         return
     shown, totals = [each["rows_returned"] for each in found], [each["rows_total"] for each in found]

@@ -115,17 +115,17 @@ def _cut(cell: str, width: int, sign: str) -> str:
 
 def _to_the_minute(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
     """Columns of moments of one year and zone as month, day, hour and minute; what they share is in the heading."""
-    names, rows = list(names), [list(row) for row in rows]
-    for number in range(len(names)):
-        found = [_MOMENT.fullmatch(row[number]) for row in rows]
+    heads, told = list(names), [list(row) for row in rows]
+    for number in range(len(heads)):
+        found = [_MOMENT.fullmatch(row[number]) for row in told]
         shared = {(match.string[:4], match[2]) for match in found if match}
-        if len(shared) != 1 or not all(match or row[number] == EMPTY for match, row in zip(found, rows, strict=True)):
+        if len(shared) != 1 or not all(match or row[number] == EMPTY for match, row in zip(found, told, strict=True)):
             continue
         _, zone = shared.pop()
-        names[number] += f" ({zone.strip()})" if zone else ""
-        for match, row in zip(found, rows, strict=True):
+        heads[number] += f" ({zone.strip()})" if zone else ""
+        for match, row in zip(found, told, strict=True):
             row[number] = match[1] if match else row[number]
-    return names, rows
+    return heads, told
 
 
 class _Column:

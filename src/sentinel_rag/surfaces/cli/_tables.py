@@ -5,7 +5,7 @@ Severities carry a mark beside their colour, so that a person without colours, o
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from rich.cells import cell_len  # noqa: TID253  # as below
@@ -13,7 +13,7 @@ from rich.console import Console  # noqa: TID253  # this module draws with rich,
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Table
-from sentinel_rag.surfaces.cli._charts import with_picture
+from sentinel_rag.surfaces.cli._charts import SPARKS, with_picture
 from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.cli._table_layout import (
     EDGES,
@@ -35,6 +35,7 @@ STYLES = {
     "Active": "bold",
     "Closed": "dim",
 }
+DRAWN = "cyan"
 INDENT = "     "
 TITLE = "italic"
 NOT_WHOLE = "dim italic"
@@ -115,7 +116,7 @@ def _dense(found: OneLineEach, rules: _Rules, target: Console) -> Iterator[Text]
         yield from _row([Text(found.names[number], style="bold") for number in widths], widths, between, target)
         yield Text(rules.across * (sum(widths.values()) + ONE_LINE_BETWEEN * (len(widths) - 1) + EDGES))
     for row in found.rows:
-        yield from _row([Text(row[number], style=_style(row[number])) for number in widths], widths, between, target)
+        yield from _row(_cells(row, widths), widths, between, target)
     told = ["cells that end in … are cut"] if found.cut else []
     told += [f"not shown: {', '.join(name.strip() for name in found.left_out)}"] if found.left_out else []
     if told:
@@ -153,7 +154,7 @@ def _grid(
         rule = rules.crossing.join(rules.across * each for each in widths.values())
         yield Text(f"{rules.across}{rule}{rules.across}")
     for row in rows:
-        yield from _row([Text(row[number], style=_style(row[number])) for number in widths], widths, rules.cell, target)
+        yield from _row(_cells(row, widths), widths, rules.cell, target)
         if found.below:
             parts = [
                 Text.assemble((f"{names[number]}: ", "dim"), (row[number], _style(row[number])))
@@ -162,6 +163,14 @@ def _grid(
             ]
             for line in _wrapped(Text("  ").join(parts), target.width - len(INDENT), target):
                 yield Text(INDENT) + line
+
+
+def _cells(row: Sequence[str], widths: Mapping[int, int]) -> list[Text]:
+    """The cells in their styles; what is drawn of a row has that of its severity."""
+    severity = next((style for cell in row if cell[:2].strip() in MARKS.values() and (style := _style(cell))), DRAWN)
+    drawn = (*SPARKS[-1], "#")
+    styles = {number: severity if row[number].startswith(drawn) else _style(row[number]) for number in widths}
+    return [Text(row[number], style=style) for number, style in styles.items()]
 
 
 def _row(cells: Sequence[Text], widths: dict[int, int], between: str, target: Console) -> Iterator[Text]:

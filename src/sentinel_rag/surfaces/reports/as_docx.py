@@ -43,6 +43,8 @@ def as_docx(report: HandOver) -> bytes:
 
 
 def _write(document: Document, block: Block) -> None:
+    from docx.enum.text import WD_BREAK
+
     match block:
         case Heading(text, level):
             document.add_heading(_text(text), level)
@@ -59,7 +61,7 @@ def _write(document: Document, block: Block) -> None:
             rows = tuple((at, _line_of_time(place), what) for place, at, _, what in moments)
             _table(document, ("time", "when", "what"), rows, "")
         case NextPage():
-            document.add_page_break()
+            document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
 
 
 def _table(document: Document, columns: Sequence[str], rows: Iterable[Sequence[str]], nothing: str) -> None:

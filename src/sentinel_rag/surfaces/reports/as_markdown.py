@@ -101,8 +101,8 @@ def _block(block: Block) -> str:
         case Grid(columns, rows, nothing):
             return _table(columns, rows, nothing)
         case Strip(moments):
-            rows = ((at, _line_of_time(place), f"{where}: {what}") for place, at, where, what in moments)
-            return _table(("time", "", "what"), rows, "")
+            happened = ((at, _line_of_time(place), f"{where}: {what}") for place, at, where, what in moments)
+            return _table(("time", "", "what"), happened, "")
         case _:
             return ""
 

@@ -45,6 +45,7 @@ MOST_CELL = 600
 def as_pdf(report: HandOver) -> bytes:
     """The whole file. Raises ImportError without the extra `documents`, UnavailableError without a font."""
     from fpdf import FPDF
+    from fpdf.fonts import TTFFont
 
     regular, bold = _fonts()
     pdf = FPDF(format="A4")
@@ -56,7 +57,9 @@ def as_pdf(report: HandOver) -> bytes:
     pdf.set_author(safe(report.head.exported_by))
     pdf.set_lang("en")
     pdf.add_page()
-    page = _Page(pdf, frozenset(pdf.fonts[FONT].cmap))
+    font = pdf.fonts[FONT]
+    assert isinstance(font, TTFFont)
+    page = _Page(pdf, frozenset(font.cmap))
     page.say(words.title(report), size=16, bold=True)
     for block in (*front_page(report), *annex(report)):
         page.write(block)

@@ -13,6 +13,8 @@ from sentinel_rag.surfaces.reports.model import Deed, ReportTurn
 from sentinel_rag.surfaces.reports.recorded import READ, Json, person, plain
 
 _DENIED = "den"
+SUCCESS = "success"
+"""The outcome on record of a call that did what it was for."""
 
 
 def deeds_of(records: Sequence[Json], turns: Sequence[ReportTurn], people: Mapping[str, str]) -> tuple[Deed, ...]:
@@ -38,7 +40,7 @@ def _deed(story: Sequence[Mapping[str, Any]], asked: Mapping[str, str], people: 
     with_what = next((asked[at] for record in story if (at := str(record["audit_id"])) in asked), "")
     if ran is not None:
         outcome = str(ran["outcome"] or "unknown")
-        came_of_it, done = ("done" if outcome == "ok" else f"ended: {outcome}"), outcome == "ok"
+        came_of_it, done = ("done" if outcome == SUCCESS else f"ended: {outcome}"), outcome == SUCCESS
     elif decided is not None:
         denied = str(decided["decision"]).startswith(_DENIED)
         came_of_it, done = ("not done: denied" if denied else "approved, not yet done"), False
@@ -53,7 +55,8 @@ def _deed(story: Sequence[Mapping[str, Any]], asked: Mapping[str, str], people: 
 
 
 def _calls(turn: ReportTurn) -> Sequence[Mapping[str, Any]]:
-    return (turn.answer or {}).get("tools", ())
+    made: Sequence[Mapping[str, Any]] = (turn.answer or {}).get("tools", ())
+    return made
 
 
 def _with(arguments: Mapping[str, Any]) -> str:

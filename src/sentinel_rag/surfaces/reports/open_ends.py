@@ -49,7 +49,7 @@ def open_questions(
 
 def _waits_or_is_decided(turn: ReportTurn, asked_a_person: Set[str]) -> bool:
     denied = [str(each["audit_id"]) for each in (turn.answer or {}).get("tools", ()) if each["status"] == "denied"]
-    return turn.outcome == Outcome.DENIED and bool(denied) and asked_a_person.issuperset(denied)
+    return turn.outcome == Outcome.DENIED and bool(denied) and set(denied) <= asked_a_person
 
 
 def _text(turn: ReportTurn) -> str:

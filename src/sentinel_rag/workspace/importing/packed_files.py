@@ -65,7 +65,7 @@ def _zip(path: Path, folder: Path) -> Iterator[tuple[Path, str]]:
                 yield _written(source, place, PurePosixPath(member.filename).name, path), member.filename
 
 
-def _written(source: IO[bytes], folder: Path, name: str, path: Path) -> Path:
+def _written(source: IO[bytes] | gzip.GzipFile, folder: Path, name: str, path: Path) -> Path:
     """The content under the last part of its name, which may choose its table."""
     target = folder / (Path(name.replace("\\", "/")).name or "file")
     size = 0
