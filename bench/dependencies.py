@@ -20,7 +20,7 @@ from packaging.utils import canonicalize_name
 
 REPOSITORY = Path(__file__).resolve().parent.parent
 PRODUCT = "sentinel-rag"
-EXTRAS = ("openai", "kql-parser", "knowledge", "chroma", "postgres", "langchain", "openai-agents")
+EXTRAS = ("openai", "kql-parser", "knowledge", "documents", "chroma", "postgres", "langchain", "openai-agents")
 OF_THEIR_OWN = {"chroma": "chroma", "langchain": "langchain", "openai-agents": "langchain"}
 """Extras whose packages `make test` puts into a folder of the environment."""
 
@@ -41,6 +41,7 @@ ALLOWED = {
     "ISC",
     "MIT",
     "MIT-0",
+    "MIT-CMU",
     "MPL-2.0",
     "PSF-2.0",
     "Unicode-3.0",

@@ -32,7 +32,7 @@ from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.surfaces.cli import _approval_page, export, kept_conversations
 from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
-from sentinel_rag.surfaces.cli._render import Shown, print_answer
+from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import StatusLine, TurnDisplay
 from sentinel_rag.surfaces.cli.audit import audit_line
 from sentinel_rag.surfaces.rendering import csv_cell, markdown_html, markdown_line, markdown_lines, safe
@@ -108,7 +108,7 @@ def test_an_answer_on_a_terminal_and_in_a_pipe(terminal: bool, width: int) -> No
         for answer in (an_answer(hostile.text), replace(full_answer(hostile.text), text="x")):
             written = io.StringIO()
             console = Console(file=written, force_terminal=terminal, width=width, markup=False, highlight=False)
-            print_answer(console, answer, Shown(whole=True, evidence=True))
+            print_answer(console, answer, Display(whole=True, evidence=True))
             shown = seen_by_a_terminal(written.getvalue(), colours=terminal)
             assert hostile.is_legible_in(shown)
 

@@ -10,7 +10,7 @@ from rich.console import Console
 
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Table
 from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
-from sentinel_rag.surfaces.cli._render import Shown, print_answer
+from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import TurnDisplay
 
 ROWS = tuple((str(number), "High" if number % 2 else "Low", f"Sign-in of user-{number}") for number in range(1, 61))
@@ -44,10 +44,10 @@ def taken(target: Console) -> list[str]:
 @pytest.mark.parametrize("height", [10, 24, 50])
 def test_no_line_of_an_answer_is_lost_or_told_twice_over_its_pages(height: int, width: int) -> None:
     whole = terminal(1_000, width)
-    print_answer(whole, LONG, Shown(more="/more"))
+    print_answer(whole, LONG, Display(more="/more"))
     expected = [line for line in taken(whole) if line.strip()]
     paged = terminal(height, width)
-    pages = AnswerPages.begun(paged, LONG, Shown(more="/more"))
+    pages = AnswerPages.begun(paged, LONG, Display(more="/more"))
     first = taken(paged)
     assert len(first) < max(height, 18)
     assert first[0] == "60 incidents match."
@@ -69,7 +69,7 @@ def test_no_line_of_an_answer_is_lost_or_told_twice_over_its_pages(height: int, 
 @pytest.mark.requirement("SURF-1")
 def test_a_table_that_goes_on_has_its_columns_named_again() -> None:
     paged = terminal()
-    pages = AnswerPages.begun(paged, LONG, Shown(more="/more"))
+    pages = AnswerPages.begun(paged, LONG, Display(more="/more"))
     told = next(line for line in taken(paged) if line.startswith("..."))
     assert re.fullmatch(r"\.\.\. \d+ more lines: /more", told)
     pages.print_next(paged)
@@ -86,7 +86,7 @@ def test_a_table_in_the_text_of_a_model_has_its_columns_named_again_too() -> Non
         outcome=Outcome.ANSWERED, text=f"The list:\n\n| Incident | Severity |\n|---|---|\n{rows}", session_id="s1234567"
     )
     paged = terminal()
-    pages = AnswerPages.begun(paged, answer, Shown(more="/more"))
+    pages = AnswerPages.begun(paged, answer, Display(more="/more"))
     taken(paged)
     pages.print_next(paged)
     assert taken(paged)[0].split() == ["Incident", "Severity"]
@@ -95,7 +95,7 @@ def test_a_table_in_the_text_of_a_model_has_its_columns_named_again_too() -> Non
 def test_an_answer_that_fits_is_printed_as_ever() -> None:
     answer = Answer(outcome=Outcome.ANSWERED, text="No incident is open.", session_id="s1234567", footnote=("audit a",))
     paged, whole = terminal(), terminal()
-    AnswerPages.begun(paged, answer, Shown(more="/more")).print_next(whole)
+    AnswerPages.begun(paged, answer, Display(more="/more")).print_next(whole)
     assert taken(whole) == ["There is no more of the last answer."]
     print_answer(whole, answer)
     assert taken(paged) == taken(whole)

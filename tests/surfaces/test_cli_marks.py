@@ -14,7 +14,7 @@ from tests.support.obedient_analyst import cited_answer
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import Answer, Evidence, Progress
 from sentinel_rag.surfaces.cli._evidence_page import evidence_lines
-from sentinel_rag.surfaces.cli._render import Shown, print_answer
+from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import TurnDisplay
 from sentinel_rag.surfaces.rendering.marks import found_alone
 
@@ -36,7 +36,7 @@ def printed(answer: Answer, *, width: int = 80, encoding: str = "utf-8", **optio
 
     Target.encoding = encoding  # type: ignore[misc, assignment]
     written = Target()
-    print_answer(Console(file=written, width=width, markup=False, emoji=False, **options), answer, Shown(whole=True))
+    print_answer(Console(file=written, width=width, markup=False, emoji=False, **options), answer, Display(whole=True))
     return written.getvalue()
 
 
@@ -124,7 +124,7 @@ def test_no_text_can_forge_a_source() -> None:
 def test_hiding_what_was_not_found_says_how_much() -> None:
     left, hidden = found_alone(ANSWER)
     written = StringIO()
-    print_answer(Console(file=written, width=160), left, Shown(hidden=hidden))
+    print_answer(Console(file=written, width=160), left, Display(hidden=hidden))
     assert written.getvalue().startswith("Incident **124** is High.ˢ¹ Look at the mailbox rules.\n\n- The finance")
     assert "2 compared, 1 sourced, 1 own words, 2 hidden (not found or contradicted)" in written.getvalue()
 
@@ -134,7 +134,7 @@ def test_all_evidence_is_listed_with_values_and_each_fact_once() -> None:
     more = Evidence("28", "c1", "query_incidents", "/coverage/rows_total", 28)
     written = StringIO()
     print_answer(
-        Console(file=written, width=160), replace(ANSWER, evidence=(told, more)), Shown(whole=True, evidence=True)
+        Console(file=written, width=160), replace(ANSWER, evidence=(told, more)), Display(whole=True, evidence=True)
     )
     assert "  s2  c1 query_incidents row 2: number 125, severity Medium\n" in written.getvalue()
     assert "Evidence:\n  2. 28  <- query_incidents [c1] /coverage/rows_total\n" in written.getvalue()

@@ -11,9 +11,9 @@ import pytest
 from rich.console import Console
 
 from sentinel_rag.contracts.evidence import Answer, Evidence, Outcome, Table, ToolTrace
-from sentinel_rag.surfaces.cli._render import Shown, print_answer
+from sentinel_rag.surfaces.cli._render import Display, print_answer
 
-ALL = Shown(whole=True, evidence=True)
+ALL = Display(whole=True, evidence=True)
 TITLE = "Multi-stage attack: phishing, stolen session and a dump"
 HOSTILE = "\x1b]0;owned\x07 \x9b2J admin\u202egnp.exe"
 FIELDS: dict[str, Callable[[str], object]] = {
@@ -73,7 +73,7 @@ LIST = Answer(
 )
 
 
-def shown(answer: Answer, how: Shown, *, width: int = 80, terminal: bool = True) -> list[str]:
+def shown(answer: Answer, how: Display, *, width: int = 80, terminal: bool = True) -> list[str]:
     written = StringIO()
     target = Console(file=written, force_terminal=terminal, width=width, color_system=None, markup=False, emoji=False)
     print_answer(target, answer, how)
@@ -82,7 +82,7 @@ def shown(answer: Answer, how: Shown, *, width: int = 80, terminal: bool = True)
 
 @pytest.mark.requirement("SURF-1")
 def test_a_list_has_one_line_each_and_says_what_it_leaves_out() -> None:
-    lines = shown(LIST, Shown(more="/more"))
+    lines = shown(LIST, Display(more="/more"))
     rows = [line for line in lines if line.startswith((" [", "[")) or re.match(r" \[\d", line)]
     assert len(rows) == 10
     assert all(TITLE[:20] in row and row.endswith("…") for row in rows)
@@ -92,7 +92,7 @@ def test_a_list_has_one_line_each_and_says_what_it_leaves_out() -> None:
 
 @pytest.mark.requirement("SURF-1")
 def test_where_an_answer_is_from_is_one_line_and_the_rest_is_on_demand() -> None:
-    lines = shown(LIST, Shown(more="--details"), width=160)
+    lines = shown(LIST, Display(more="--details"), width=160)
     source = [line for line in lines if line.startswith("Source:")]
     assert len(source) == 1
     assert source[0].startswith("Source: query_incidents, 10 of 43 rows of soc, ")
@@ -101,7 +101,7 @@ def test_where_an_answer_is_from_is_one_line_and_the_rest_is_on_demand() -> None
     text = "\n".join(lines)
     assert "2b6f7c1e" not in text
     assert "a-1" not in text
-    whole = "\n".join(shown(LIST, Shown(whole=True), width=160))
+    whole = "\n".join(shown(LIST, Display(whole=True), width=160))
     assert "2b6f7c1e-93d4-4d0e-8f5a-7f1d1c0e9a11" in whole
     assert "audit a-1" in whole
     assert "2024-07-20 06:10:59 UTC" in whole
@@ -113,19 +113,19 @@ def test_where_an_answer_is_from_is_one_line_and_the_rest_is_on_demand() -> None
 )
 def test_a_call_that_came_to_nothing_is_told_in_that_line(status: str, says: str) -> None:
     told = replace(TRACE, status=status, coverage=None)
-    assert any(says in line for line in shown(replace(LIST, tools=(told,)), Shown()))
+    assert any(says in line for line in shown(replace(LIST, tools=(told,)), Display()))
 
 
 @pytest.mark.requirement("SURF-1")
 def test_a_part_of_the_data_is_never_told_as_the_whole() -> None:
     told = replace(TRACE, coverage={**(TRACE.coverage or {}), "partial": True, "rows_total": None})
-    source = next(line for line in shown(replace(LIST, tools=(told,)), Shown()) if line.startswith("Source:"))
+    source = next(line for line in shown(replace(LIST, tools=(told,)), Display()) if line.startswith("Source:"))
     assert "10 of ? rows" in source
     assert "PARTIAL" in source
 
 
 @pytest.mark.requirement("SURF-1")
 def test_a_pipe_gets_every_cell() -> None:
-    lines = shown(LIST, Shown(), width=160, terminal=False)
+    lines = shown(LIST, Display(), width=160, terminal=False)
     assert sum(f"{TITLE} " in line for line in lines) == 10
     assert not any("…" in line for line in lines)

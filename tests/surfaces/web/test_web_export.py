@@ -37,7 +37,7 @@ def test_a_refused_call_and_what_was_stopped_are_in_the_report(web: RunningWeb) 
     page = LexborHTMLParser(dana.request("GET", f"/conversations/{session}/export").content.decode())
     text = page.body.text() if page.body is not None else ""
     assert "forbidden" in text
-    assert "denied" in text.partition("Actions and approvals")[2].partition("Timeline")[0]
+    assert "denied" in text.partition("actions and approvals, as recorded")[2].partition("Annex: timeline")[0]
 
 
 @pytest.mark.requirement("SURF-6")
@@ -55,7 +55,7 @@ def test_actions_and_decisions_are_in_the_report_of_whoever_asked_and_nobody_els
     dana.ask(isolate, session_id=session)
 
     text = dana.get(f"/conversations/{session}/export?format=md").content.decode().replace("\\", "")
-    actions = text.partition("Actions and approvals")[2].partition("Timeline")[0]
+    actions = text.partition("actions and approvals, as recorded")[2].partition("Annex: timeline")[0]
     for said in (
         "denied (approval_required); waits for approval",
         "a person was asked: the rule requires it",

@@ -12,7 +12,7 @@ from rich.console import Console  # noqa: TID253  # draws with rich, and is impo
 from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Answer
-from sentinel_rag.surfaces.cli._render import Line, Shown, body_lines, closing_lines, detail_lines
+from sentinel_rag.surfaces.cli._render import Display, Line, body_lines, closing_lines, detail_lines
 from sentinel_rag.surfaces.cli._tables import TITLE
 
 FEWEST_LINES = 8
@@ -31,7 +31,7 @@ class AnswerPages:
         self._details = list(details)
 
     @classmethod
-    def begun(cls, target: Console, answer: Answer, how: Shown) -> AnswerPages:
+    def begun(cls, target: Console, answer: Answer, how: Display) -> AnswerPages:
         """Print as much of the answer as the window holds, and what stands below it whole."""
         body = list(body_lines(target, answer, how))
         below = list(closing_lines(target, answer, how))

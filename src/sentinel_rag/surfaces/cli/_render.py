@@ -49,7 +49,7 @@ def console(*, stderr: bool = False) -> Console:
 
 
 @dataclass(frozen=True, slots=True)
-class Shown:
+class Display:
     """How much of an answer is shown."""
 
     whole: bool = False
@@ -64,7 +64,7 @@ class Shown:
     """What shows the details, as the line of sources names it."""
 
 
-FOLDED = Shown()
+FOLDED = Display()
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,14 +75,14 @@ class Line:
     heading: Sequence[Text] = ()
 
 
-def print_answer(target: Console, answer: Answer, how: Shown = FOLDED) -> None:
+def print_answer(target: Console, answer: Answer, how: Display = FOLDED) -> None:
     """Write `answer` to `target`."""
     details = detail_lines(target, answer, how) if how.whole else ()
     for line in (*body_lines(target, answer, how), *closing_lines(target, answer, how), *details):
         target.print(line.text, soft_wrap=True)
 
 
-def body_lines(target: Console, answer: Answer, how: Shown = FOLDED) -> Iterator[Line]:
+def body_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[Line]:
     """What the answer says: its text, and the tables that are not folded."""
     waits = any(trace.approval_id for trace in answer.tools)
     style = "bold" if waits else OUTCOME_STYLES.get(answer.outcome, "")
@@ -105,7 +105,7 @@ def _with_headings(lines: Sequence[Text]) -> Iterator[Line]:
             heading = lines[begun : place + 1]
 
 
-def closing_lines(target: Console, answer: Answer, how: Shown = FOLDED) -> Iterator[Line]:
+def closing_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[Line]:
     """What stands below it: questions to go on with, and where it comes from in one line; nothing above the details,
     which tell it at length."""
     if how.whole:
@@ -120,10 +120,11 @@ def closing_lines(target: Console, answer: Answer, how: Shown = FOLDED) -> Itera
         yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
 
 
-def detail_lines(target: Console, answer: Answer, how: Shown = FOLDED) -> Iterator[Line]:
+def detail_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[Line]:
     """What is shown on demand: tables whole, sources of the sentences, the calls, and the evidence of each fact."""
     for table in answer.tables:
-        if table.folded or (not how.whole and any(line.text.style == NOT_WHOLE for line in _table(target, table))):
+        shortened = not how.whole and any(line.text.style == NOT_WHOLE for line in _table(target, table, whole=False))
+        if table.folded or shortened:
             yield Line(Text())
             yield from _table(target, table, whole=True)
     below: list[Text] = []
@@ -157,7 +158,7 @@ def _suggested(suggestions: Sequence[str], width: int) -> Text:
     return line
 
 
-def _source_line(answer: Answer, how: Shown) -> str:
+def _source_line(answer: Answer, how: Display) -> str:
     """Calls, rows, age and workspace in a few words, and what came of the check."""
     if not how.source:
         return ""

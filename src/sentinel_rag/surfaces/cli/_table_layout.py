@@ -18,6 +18,8 @@ EMPTY = "-"
 EDGES = 2
 PROSE = 24
 """Cells that a column of sentences needs at least to be read."""
+LEAST_CUT = 12
+"""Cells that are left of a cut one at least."""
 MOST_BELOW = 3
 """Columns told below a row; with more of them a list is easier to read."""
 
@@ -94,8 +96,10 @@ def one_line_each(names: Sequence[str], rows: Sequence[Sequence[str]], width: in
             each for each in shown if each.number > 1 and each is not longest and each.name.strip().lower() not in _STAY
         ]
         if not movable:
-            return None
+            break
         shown.remove(movable[-1])
+    if room() < min(LEAST_CUT, longest.most):
+        return None
     least = min(longest.most, room())
     widths = {each.number: least if each is longest else each.most for each in shown}
     cut = longest.whole > least

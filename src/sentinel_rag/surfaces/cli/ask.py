@@ -87,9 +87,9 @@ def print_result(
     if as_json:
         print(json.dumps(answer.to_dict(), indent=2, ensure_ascii=not _speaks_utf8()))
         return
-    from sentinel_rag.surfaces.cli._render import Shown, console, print_answer
+    from sentinel_rag.surfaces.cli._render import Display, console, print_answer
 
-    print_answer(console(), answer, Shown(whole=details or evidence, evidence=evidence, hidden=hidden))
+    print_answer(console(), answer, Display(whole=details or evidence, evidence=evidence, hidden=hidden))
 
 
 def read_text(words: list[str], *, what: str) -> str:

@@ -152,10 +152,10 @@ def _ask(question: str, client: AgentClient, check: Callable[[], None], *, shows
 def _print(answer: Answer, verbosity: Verbosity | None, *, paged: bool, hidden: int) -> AnswerPages | None:
     """Print the answer: what the window holds of it, or in a pipe the whole."""
     shown, full = _shown(answer, verbosity), verbosity is Verbosity.FULL
-    from sentinel_rag.surfaces.cli._render import Shown, console, print_answer
+    from sentinel_rag.surfaces.cli._render import Display, console, print_answer
 
     source = verbosity is not Verbosity.SHORT
-    how = Shown(whole=full, evidence=full, hidden=hidden, source=source, more="/more" if paged else "/evidence")
+    how = Display(whole=full, evidence=full, hidden=hidden, source=source, more="/more" if paged else "/evidence")
     pages = None
     if paged:
         from sentinel_rag.surfaces.cli._answer_pages import AnswerPages

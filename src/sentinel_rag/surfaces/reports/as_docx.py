@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING
 
 from sentinel_rag.surfaces.rendering import safe
 from sentinel_rag.surfaces.reports import words
-from sentinel_rag.surfaces.reports.blocks import Block, Grid, Heading, Items, NextPage, Strip, Words, annex, front_page
+from sentinel_rag.surfaces.reports.blocks import (
+    Block,
+    Grid,
+    Items,
+    NextPage,
+    Paragraph,
+    PartHeading,
+    Strip,
+    annex,
+    front_page,
+)
 from sentinel_rag.surfaces.reports.model import HandOver
 
 if TYPE_CHECKING:
@@ -46,9 +56,9 @@ def _write(document: Document, block: Block) -> None:
     from docx.enum.text import WD_BREAK
 
     match block:
-        case Heading(text, level):
+        case PartHeading(text, level):
             document.add_heading(_text(text), level)
-        case Words(text, quiet):
+        case Paragraph(text, quiet):
             document.add_paragraph().add_run(_text(text)).italic = quiet
         case Items(items, nothing):
             for item in items:

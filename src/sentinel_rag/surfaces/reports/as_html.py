@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from sentinel_rag.surfaces.rendering import html_text, marked_html
 from sentinel_rag.surfaces.rendering.marks import Note
 from sentinel_rag.surfaces.reports import words
-from sentinel_rag.surfaces.reports.blocks import Block, Grid, Heading, Items, Strip, Words, front_page
+from sentinel_rag.surfaces.reports.blocks import Block, Grid, Items, Paragraph, PartHeading, Strip, front_page
 from sentinel_rag.surfaces.reports.charts import strip_svg, svg
 from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
 from sentinel_rag.surfaces.reports.model import EvidenceRow, Facts, HandOver
@@ -125,9 +125,9 @@ def _body(report: HandOver) -> Iterator[str]:
 
 def _block(block: Block) -> str:
     match block:
-        case Heading(text, level):
+        case PartHeading(text, level):
             return f"<h{level + 1}>{html_text(text)}</h{level + 1}>\n"
-        case Words(text, quiet):
+        case Paragraph(text, quiet):
             return f'<p class="quiet">{html_text(text)}</p>\n' if quiet else f"<p>{html_text(text)}</p>\n"
         case Items(items, nothing):
             return _list(map(html_text, items), nothing)

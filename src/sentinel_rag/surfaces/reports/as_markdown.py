@@ -9,7 +9,7 @@ from dataclasses import replace
 from sentinel_rag.surfaces.rendering import markdown_line
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
 from sentinel_rag.surfaces.reports import words
-from sentinel_rag.surfaces.reports.blocks import Block, Grid, Heading, Items, Strip, Words, front_page
+from sentinel_rag.surfaces.reports.blocks import Block, Grid, Items, Paragraph, PartHeading, Strip, front_page
 from sentinel_rag.surfaces.reports.model import Facts, HandOver
 from sentinel_rag.surfaces.reports.moments import both
 from sentinel_rag.surfaces.reports.recorded import plain
@@ -92,9 +92,9 @@ def _parts(report: HandOver) -> Iterator[str]:
 
 def _block(block: Block) -> str:
     match block:
-        case Heading(text, level):
+        case PartHeading(text, level):
             return f"{'#' * (level + 1)} {markdown_line(text)}\n"
-        case Words(text, quiet):
+        case Paragraph(text, quiet):
             return f"_{markdown_line(text)}_\n" if quiet else f"{markdown_line(text)}\n"
         case Items(items, nothing):
             return _list(items, nothing)

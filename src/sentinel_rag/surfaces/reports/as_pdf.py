@@ -1,25 +1,37 @@
 """A report as a PDF: one page to read, the annex behind it. Text, lines and dots alone: no link, no image, no script.
 
 It embeds a TrueType font of this machine, so that names of every script it holds come out as they are; a character that
-the font lacks is written as its code. fpdf2 is the extra `documents`.
+the font lacks is written as its code. ReportLab is the extra `documents`.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Iterable, Sequence
+import io
+from collections.abc import Iterator, Sequence
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.surfaces.rendering import safe
 from sentinel_rag.surfaces.reports import words
-from sentinel_rag.surfaces.reports.blocks import Block, Grid, Heading, Items, NextPage, Strip, Words, annex, front_page
+from sentinel_rag.surfaces.reports.blocks import (
+    Block,
+    Grid,
+    Items,
+    NextPage,
+    Paragraph,
+    PartHeading,
+    Strip,
+    annex,
+    front_page,
+)
 from sentinel_rag.surfaces.reports.model import HandOver
 
 if TYPE_CHECKING:
-    from fpdf import FPDF
+    from reportlab.lib.styles import ParagraphStyle
+    from reportlab.platypus import Flowable
 
 FONTS = (
     ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
@@ -32,123 +44,162 @@ FONTS = (
     ("C:/Windows/Fonts/arial.ttf", "arialbd.ttf"),
 )
 """Where systems keep a font of many scripts, with its bold face in the same folder; the first that is there."""
-FONT = "text"
-INK, QUIET, RULE, MARK = (27, 31, 36), (87, 96, 106), (208, 215, 222), (11, 92, 173)
-LINE = 4.6
-"""Height of a line of text, in millimetres; letters are in points."""
-KEPT_TOGETHER = 22
-"""Millimetres that a heading needs below it."""
+FONT, BOLD = "ReportText", "ReportText-Bold"
+INK, QUIET, RULE, DATA, DEED = "#1b1f24", "#57606a", "#d0d7de", "#0b5cad", "#9a3412"
+MARGIN = 40
+"""Points around the page; letters are in points too."""
 MOST_CELL = 600
 """Characters of a cell; the rest of one stands in the other forms of the report."""
 
 
 def as_pdf(report: HandOver) -> bytes:
     """The whole file. Raises ImportError without the extra `documents`, UnavailableError without a font."""
-    from fpdf import FPDF
-    from fpdf.fonts import TTFFont
+    from reportlab.lib.pagesizes import A4
+    from reportlab.platypus import SimpleDocTemplate
 
-    regular, bold = _fonts()
-    pdf = FPDF(format="A4")
-    pdf.set_margins(15, 13)
-    pdf.set_auto_page_break(True, margin=14)
-    pdf.add_font(FONT, "", regular)
-    pdf.add_font(FONT, "B", bold)
-    pdf.set_title(safe(words.title(report)))
-    pdf.set_author(safe(report.head.exported_by))
-    pdf.set_lang("en")
-    pdf.add_page()
-    font = pdf.fonts[FONT]
-    assert isinstance(font, TTFFont)
-    page = _Page(pdf, frozenset(font.cmap))
-    page.say(words.title(report), size=16, bold=True)
+    known = _registered()
+    written = io.BytesIO()
+    document = SimpleDocTemplate(
+        written,
+        pagesize=A4,
+        leftMargin=MARGIN,
+        rightMargin=MARGIN,
+        topMargin=MARGIN,
+        bottomMargin=MARGIN,
+        title=safe(words.title(report)),
+        author=safe(report.head.exported_by),
+        lang="en",
+    )
+    setter = _Setter(known, document.width)
+    told = [setter.paragraph(words.title(report), "title")]
     for block in (*front_page(report), *annex(report)):
-        page.write(block)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # fontTools tells of tables that it drops when it embeds a part of a font
-        return bytes(pdf.output())
+        told += setter.set(block)
+    document.build(told)
+    return written.getvalue()
 
 
 @cache
-def _fonts() -> tuple[Path, Path]:
+def _registered() -> frozenset[int]:
+    """Make the font known to ReportLab; the characters that it holds."""
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+
     for regular, bold in FONTS:
         path = Path(regular)
         if path.is_file():
-            return path, bold_path if (bold_path := path.with_name(bold)).is_file() else path
+            font = TTFont(FONT, str(path))
+            pdfmetrics.registerFont(font)
+            heavy = path.with_name(bold)
+            pdfmetrics.registerFont(TTFont(BOLD, str(heavy if heavy.is_file() else path)))
+            return frozenset(font.face.charToGlyph)
     raise UnavailableError(
         "A PDF needs a font of this machine, and none of the usual ones is here.",
         next_step="Install one (Debian: apt-get install fonts-dejavu-core), or export HTML and print that.",
     )
 
 
-class _Page:
-    """Writes blocks where the last one ended."""
+def _styles() -> dict[str, ParagraphStyle]:
+    from reportlab.lib.styles import ParagraphStyle
 
-    def __init__(self, pdf: FPDF, known: frozenset[int]) -> None:
-        self._pdf = pdf
+    def style(name: str, size: float, **more: Any) -> ParagraphStyle:
+        more = {"fontName": FONT, "textColor": INK, "splitLongWords": True, **more}
+        return ParagraphStyle(name, fontSize=size, leading=size * 1.25, **more)
+
+    heading = {"fontName": BOLD, "keepWithNext": True}
+    return {
+        "title": style("title", 15, fontName=BOLD, spaceAfter=4),
+        "part": style("part", 11, spaceBefore=7, spaceAfter=2, **heading),
+        "inner": style("inner", 9.5, spaceBefore=5, spaceAfter=1, **heading),
+        "text": style("text", 9, spaceAfter=3),
+        "quiet": style("quiet", 7.5, textColor=QUIET, spaceAfter=3),
+        "item": style("item", 9, leftIndent=10, bulletIndent=1),
+        "cell": style("cell", 7),
+        "head": style("head", 7, fontName=BOLD),
+        "strip": style("strip", 8),
+    }
+
+
+class _Setter:
+    """Turns blocks into what ReportLab lays out. Every text is escaped here: no markup of its own is ever read."""
+
+    def __init__(self, known: frozenset[int], width: float) -> None:
         self._known = known
+        self._width = width
+        self._styles = _styles()
 
-    def write(self, block: Block) -> None:
+    def set(self, block: Block) -> Iterator[Flowable]:
+        from reportlab.platypus import PageBreak, Spacer
+
         match block:
-            case Heading(text, level):
-                if self._pdf.will_page_break(KEPT_TOGETHER):
-                    self._pdf.add_page()
-                self._pdf.ln(2)
-                self.say(text, size=12 if level == 1 else 10, bold=True)
-            case Words(text, quiet):
-                self.say(text, size=8 if quiet else 9.5, ink=QUIET if quiet else INK)
-                self._pdf.ln(1)
+            case PartHeading(text, level):
+                yield self.paragraph(text, "part" if level == 1 else "inner")
+            case Paragraph(text, quiet):
+                yield self.paragraph(text, "quiet" if quiet else "text")
             case Items(items, nothing):
-                for item in items or ((nothing,) if nothing else ()):
-                    self.say(f"{'•  ' if items else ''}{item}", size=9.5)
-                self._pdf.ln(1)
+                for item in items:
+                    yield self.paragraph(item, "item", bullet="•")
+                if not items and nothing:
+                    yield self.paragraph(nothing, "text")
+                yield Spacer(1, 3)
             case Grid(columns, rows, nothing):
-                self._table(columns, rows, nothing)
+                yield from self._table(columns, rows, nothing)
             case Strip():
-                self._strip(block)
+                yield self._strip(block)
             case NextPage():
-                self._pdf.add_page()
+                yield PageBreak()
 
-    def say(self, text: str, *, size: float, bold: bool = False, ink: tuple[int, int, int] = INK) -> None:
-        """A paragraph over the whole width."""
-        self._pdf.set_font(FONT, "B" if bold else "", size)
-        self._pdf.set_text_color(*ink)
-        self._pdf.multi_cell(0, LINE * size / 9.5, self._text(text), new_x="LMARGIN", new_y="NEXT", align="L")
+    def paragraph(self, text: str, style: str, *, bullet: str | None = None) -> Flowable:
+        """A text in its style; its own new lines stay."""
+        from reportlab.platypus import Paragraph as Flowing
 
-    def _table(self, columns: Sequence[str], rows: Iterable[Sequence[str]], nothing: str) -> None:
-        rows = [[self._text(cell)[:MOST_CELL] for cell in row] for row in rows]
+        lines = escape(self._text(text)).replace("\n", "<br/>")
+        return Flowing(lines, self._styles[style], bulletText=bullet)
+
+    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> Iterator[Flowable]:
+        from reportlab.platypus import Spacer, Table
+
         if not rows:
             if nothing:
-                self.say(nothing, size=9.5)
+                yield self.paragraph(nothing, "text")
             return
-        self._pdf.set_font(FONT, "", 7)
-        self._pdf.set_text_color(*INK)
-        self._pdf.set_draw_color(*RULE)
-        self._pdf.set_fill_color(255)
-        widths = [max(len(columns[at]), *(min(len(row[at]), 60) for row in rows), 4) for at in range(len(columns))]
-        with self._pdf.table(col_widths=tuple(widths), line_height=3.6, text_align="LEFT", padding=0.6) as table:
-            for row in ([self._text(each) for each in columns], *rows):
-                shown = table.row()
-                for cell in row:
-                    shown.cell(cell)
-        self._pdf.ln(1.5)
+        wanted = [min(60, max(len(columns[at]) + 1, *(len(row[at]) for row in rows), 5)) for at in range(len(columns))]
+        head = [self.paragraph(each, "head") for each in columns]
+        cells = [[self.paragraph(cell[:MOST_CELL], "cell") for cell in row] for row in rows]
+        widths = [self._width * each / sum(wanted) for each in wanted]
+        table = Table([head, *cells], colWidths=widths, repeatRows=1, splitInRow=1)
+        table.setStyle(
+            [
+                ("GRID", (0, 0), (-1, -1), 0.4, RULE),
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                *((side, (0, 0), (-1, -1), 2.5) for side in ("LEFTPADDING", "RIGHTPADDING")),
+                *((side, (0, 0), (-1, -1), 1.5) for side in ("TOPPADDING", "BOTTOMPADDING")),
+            ]
+        )
+        yield table
+        yield Spacer(1, 4)
 
-    def _strip(self, strip: Strip) -> None:
+    def _strip(self, strip: Strip) -> Flowable:
         """A line of time for each moment, with a mark at its place and its words beside it."""
-        pdf, left, length = self._pdf, 58.0, 40.0
+        from reportlab.graphics.shapes import Circle, Drawing, Line
+        from reportlab.lib.colors import HexColor
+        from reportlab.platypus import Table
+
+        length, middle = 110.0, 5.0
+        rows = []
         for place, at, where, what in strip.moments:
-            if pdf.will_page_break(LINE):
-                pdf.add_page()
-            y = pdf.get_y()
-            pdf.set_font(FONT, "", 8)
-            pdf.set_text_color(*QUIET)
-            pdf.cell(left - pdf.l_margin, LINE, self._text(at[:23]))
-            pdf.set_draw_color(*RULE)
-            pdf.line(left, y + LINE / 2, left + length, y + LINE / 2)
-            pdf.set_fill_color(*(MARK if where == "alert" else (154, 52, 18)))
-            pdf.circle(left + place * length, y + LINE / 2, 1.1, style="F")
-            pdf.set_text_color(*INK)
-            pdf.set_xy(left + length + 3, y)
-            pdf.multi_cell(0, LINE, self._text(what)[:160], new_x="LMARGIN", new_y="NEXT", align="L")
+            drawing = Drawing(length + 8, 2 * middle)
+            drawing.add(Line(4, middle, length + 4, middle, strokeColor=HexColor(RULE), strokeWidth=0.8))
+            ink = HexColor(DATA if where == "alert" else DEED)
+            drawing.add(Circle(4 + place * length, middle, 3, fillColor=ink, strokeColor=ink))
+            rows.append([self.paragraph(at[:23], "quiet"), drawing, self.paragraph(what[:160], "strip")])
+        table = Table(rows, colWidths=[112, length + 14, self._width - length - 126])
+        table.setStyle(
+            [
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                *((side, (0, 0), (-1, -1), 0.5) for side in ("TOPPADDING", "BOTTOMPADDING", "LEFTPADDING")),
+            ]
+        )
+        return table
 
     def _text(self, text: str) -> str:
         """The text with every character that the font lacks written as its code, so that nothing is lost unseen."""

@@ -19,7 +19,7 @@ MOST_INCIDENTS, MOST_MOMENTS, MOST_NAMES, MOST_LINES = 6, 10, 4, 5
 
 
 @dataclass(frozen=True, slots=True)
-class Heading:
+class PartHeading:
     """The head of a part; `level` 1 is a part of the report, 2 is inside one."""
 
     text: str
@@ -27,7 +27,7 @@ class Heading:
 
 
 @dataclass(frozen=True, slots=True)
-class Words:
+class Paragraph:
     """A paragraph."""
 
     text: str
@@ -64,59 +64,59 @@ class NextPage:
     """What follows begins on a new page, where the form has pages."""
 
 
-Block = Heading | Words | Items | Grid | Strip | NextPage
+Block = PartHeading | Paragraph | Items | Grid | Strip | NextPage
 
 
 def front_page(report: HandOver) -> Iterator[Block]:
     """Summary, what happened, scope, actions and open points: what a manager reads."""
     front, zone = report.front, report.head.timezone
-    yield Words(words.short_head(report), quiet=True)
-    yield Heading("Summary")
+    yield Paragraph(words.short_head(report), quiet=True)
+    yield PartHeading("Summary")
     yield Items(tuple(words.summary(report)))
     alone = bool(report.head.incident)
     told = next((each for each in front.incidents if each.said and (alone or each.open)), None)
     if told is not None:
-        yield Words(" ".join(told.said))
+        yield Paragraph(" ".join(told.said))
     if front.incidents and not alone:
         rows = tuple(map(_incident_cells, front.incidents[:MOST_INCIDENTS]))
         yield Grid(("incident", "severity", "status", "owner", "title"), rows)
         yield from _more(len(front.incidents) - MOST_INCIDENTS, "incidents")
     if front.happened:
-        yield Heading("What happened")
+        yield PartHeading("What happened")
         yield strip_of(front.happened[:MOST_MOMENTS], zone)
         yield from _more(len(front.happened) - MOST_MOMENTS, "moments")
     if front.scope:
-        yield Heading("Scope")
+        yield PartHeading("Scope")
         yield Items(tuple(_scope_line(kind, names) for kind, names in front.scope))
-    yield Heading("Actions")
+    yield PartHeading("Actions")
     deeds = tuple((both(each.at, zone), each.what, each.decided or "-", each.came_of_it) for each in front.deeds)
     yield Grid(("asked", "what", "decided", "came of it"), deeds[:MOST_LINES], words.NO_ACTIONS)
     yield from _more(len(deeds) - MOST_LINES, "actions")
-    yield Heading("Open points")
+    yield PartHeading("Open points")
     yield Items(report.open_questions[:MOST_LINES], words.NOTHING_OPEN)
     yield from _more(len(report.open_questions) - MOST_LINES, "open points")
-    yield Words(words.HUMAN, quiet=True)
+    yield Paragraph(words.HUMAN, quiet=True)
 
 
 def annex(report: HandOver) -> Iterator[Block]:
     """Questions with their answers, the records, the evidence, and how to verify them."""
     zone = report.head.timezone
     yield NextPage()
-    yield Heading("Annex: questions and answers")
+    yield PartHeading("Annex: questions and answers")
     if any(fact.sentences for fact in report.facts):
-        yield Words(words.MARKS, quiet=True)
+        yield Paragraph(words.MARKS, quiet=True)
     if not report.facts:
-        yield Words(words.NO_FACTS)
+        yield Paragraph(words.NO_FACTS)
     for fact in report.facts:
         yield from _fact(fact, zone)
-    yield Heading("Annex: all open points")
+    yield PartHeading("Annex: all open points")
     yield Items(report.open_questions, words.NOTHING_OPEN)
-    yield Heading("Annex: actions and approvals, as recorded")
+    yield PartHeading("Annex: actions and approvals, as recorded")
     actions = tuple((both(a.at, zone), a.tool, a.what, a.came_of_it, a.audit_id) for a in report.actions)
     yield Grid(("time", "tool", "with", "what came of it", "audit id"), actions, words.NO_ACTIONS)
-    yield Heading("Annex: knowledge cited")
+    yield PartHeading("Annex: knowledge cited")
     yield Items(tuple(f"{number}: {source}" for number, source in report.knowledge), words.NO_KNOWLEDGE)
-    yield Heading("Annex: evidence")
+    yield PartHeading("Annex: evidence")
     evidence = tuple(
         (
             row.number,
@@ -128,10 +128,10 @@ def annex(report: HandOver) -> Iterator[Block]:
         for row in report.evidence
     )
     yield Grid(("number", "tool", "place", "values", "audit id"), evidence, words.NO_EVIDENCE)
-    yield Heading("Annex: calls, and how to verify them")
+    yield PartHeading("Annex: calls, and how to verify them")
     calls = tuple((str(c.turn), c.tool, c.arguments, c.status, c.rows, c.audit_id) for c in report.calls)
     yield Grid(("question", "tool", "arguments", "status", "rows", "audit id"), calls, "No tool was called.")
-    yield from map(Words, words.how_to_verify(report))
+    yield from map(Paragraph, words.how_to_verify(report))
 
 
 def strip_of(moments: Sequence[Moment], zone: str) -> Strip:
@@ -147,15 +147,15 @@ def strip_of(moments: Sequence[Moment], zone: str) -> Strip:
 
 
 def _fact(fact: Facts, zone: str) -> Iterator[Block]:
-    yield Heading(f"{fact.turn}. {fact.question}", level=2)
-    yield Words(f"{both(fact.asked_at, zone)}, {words.outcome_words(fact.outcome)}", quiet=True)
-    yield Words(with_sources(fact))
+    yield PartHeading(f"{fact.turn}. {fact.question}", level=2)
+    yield Paragraph(f"{both(fact.asked_at, zone)}, {words.outcome_words(fact.outcome)}", quiet=True)
+    yield Paragraph(with_sources(fact))
     for table in fact.tables:
         if table.title:
-            yield Words(table.title)
+            yield Paragraph(table.title)
         rows = tuple((*row, number) for row, number in zip(table.rows, table.evidence, strict=True))
         yield Grid((*table.columns, "evidence"), rows)
-    yield from (Words(line, quiet=True) for line in fact.footnote)
+    yield from (Paragraph(line, quiet=True) for line in fact.footnote)
 
 
 def with_sources(fact: Facts) -> str:
@@ -180,4 +180,4 @@ def _scope_line(kind: str, names: Sequence[str]) -> str:
 
 def _more(number: int, noun: str) -> Iterator[Block]:
     if number > 0:
-        yield Words(f"{number} more {noun} are in the annex.", quiet=True)
+        yield Paragraph(f"{number} more {noun} are in the annex.", quiet=True)
