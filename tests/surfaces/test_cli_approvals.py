@@ -336,7 +336,7 @@ def test_watch_asks_on_a_terminal_and_forgets_what_was_typed_before_the_question
         assert first in seen
         assert terminal.run("list", "--state", "approved").returncode == 3
         os.write(screen, b"y\n")
-        read_until(screen, "Approved: web_search may run once")
+        read_until(screen, "Approved: web_search (query=")
         second = terminal.ask("second")
         assert second in read_until(screen, "Enter = later]")
         os.write(screen, b"\n")

@@ -42,7 +42,7 @@ chat --delete nosuch                         | No conversation begins with 'nosu
 chat --json                                  | --json goes with --list
 chat --workspace nosuch                      | There is no workspace 'nosuch'
 export nosuch                                | No conversation
-export --format pdf                          | invalid choice: 'pdf'
+export --format odt                          | invalid choice: 'odt'
 up --port 99999                              | 99999 is outside 0 to 65535
 up --web 80x                                 | '80x' is no port number
 up --workspace nosuch                        | There is no workspace 'nosuch'
