@@ -7,7 +7,10 @@ const out = new URL("../src/sentinel_rag/surfaces/web/page/", import.meta.url).p
 await rm(out, { recursive: true, force: true });
 await mkdir(out, { recursive: true });
 await build({
-  entryPoints: { page: "src/main.tsx" },
+  entryPoints: [
+    { in: "src/main.tsx", out: "page" },
+    { in: "src/page.css", out: "page" },
+  ],
   outdir: out,
   bundle: true,
   minify: true,
@@ -19,7 +22,7 @@ await build({
   legalComments: "inline",
   logLevel: "warning",
 });
-await cp("src/page.css", `${out}page.css`);
+
 await cp("src/icon.svg", `${out}icon.svg`);
 // Last: a server takes the page for built once its document is there.
 await cp("src/index.html", `${out}index.html`);

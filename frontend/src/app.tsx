@@ -3,25 +3,40 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, onSignedOut, type Refusal, useCsrf } from "./api.ts";
 import { forget } from "./draft.ts";
+import { Recent, Waits } from "./parts/around.tsx";
+import { Icon, type IconName } from "./parts/icon.tsx";
 import { RefusalNotice } from "./parts/notices.tsx";
+import { Palette } from "./parts/palette.tsx";
+import { clock, darkNow, keepTheme } from "./preferences.ts";
+import { titleOf } from "./requests.ts";
 import { AccountView } from "./views/account.tsx";
 import { ApprovalsView } from "./views/approvals.tsx";
 import { AuditView } from "./views/audit.tsx";
 import { ChatView } from "./views/chat.tsx";
+import { DashboardView } from "./views/dashboard.tsx";
+import { EntityView } from "./views/entity.tsx";
+import { HomeView } from "./views/home.tsx";
+import { HuntView } from "./views/hunt.tsx";
 import { IncidentsView } from "./views/incidents.tsx";
+import { KnowledgeView } from "./views/knowledge.tsx";
 import { PolicyView } from "./views/policy.tsx";
 import { SignInView } from "./views/sign_in.tsx";
-import { TrendsView } from "./views/trends.tsx";
+import { UsersView } from "./views/users.tsx";
 import { visible } from "./visible.ts";
 import { watchApprovals } from "./waiting_approvals.ts";
-import type { Approval, Session } from "./wire.ts";
+import type { Approval, Conversation, Session } from "./wire.ts";
 
 interface Place {
   name: string;
   title: string;
+  icon: IconName;
   role: string;
   /** A second role that opens it too. */
   or?: string;
+  /** Whether a space stands before it in the navigation. */
+  apart?: boolean;
+  /** Reached by links alone. */
+  unlisted?: boolean;
   view: (id: string | null, go: (id: string | null) => void, frame: Around) => JSX.Element;
 }
 
@@ -29,38 +44,82 @@ interface Place {
 interface Around {
   session: Session;
   waiting: Approval[];
+  conversations: Conversation[];
+  /** Read the conversations anew. */
+  reload: () => void;
   entered: (session: Session) => void;
   left: () => void;
 }
 
 const PLACES: Place[] = [
   {
+    name: "home",
+    title: "Home",
+    icon: "home",
+    role: "analyst",
+    view: (_, __, { session, waiting }) => <HomeView session={session} waiting={waiting} />,
+  },
+  {
     name: "chat",
     title: "Ask",
+    icon: "ask",
     role: "analyst",
-    view: (id, go, { session }) => <ChatView id={id} go={go} session={session} />,
+    view: (id, go, frame) => <ChatView id={id} go={go} {...frame} />,
   },
   {
     name: "incidents",
     title: "Incidents",
+    icon: "incident",
     role: "analyst",
-    view: (id, go, { session }) => <IncidentsView id={id} go={go} session={session} />,
+    view: (id, go, { session, waiting }) => <IncidentsView id={id} go={go} session={session} waiting={waiting} />,
   },
-  { name: "trends", title: "Trends", role: "analyst", view: (_, __, { session }) => <TrendsView session={session} /> },
   {
     name: "approvals",
     title: "Approvals",
+    icon: "approval",
     role: "approver",
     or: "analyst",
-    view: (id, go, { waiting }) => <ApprovalsView id={id} go={go} waiting={waiting} />,
+    view: (id, _, { session, waiting }) => <ApprovalsView id={id} session={session} waiting={waiting} />,
   },
-  { name: "audit", title: "Audit", role: "auditor", view: (id, go) => <AuditView id={id} go={go} /> },
-  { name: "policy", title: "Policy", role: "admin", view: () => <PolicyView /> },
+  {
+    name: "dashboard",
+    title: "Dashboard",
+    icon: "dashboard",
+    role: "analyst",
+    view: (_, __, { session, waiting }) => <DashboardView session={session} waiting={waiting} />,
+  },
+  {
+    name: "hunt",
+    title: "KQL",
+    icon: "hunt",
+    role: "analyst",
+    apart: true,
+    view: (id, go, { session }) => <HuntView id={id} go={go} session={session} />,
+  },
+  { name: "knowledge", title: "Knowledge", icon: "book", role: "analyst", view: (id) => <KnowledgeView id={id} /> },
+  {
+    name: "audit",
+    title: "Audit",
+    icon: "audit",
+    role: "auditor",
+    view: (id, go) => <AuditView id={id} go={go} />,
+  },
+  { name: "policy", title: "Policy", icon: "policy", role: "admin", view: () => <PolicyView /> },
+  { name: "users", title: "People", icon: "people", role: "admin", view: () => <UsersView /> },
+  {
+    name: "entity",
+    title: "Entity",
+    icon: "search",
+    role: "analyst",
+    unlisted: true,
+    view: (id, _, { session }) => <EntityView key={id} id={id ?? ""} session={session} />,
+  },
 ];
 
 const ACCOUNT: Place = {
   name: "account",
   title: "Account",
+  icon: "user",
   role: "",
   view: (_, __, { session, entered, left }) => <AccountView session={session} entered={entered} left={left} />,
 };
@@ -102,7 +161,7 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
 
   if (refusal !== null) {
     return (
-      <main>
+      <main class="sign-in">
         <h1>Sentinel RAG</h1>
         <RefusalNotice refusal={refusal} />
         <button type="button" onClick={() => location.reload()}>
@@ -133,9 +192,12 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
   const here = name === ACCOUNT.name ? ACCOUNT : (offered.find((place) => place.name === name) ?? offered[0]);
   const at = lacking ?? here;
   const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const [finding, setFinding] = useState(false);
 
   const waiting = useWaiting(session);
+  const [conversations, reload] = useConversations(session);
   const mine = waiting.filter((each) => each.may_decide);
+  useKeys(() => setFinding(true));
   useEffect(() => {
     const count = mine.length === 0 ? "" : `(${mine.length}) `;
     document.title = at === undefined ? "Sentinel RAG" : `${count}${at.title} - Sentinel RAG`;
@@ -144,52 +206,191 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
   const leave = (): void => {
     ask("DELETE", "/session").then(left, (error) => setRefusal(asRefusal(error)));
   };
+  const around = { session, waiting, conversations, reload, entered, left };
+  const chats = here?.name === "chat" && lacking === undefined;
+  const waits = here?.name === "approvals" || chats ? null : <Waits approvals={mine} />;
   return (
-    <>
+    <div class="app">
       <button type="button" class="skip" onClick={skip}>
         Skip to the content
       </button>
-      <header class="bar">
-        <nav aria-label="Views">
-          {offered.map((place) => (
-            <a key={place.name} href={`#/${place.name}`} aria-current={place === at ? "page" : undefined}>
-              {place.title}
-              {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
-            </a>
-          ))}
-        </nav>
-        <a class="who" href="#/account" aria-current={here === ACCOUNT ? "page" : undefined}>
-          <span class="unseen">Account of </span>
-          {visible(session.name)}
+      <div class="side">
+        <a class="brand" href="#/">
+          <Icon name="mark" />
+          <span class="text">Sentinel RAG</span>
         </a>
-        <button type="button" onClick={leave}>
-          Sign out
-        </button>
-      </header>
-      <main id="main" tabIndex={-1}>
-        <RefusalNotice refusal={refusal} />
-        {here?.name === "approvals" ? null : <Waits approvals={mine} />}
-        {lacking !== undefined && here !== undefined ? (
-          <>
-            <h1>{lacking.title}</h1>
-            <p class="refusal">
-              {lacking.title} is for people with the role {lacking.role}. Whoever looks after accounts can give it.
-            </p>
-          </>
-        ) : here === undefined ? (
-          <p>This account has no role here. Whoever looks after accounts can give one: sentinel users change</p>
-        ) : (
-          here.view(
-            id,
-            (to) => {
-              location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
-            },
-            { session, waiting, entered, left },
-          )
+        <nav class="views" aria-label="Views">
+          {offered
+            .filter((place) => !place.unlisted)
+            .map((place) => (
+              <a
+                key={place.name}
+                href={`#/${place.name}`}
+                aria-current={place === at ? "page" : undefined}
+                class={place.apart ? "apart" : undefined}
+              >
+                <Icon name={place.icon} />
+                <span class="text">{place.title}</span>
+                {place.name === "approvals" && mine.length > 0 ? <Count count={mine.length} /> : null}
+              </a>
+            ))}
+        </nav>
+        {conversations.length === 0 ? null : (
+          <Recent list={conversations} id={chats ? id : null} class="recent" heading />
         )}
-      </main>
-    </>
+        <div class="me">
+          <a href="#/account" aria-current={here === ACCOUNT ? "page" : undefined}>
+            <span class="avatar" aria-hidden="true">
+              {[...visible(session.name)].slice(0, 2).join("").toUpperCase()}
+            </span>
+            <span class="text">
+              <span class="unseen">Account of </span>
+              {visible(session.name)}
+            </span>
+          </a>
+          <button type="button" class="bare icon" aria-label="Sign out" title="Sign out" onClick={leave}>
+            <Icon name="leave" />
+          </button>
+        </div>
+      </div>
+      <div>
+        <header class="top">
+          <div class="crumb">
+            {id !== null && here !== undefined && !chats && !here.unlisted ? (
+              <>
+                <a class="up" href={`#/${here.name}`}>
+                  {here.title}
+                </a>
+                <span class="up">/</span>
+                <span class="here">{crumbOf(here, id, waiting)}</span>
+              </>
+            ) : (
+              <span class="here">{at?.title ?? "Sentinel RAG"}</span>
+            )}
+          </div>
+          <button type="button" class="jump" onClick={() => setFinding(true)} title="Ctrl K">
+            <Icon name="search" />
+            <span>Ask, or go to an incident, host, account</span>
+            <kbd>Ctrl K</kbd>
+          </button>
+          <div class="right">
+            <Where session={session} />
+            <ThemeButton />
+          </div>
+        </header>
+        <main id="main" class={chats ? "" : "page"} tabIndex={-1}>
+          <RefusalNotice refusal={refusal} />
+          {waits}
+          {lacking !== undefined && here !== undefined ? (
+            <>
+              <h1>{lacking.title}</h1>
+              <p class="refusal">
+                {lacking.title} is for people with the role {lacking.role}. Whoever looks after accounts can give it.
+              </p>
+            </>
+          ) : here === undefined ? (
+            <p>This account has no role here. Whoever looks after accounts can give one: sentinel users change</p>
+          ) : (
+            here.view(
+              id,
+              (to) => {
+                location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
+              },
+              around,
+            )
+          )}
+        </main>
+      </div>
+      {finding ? (
+        <Palette
+          session={session}
+          views={[...offered.filter((place) => !place.unlisted), ACCOUNT]}
+          conversations={conversations}
+          onClose={() => setFinding(false)}
+        />
+      ) : null}
+    </div>
   );
+}
+
+function crumbOf(place: Place, id: string, waiting: Approval[]): string {
+  const found = place.name === "approvals" ? waiting.find((each) => each.approval_id === id) : undefined;
+  return found === undefined ? visible(id.startsWith("?") ? "filtered" : id) : visible(titleOf(found));
+}
+
+/** The conversations, the newest first; read anew by the second. */
+function useConversations(session: Session): [Conversation[], () => void] {
+  const [list, setList] = useState<Conversation[]>([]);
+  const asks = session.roles.includes("analyst");
+  const reload = (): void => {
+    if (asks) {
+      ask<{ conversations: Conversation[] }>("GET", "/conversations?limit=100").then(
+        (found) => setList(found.conversations),
+        () => {}, // the view that asks says what is wrong
+      );
+    }
+  };
+  useEffect(reload, [session.name, asks]);
+  return [list, reload];
+}
+
+/** Where questions go, and what time it is there. */
+function Where({ session }: { session: Session }): JSX.Element {
+  const [now, setNow] = useState(clock());
+  useEffect(() => {
+    const timer = setInterval(() => setNow(clock()), 20_000);
+    return () => clearInterval(timer);
+  }, []);
+  const first = session.workspaces[0];
+  return (
+    <span class="label">
+      {first === undefined ? "" : `Workspace ${visible(first)} · `}
+      {now}
+    </span>
+  );
+}
+
+function ThemeButton(): JSX.Element {
+  const [dark, setDark] = useState(darkNow());
+  return (
+    <button
+      type="button"
+      class="bare icon"
+      aria-label="Dark theme"
+      aria-pressed={dark}
+      title={dark ? "Light theme" : "Dark theme"}
+      onClick={() => {
+        keepTheme(!dark);
+        setDark(!dark);
+      }}
+    >
+      <Icon name="theme" />
+    </button>
+  );
+}
+
+/** Ctrl-K finds, from everywhere; `/` goes to the question, unless somebody writes. */
+function useKeys(find: () => void): void {
+  useEffect(() => {
+    const pressed = (event: KeyboardEvent): void => {
+      const at = event.target as HTMLElement;
+      const writes = at.closest("input, textarea, select, [contenteditable]") !== null;
+      if (event.key.toLowerCase() === "k" && (event.ctrlKey || event.metaKey) && !event.altKey) {
+        event.preventDefault();
+        find();
+      } else if (event.key === "/" && !writes && !event.ctrlKey && !event.metaKey && !event.altKey) {
+        event.preventDefault();
+        const box = document.querySelector<HTMLElement>("textarea.question-text");
+        if (box === null) {
+          location.hash = "/chat";
+        } else {
+          box.focus();
+        }
+      }
+    };
+    document.addEventListener("keydown", pressed);
+    return () => document.removeEventListener("keydown", pressed);
+  }, []);
 }
 
 /** The calls that wait for a person, as they come and go; none for those who do not decide. */
@@ -213,37 +414,6 @@ function Count({ count }: { count: number }): JSX.Element {
       <span class="unseen"> waiting</span>
     </span>
   );
-}
-
-/** Told wherever the person is, and by a screen reader as soon as it is so. */
-function Waits({ approvals }: { approvals: Approval[] }): JSX.Element {
-  return (
-    <div aria-live="polite" class={approvals.length === 0 ? "" : "notice waits"}>
-      {approvals.length === 0 ? null : (
-        <>
-          {approvals.length === 1 ? "A call waits" : `${approvals.length} calls wait`} for your decision:{" "}
-          {byTool(approvals).map(([tool, calls], place) => (
-            <span key={tool}>
-              {place === 0 ? "" : ", "}
-              <a href={calls.length === 1 ? `#/approvals/${encodeURIComponent(calls[0] ?? "")}` : "#/approvals"}>
-                {visible(tool)}
-                {calls.length === 1 ? "" : ` (${calls.length})`}
-              </a>
-            </span>
-          ))}
-        </>
-      )}
-    </div>
-  );
-}
-
-/** The ids of the calls of each tool. */
-function byTool(approvals: Approval[]): [string, string[]][] {
-  const found = new Map<string, string[]>();
-  for (const { tool, approval_id } of approvals) {
-    found.set(tool, [...(found.get(tool) ?? []), approval_id]);
-  }
-  return [...found];
 }
 
 function skip(): void {

@@ -5,7 +5,7 @@ import { ask, asRefusal, type Refusal } from "./api.ts";
 import { keep } from "./draft.ts";
 import { type Begin, follow } from "./follow.ts";
 import { beginning, recorded, type TurnView, told } from "./turn_view.ts";
-import type { CarriedFact, ConversationPage } from "./wire.ts";
+import type { CarriedFact, ConversationPage, Opinion } from "./wire.ts";
 
 const PAGE = 30;
 
@@ -77,6 +77,11 @@ export class OpenConversation {
     this.title = what.title ?? this.title;
     this.carried = what.carried ?? this.carried;
     this.changed();
+  }
+
+  /** Show what the person thought of an answer, once it is kept. */
+  thought(key: string, opinion: Opinion | null): void {
+    this.change(key, (view) => ({ ...view, opinion }));
   }
 
   async stop(turn: TurnView): Promise<void> {

@@ -1,7 +1,8 @@
 // The graph of an incident as data: the incident, its alerts, what they name, and other incidents that name it too.
 import type { Refusal } from "./api.ts";
 import type { GraphEdge } from "./graph_layout.ts";
-import { type Alert, type Incident, type IncidentDetail, SEVERITIES } from "./tool_rows.ts";
+import { SEVERITIES } from "./severities.ts";
+import type { Alert, Incident, IncidentDetail } from "./tool_rows.ts";
 import { visible } from "./visible.ts";
 
 export const MOST_ALERTS = 12;

@@ -1,4 +1,5 @@
 // What a piece of evidence says and of what, and which piece stands behind a line of a table. Pure.
+import { linkOf } from "./links.ts";
 import { seconds } from "./times.ts";
 import { shown, visible } from "./visible.ts";
 import type { Evidence, Table, ToolTrace } from "./wire.ts";
@@ -60,12 +61,23 @@ export function plainText(piece: Evidence): string {
   return piece.text === piece.value ? piece.text : (MARKED.exec(piece.text)?.[2] ?? piece.text);
 }
 
-/** What a call was asked and what it took, to be shown. */
+/** What a call was asked and what it took, to be shown; its query is shown by itself. */
 export function callFacts(call: ToolTrace): [string, string][] {
-  const facts: [string, string][] = [
+  return [
     ["Arguments", shown(call.arguments)],
     ["Took", seconds(call.duration_ms)],
     ["Audit record", visible(call.audit_id) || "none"],
   ];
-  return call.coverage?.query ? [...facts, ["Query", visible(call.coverage.query)]] : facts;
+}
+
+/** Where the texts of cells lead on this page, by the evidence of the answer that shows them. */
+export function linksOf(pieces: Evidence[]): Map<string, string> {
+  const found = new Map<string, string>();
+  for (const piece of pieces) {
+    const href = linkOf(piece);
+    if (href !== undefined) {
+      found.set(plainText(piece), href);
+    }
+  }
+  return found;
 }

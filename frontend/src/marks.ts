@@ -3,6 +3,7 @@
 //
 // Places count characters (code points) of the text, come from elsewhere and are clipped: whatever they say, each
 // character of the text is shown once.
+import { linkOf } from "./links.ts";
 import { visible, visibleWithPlaces } from "./visible.ts";
 import type { Citation, Evidence, Mark, Sentence, SentenceState } from "./wire.ts";
 
@@ -13,6 +14,8 @@ export interface Span {
   start: number;
   end: number;
   seen: Seen;
+  /** Where the value leads on this page, such as an incident. */
+  href?: string;
 }
 
 /** What stands behind a sentence, at place `at` of the text; `sources` are numbers of `sourcesOf`, from 1. */
@@ -45,6 +48,8 @@ export const STATE_WORDS: Record<SentenceState, string> = {
   contradicted: "contradicted",
   own_words: "own words",
 };
+/** What begins a list, a table, a quotation or code. */
+const MARKUP_BEGIN = /^\s*(?:[-*+>#|`]|\d{1,9}[.)]\s|\[\d)/;
 const OF_WHOLE = /^\/(?:summary\/|coverage\/)?/;
 const MARKUP_ALONE = /^(?:[-*+_~>#|`\s]|\d{1,9}[.)])*$/;
 
@@ -67,11 +72,40 @@ export function marked(text: string, sentences: Sentence[]): Marked {
     if (sentence.state !== "own_words") {
       const wrong = sentence.state === "contradicted" ? "other" : "missing";
       for (const mark of sentence.marks) {
-        spans.push({ start: placed(mark.start), end: placed(mark.end), seen: mark.found ? "found" : wrong });
+        const tool = sentence.citations.find((citation) => citation.call_id === mark.call_id)?.tool;
+        const href = mark.found && tool !== undefined ? linkOf({ ...mark, tool }) : undefined;
+        const seen = mark.found ? "found" : wrong;
+        spans.push({ start: placed(mark.start), end: placed(mark.end), seen, ...(href === undefined ? {} : { href }) });
       }
     }
   }
   return { text: shown.text, spans: apart(spans), notes: notes.sort((one, other) => one.at - other.at) };
+}
+
+/** A text in two: its first `lines` lines, and the rest; null where it has no more than `most`. Never within a list, a
+ * table or a quotation, so that both halves mean what the whole did. */
+export function foldedAfter(whole: Marked, lines: number, most: number): [Marked, Marked, number] | null {
+  const all = whole.text.split("\n");
+  const end = all.slice(0, lines).join("\n").length;
+  const plain = all.every((line) => line.trim() !== "" && !MARKUP_BEGIN.test(line));
+  return all.length <= most || !plain
+    ? null
+    : [partOf(whole, 0, end), partOf(whole, end + 1, whole.text.length), all.length - lines];
+}
+
+function partOf(whole: Marked, from: number, to: number): Marked {
+  const moved = <T extends { start: number; end: number }>(span: T): T => ({
+    ...span,
+    start: Math.max(from, span.start) - from,
+    end: Math.min(to, span.end) - from,
+  });
+  return {
+    text: whole.text.slice(from, to),
+    spans: whole.spans.filter((span) => span.start < to && span.end > from).map(moved),
+    notes: whole.notes
+      .filter((note) => note.at > from && note.at <= to)
+      .map((note) => ({ ...note, at: note.at - from })),
+  };
 }
 
 /** A text of which nothing is said. */

@@ -52,6 +52,84 @@ export function keepFoundAlone(wanted: boolean): void {
   }
 }
 
+const THEME = "sentinel-theme";
+
+/** Whether the page is dark now: by this person's choice, else as the system is. */
+export function darkNow(): boolean {
+  return document.documentElement.dataset.theme === undefined
+    ? window.matchMedia("(prefers-color-scheme: dark)").matches
+    : document.documentElement.dataset.theme === "dark";
+}
+
+/** Use the theme, and keep the choice where this browser keeps anything. */
+export function keepTheme(dark: boolean): void {
+  document.documentElement.dataset.theme = dark ? "dark" : "light";
+  try {
+    localStorage.setItem(THEME, dark ? "dark" : "light");
+  } catch {
+    // The choice holds for this page then.
+  }
+}
+
+/** Use the theme that was chosen before, if one was. */
+export function applyTheme(): void {
+  try {
+    const kept = localStorage.getItem(THEME);
+    if (kept === "dark" || kept === "light") {
+      document.documentElement.dataset.theme = kept;
+    }
+  } catch {
+    // As the system is, then.
+  }
+}
+
+const AWAY_MS = 30 * 60_000;
+
+/** When this person was here before, in this browser: what is newer is new to them. Null at their first visit. */
+export function lastVisit(name: string): string | null {
+  return visits(name).before;
+}
+
+/** The person is here now. After half an hour away it is another visit. */
+export function visit(name: string): void {
+  const { before, latest } = visits(name);
+  const now = new Date().toISOString();
+  const returned = latest !== null && Date.now() - Date.parse(latest) > AWAY_MS;
+  keepVisits(name, returned ? latest : before, now);
+}
+
+/** Everything so far is seen. */
+export function seenAll(name: string): void {
+  const now = new Date().toISOString();
+  keepVisits(name, now, now);
+}
+
+function visits(name: string): { before: string | null; latest: string | null } {
+  try {
+    const kept = JSON.parse(localStorage.getItem(`sentinel-visits-${name}`) ?? "{}") as Record<string, string>;
+    const time = (text: string | undefined): string | null =>
+      text === undefined || Number.isNaN(Date.parse(text)) ? null : text;
+    return { before: time(kept.before), latest: time(kept.latest) };
+  } catch {
+    return { before: null, latest: null };
+  }
+}
+
+function keepVisits(name: string, before: string | null, latest: string): void {
+  try {
+    localStorage.setItem(`sentinel-visits-${name}`, JSON.stringify({ before, latest }));
+  } catch {
+    // Every visit is the first one then.
+  }
+}
+
+/** The time of now, `05:12 UTC`, in the zone of times. */
+export function clock(): string {
+  const zone = timezone();
+  const told = new Intl.DateTimeFormat("en-GB", { hour: "2-digit", minute: "2-digit", timeZone: zone });
+  return `${told.format(Date.now())} ${zone}`;
+}
+
 /** The zone of times: the chosen one, else this browser's. */
 export function timezone(): string {
   const chosen = preferences().timezone;

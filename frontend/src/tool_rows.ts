@@ -44,6 +44,10 @@ export interface Alert {
   description: string | null;
   entities: Named[];
   entity_count: number;
+  /** When its events began; `time` is when it was recorded. */
+  start_time?: string | null;
+  compromised_entity?: string | null;
+  incident_number?: number | null;
 }
 
 export interface Entity extends Record<string, unknown> {
@@ -141,4 +145,3 @@ export const WINDOWS: [string, string][] = [
   ["last_30d", "the last 30 days"],
   ["", "everything that is kept"],
 ];
-export const SEVERITIES = ["High", "Medium", "Low", "Informational"];

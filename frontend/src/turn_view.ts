@@ -1,6 +1,6 @@
 // A turn as the page shows it, built from its events as they come or from its record afterwards. Pure.
 import type { TurnEvent } from "./follow.ts";
-import type { Evidence, Sentence, Table, ToolTrace, Turn } from "./wire.ts";
+import type { Evidence, Opinion, Sentence, Table, ToolTrace, Turn } from "./wire.ts";
 
 export interface TurnView {
   /** Of this page; the turn's id once there is one. */
@@ -24,6 +24,7 @@ export interface TurnView {
   footnote: string[];
   suggestions: string[];
   problem: string;
+  opinion: Opinion | null;
 }
 
 export function beginning(key: string, question: string, now: number): TurnView {
@@ -45,6 +46,7 @@ export function beginning(key: string, question: string, now: number): TurnView 
     footnote: [],
     suggestions: [],
     problem: "",
+    opinion: null,
   };
 }
 
@@ -72,6 +74,7 @@ export function recorded(turn: Turn, now: number): TurnView {
     evidence: answer.evidence.map((piece, place) => ({ ...piece, number: place + 1 })),
     footnote: answer.footnote,
     suggestions: answer.suggestions,
+    opinion: turn.opinion ?? null,
   };
 }
 

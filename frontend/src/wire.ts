@@ -134,6 +134,7 @@ export interface Turn {
   /** What was shown of an answer that did not come to its end; null where there is an answer. */
   written: string | null;
   written_sentences: Sentence[] | null;
+  opinion?: Opinion | null;
 }
 
 export interface Conversation {
@@ -200,6 +201,34 @@ export interface Approval {
   own: boolean;
   /** Who asked with their own key, without the agent. */
   reader: string | null;
+}
+
+/** What became of a call of a conversation that a person was asked about. */
+export interface RequestState {
+  approval_id: string;
+  /** The audit record of the call that was held back. */
+  audit_id: string;
+  tool: string;
+  state: "pending" | "approved" | "denied" | "used" | "expired";
+  asked_at: string;
+  decision: { by: string; comment: string; at: string } | null;
+  used_at: string | null;
+}
+
+/** What a person thought of an answer. */
+export interface Opinion {
+  good: boolean;
+  reason: string;
+}
+
+export interface Person {
+  name: string;
+  roles: string[];
+  clearance: string;
+  groups: string[];
+  state: string;
+  signs_in_with: string[];
+  created_at: string;
 }
 
 export interface AuditEntry {

@@ -1,48 +1,105 @@
-// A table of texts that scrolls by itself where the window is narrow.
+// Tables of texts that scroll by themselves where the window is narrow, and names with their values.
 import type { ComponentChildren, JSX } from "preact";
+import { isTime } from "../charts.ts";
+import { isSeverity } from "../severities.ts";
 import { visible } from "../visible.ts";
 import { linked } from "./linked.tsx";
+import { Severity } from "./signs.tsx";
 
-/** `first`, where it is given, draws the first cell of a row; null leaves it as text. */
+const COUNT = /^-?\d[\d.,]*$/;
+const FULL_TIME = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?: UTC|Z)$/;
+const MOST = 100;
+
+/** `first`, where it is given, draws the first cell of a row; null leaves it as text. `link` says where a cell leads. */
 export function DataTable(props: {
   title: string;
   columns: string[];
   rows: string[][];
   first?: (cells: string[]) => ComponentChildren;
+  link?: (cell: string) => string | undefined;
 }): JSX.Element {
   const title = visible(props.title) || "Table";
+  const figures = props.columns.map(
+    (_, column) =>
+      column > 0 &&
+      props.rows.length > 0 &&
+      props.rows.every((row) => COUNT.test(row[column] ?? "") || row[column] === "-"),
+  );
+  const utc = props.columns.map(
+    (_, column) => props.rows.length > 0 && props.rows.every((row) => FULL_TIME.test(row[column] ?? "")),
+  );
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scroll" aria-label={title} tabIndex={0}>
+    <section class="scroll tall" aria-label={title} tabIndex={0}>
       <table>
-        <caption>{title}</caption>
         <thead>
           <tr>
-            {props.columns.map((column) => (
-              <th key={column} scope="col">
-                {visible(column)}
+            {props.columns.map((column, at) => (
+              <th key={`${at}${column}`} scope="col" class={figures[at] ? "num" : undefined}>
+                {visible(column) || <span class="unseen">Row</span>}
+                {utc[at] ? ", UTC" : ""}
               </th>
             ))}
           </tr>
         </thead>
         <tbody>
-          {props.rows.map((row, place) => (
+          {props.rows.slice(0, MOST).map((row, place) => (
             <tr key={place}>
               {row.map((cell, column) => (
-                <td key={column}>{(column === 0 ? props.first?.(row) : null) ?? linked(visible(cell))}</td>
+                <td key={column} class={figures[column] ? "num" : cell.length > 40 ? "long" : undefined}>
+                  {(column === 0 ? props.first?.(row) : null) ?? cellOf(cell, props.link)}
+                </td>
               ))}
             </tr>
           ))}
         </tbody>
       </table>
+      {props.rows.length > MOST ? (
+        <p class="quiet in">
+          {MOST} of {props.rows.length} rows are drawn; ask for fewer, or save the report as CSV.
+        </p>
+      ) : null}
     </section>
   );
+}
+
+function cellOf(cell: string, link: ((cell: string) => string | undefined) | undefined): ComponentChildren {
+  const trimmed = cell.trim();
+  if (isSeverity(trimmed)) {
+    return <Severity of={trimmed} />;
+  }
+  if (isTime(trimmed) && FULL_TIME.test(trimmed)) {
+    return (
+      <time dateTime={trimmed.replace(" UTC", "Z").replace(" ", "T")} title={trimmed}>
+        {shortened(trimmed)}
+      </time>
+    );
+  }
+  const whole = link?.(trimmed);
+  if (whole !== undefined) {
+    return <a href={whole}>{visible(cell)}</a>;
+  }
+  const parts = trimmed.split(", ");
+  if (parts.length > 1 && parts.every((part) => link?.(part) !== undefined)) {
+    return parts.map((part) => (
+      <a key={part} class="numbered" href={link?.(part) ?? ""}>
+        {visible(part)}
+      </a>
+    ));
+  }
+  return linked(visible(cell));
+}
+
+/** `2026-11-28 09:02`, with the seconds where the cell has some. */
+function shortened(time: string): string {
+  const seconds = time.slice(16, 19);
+  return `${time.slice(0, 10)} ${time.slice(11, 16)}${seconds === ":00" ? "" : seconds}`;
 }
 
 /** Names and values under each other; values are `visible` already. */
 export function Facts({ facts }: { facts: [string, string][] }): JSX.Element {
   return (
-    <dl>
+    <dl class="facts">
       {facts.map(([name, value]) => (
         <div key={name}>
           <dt>{visible(name)}</dt>

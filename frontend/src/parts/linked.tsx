@@ -57,7 +57,7 @@ export function Address({ address, host }: { address: string; host: string }): J
           <p>
             This address stands in data, which an attacker may have written. Opening it tells that host that you did.
           </p>
-          <dl>
+          <dl class="facts">
             <div>
               <dt>Host</dt>
               <dd>{host}</dd>

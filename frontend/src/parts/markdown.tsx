@@ -19,9 +19,13 @@ type Block =
   | { kind: "quote" | "paragraph"; lines: Line[] };
 
 /** `chip` draws a note behind its sentence; of a row of a table it stands in its last cell. */
-export function Markdown(props: { marked: Marked; chip?: (note: Note) => ComponentChildren }): JSX.Element {
+export function Markdown(props: {
+  marked: Marked;
+  class?: string;
+  chip?: (note: Note) => ComponentChildren;
+}): JSX.Element {
   const setting = new Setting(props.marked, props.chip ?? (() => null));
-  return <div class="markdown">{setting.all()}</div>;
+  return <div class={`markdown ${props.class ?? ""}`}>{setting.all()}</div>;
 }
 
 class Setting {
@@ -153,7 +157,7 @@ class Setting {
       const edge = inside ? span.end : (span?.start ?? end);
       const until = Math.min(edge, this.marked.notes[this.told]?.at ?? end, end);
       const said = this.marked.text.slice(place, until);
-      parts.push(inside ? <u class={span.seen}>{said}</u> : said);
+      parts.push(inside ? underlined(span, said) : said);
       place = until;
     }
     return parts;
@@ -172,6 +176,10 @@ class Setting {
     }
     return chips;
   }
+}
+
+function underlined(span: Span, said: string): JSX.Element {
+  return <u class={span.seen}>{span.href === undefined ? said : <a href={span.href}>{said}</a>}</u>;
 }
 
 const HEADING = /^(#{1,6}\s+)(.*)$/;

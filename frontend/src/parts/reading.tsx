@@ -12,23 +12,34 @@ import { Time } from "./signs.tsx";
  * what was read for other choices is not shown under new ones; `choices` stay while it is read. */
 export function Reading<T>(props: {
   title: string;
+  /** By which a list of parts leads here. */
+  id?: string;
   look: Look<T>;
   choices?: ComponentChildren;
   children: (found: Seen<T>) => ComponentChildren;
 }): JSX.Element {
   const { found, refusal, busy, again } = props.look;
-  const id = useId();
+  const made = useId();
+  const id = props.id ?? made;
   return (
-    <section aria-labelledby={id} aria-busy={busy}>
-      <h2 id={id}>{props.title}</h2>
-      {props.choices}
+    <section class="card" aria-labelledby={id} aria-busy={busy}>
+      <header>
+        <h2 id={id}>{props.title}</h2>
+        {props.choices === undefined ? null : <div class="push">{props.choices}</div>}
+      </header>
       <RefusalNotice refusal={busy ? null : refusal} />
       {refusal === null || busy ? null : (
-        <button type="button" onClick={again}>
-          Read it again
-        </button>
+        <p>
+          <button type="button" onClick={again}>
+            Read it again
+          </button>
+        </p>
       )}
-      {busy ? <p role="status">Reading...</p> : null}
+      {busy ? (
+        <p role="status" class="quiet">
+          Reading...
+        </p>
+      ) : null}
       {found === null || busy ? null : props.children(found)}
     </section>
   );
@@ -56,7 +67,7 @@ export function Warnings({ of }: { of: Seen<Rows<unknown, unknown>> }): JSX.Elem
         </ul>
       )}
       {notes.map((note) => (
-        <p key={note} class="quiet">
+        <p key={note} class="label in">
           {visible(note)}
         </p>
       ))}

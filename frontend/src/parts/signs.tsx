@@ -1,4 +1,4 @@
-// Small signs that several views draw: a time, a severity, a choice among values.
+// Small signs that several views draw: a time, a severity, a status, a choice among values.
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
 import { local, zone } from "../times.ts";
@@ -21,18 +21,51 @@ export function ZoneLine(): JSX.Element {
   return <span class="quiet">Times are in {visible(zone())}.</span>;
 }
 
-const MARKS: Record<string, string> = { High: "▲", Medium: "◆", Low: "●", Informational: "○" };
+/** How many of the three bars are filled. */
+const FILLED: Record<string, number> = { High: 3, Medium: 2, Low: 1, Informational: 0 };
+const BARS = [
+  { x: 1, y: 8 },
+  { x: 5.5, y: 5 },
+  { x: 10, y: 2 },
+];
 
-/** A severity by its mark, its word and its colour. */
+export function isSeverity(word: string): boolean {
+  return Object.hasOwn(FILLED, word);
+}
+
+/** A severity by its bars, its word and its colour. */
 export function Severity({ of }: { of: string | null }): JSX.Element {
   if (of === null) {
     return <span class="quiet">not known</span>;
   }
+  const filled = isSeverity(of) ? (FILLED[of] ?? 0) : 0;
   return (
-    <span class={`severity ${Object.hasOwn(MARKS, of) ? of.toLowerCase() : ""}`}>
-      <span aria-hidden="true">{Object.hasOwn(MARKS, of) ? MARKS[of] : "?"}</span> {visible(of)}
+    <span class={`severity ${isSeverity(of) ? of.toLowerCase() : ""}`}>
+      <svg viewBox="0 0 14 14" aria-hidden="true">
+        {BARS.map(({ x, y }, place) => (
+          <rect
+            key={x}
+            x={x}
+            y={filled === 0 ? 10 : y}
+            width={3}
+            height={filled === 0 ? 2 : 12 - y}
+            class={place < filled || filled === 0 ? "on" : ""}
+          />
+        ))}
+      </svg>
+      {visible(of)}
     </span>
   );
+}
+
+/** The state of an incident: a hollow dot for a new one, a filled one for what somebody works on or has closed. */
+export function Status({ of }: { of: string | null }): JSX.Element {
+  const sort = of === "Active" ? "active" : of === "Closed" ? "closed" : "";
+  return <span class={`status-dot ${sort}`}>{visible(of ?? "not known")}</span>;
+}
+
+export function Owner({ of }: { of: string | null }): JSX.Element {
+  return of === null ? <span class="quiet nowrap">no owner</span> : <span>{visible(of)}</span>;
 }
 
 /** A choice among values, each with its words. */

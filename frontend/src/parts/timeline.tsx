@@ -1,42 +1,78 @@
-// What happened in an incident, in its order, with the time that passed between.
+// What happened in an incident, in its order, by days; an alert with its severity and whom it names, a comment with its
+// words.
 import type { JSX } from "preact";
-import { span } from "../times.ts";
+import { entityLink } from "../links.ts";
+import { local } from "../times.ts";
+import type { Alert, IncidentDetail } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
-import { Time } from "./signs.tsx";
 
 interface Moment {
   time: string | null;
   event: string;
 }
 
-const LONG_S = 60;
+const ALERT = "Alert: ";
 
-export function Timeline({ moments }: { moments: Moment[] }): JSX.Element {
+export function Timeline(props: { moments: Moment[]; incident: IncidentDetail }): JSX.Element {
+  const { moments, incident } = props;
+  let day = "";
   return (
     <ol class="timeline">
-      {moments.map((moment, place) => {
-        const gap = passed(moments[place - 1]?.time ?? null, moment.time);
-        return (
-          <li key={place}>
-            {gap === null || gap < LONG_S ? null : <span class="gap quiet">{span(gap)} later</span>}
-            <div class={`event ${sortOf(moment.event)}`}>
-              <Time at={moment.time} /> <span>{visible(moment.event)}</span>
+      {moments.flatMap((moment, place) => {
+        const told = moment.time === null ? null : local(moment.time);
+        const today = told?.slice(0, 10) ?? "at a time that is not known";
+        const begins = today !== day;
+        day = today;
+        const alert = alertOf(moment, incident);
+        const sort = alert === null ? "change" : `alert ${(alert.severity ?? "").toLowerCase()}`;
+        return [
+          begins ? (
+            <li key={`day ${place}`} class="day">
+              {today}
+            </li>
+          ) : null,
+          <li key={place} class={sort}>
+            <time dateTime={moment.time ?? undefined} title={moment.time ?? undefined}>
+              {told?.slice(11) ?? ""}
+            </time>
+            <span class="dot" />
+            <div>
+              {alert === null ? (
+                visible(moment.event)
+              ) : (
+                <>
+                  {visible(moment.event.slice(ALERT.length))}
+                  <span class="unseen">, alert of severity {alert.severity ?? "not known"}</span>{" "}
+                  {alert.compromised_entity ? (
+                    <a class="quiet" href={entityLink(alert.compromised_entity)}>
+                      {visible(alert.compromised_entity)}
+                    </a>
+                  ) : null}
+                </>
+              )}
+              <Words of={moment} incident={incident} />
             </div>
-          </li>
-        );
+          </li>,
+        ];
       })}
     </ol>
   );
 }
 
-function passed(before: string | null, now: string | null): number | null {
-  const seconds = before === null || now === null ? Number.NaN : (Date.parse(now) - Date.parse(before)) / 1000;
-  return Number.isNaN(seconds) ? null : seconds;
+/** The alert that a moment tells of; null for one of another kind. */
+function alertOf(moment: Moment, incident: IncidentDetail): Alert | null {
+  if (!moment.event.startsWith(ALERT)) {
+    return null;
+  }
+  const name = moment.event.slice(ALERT.length);
+  const named = incident.alerts.filter((alert) => alert.name === name);
+  return named.find((alert) => (alert.start_time ?? alert.time) === moment.time) ?? named[0] ?? null;
 }
 
-function sortOf(event: string): string {
-  if (event.startsWith("Alert:")) {
-    return "alert";
-  }
-  return event.startsWith("Comment") ? "comment" : "change";
+/** What was written at that moment: the comment of the same time. */
+function Words({ of, incident }: { of: Moment; incident: IncidentDetail }): JSX.Element | null {
+  const said = of.event.startsWith("Comment")
+    ? incident.comments.find((comment) => comment.time === of.time)
+    : undefined;
+  return said === undefined ? null : <div class="quiet">“{visible(said.message ?? "")}”</div>;
 }

@@ -1,12 +1,22 @@
-// Calls that wait for a person: what would happen, with exactly what, why a person is asked, and what was read before.
+// Requests that wait for a person, reviewed like a change: who wants to do what, what will be written in place of what,
+// where each value comes from, the words that were said, and what was read before.
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
-import { Facts } from "../parts/data_table.tsx";
+import { incidentLink } from "../incident_address.ts";
+import { type Rows, type Seen, useLook } from "../look.ts";
+import { outsideTexts, signsOf } from "../outside.ts";
+import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { Outside } from "../parts/outside.tsx";
+import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
 import { moment } from "../parts/tool_status.tsx";
+import { askerOf, type Change, changesOf, incidentOf, spaced, titleOf } from "../requests.ts";
+import { span } from "../times.ts";
+import type { Alert, DetailSummary, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
-import type { Approval, Label, Raise, Violation } from "../wire.ts";
+import type { Approval, Label, Raise, Session, Violation } from "../wire.ts";
+import { StateChip } from "./request.tsx";
 
 const EFFECTS: Record<string, string> = {
   read: "only reads",
@@ -22,16 +32,12 @@ const STATES = {
 };
 
 /** `waiting` is another list after each change of any approval. */
-export function ApprovalsView(props: {
-  id: string | null;
-  go: (id: string | null) => void;
-  waiting: Approval[];
-}): JSX.Element {
-  const { id, go, waiting: change } = props;
+export function ApprovalsView(props: { id: string | null; session: Session; waiting: Approval[] }): JSX.Element {
+  const { id, session, waiting: change } = props;
   return id === null ? (
     <ApprovalList change={change} />
   ) : (
-    <OneApproval key={id} id={id} back={() => go(null)} change={change} />
+    <OneApproval key={id} id={id} session={session} change={change} />
   );
 }
 
@@ -48,35 +54,65 @@ function ApprovalList({ change }: { change: Approval[] }): JSX.Element {
     );
   }, [change]);
   const waiting = found?.filter((each) => each.state === "pending") ?? [];
-  const rest = found?.filter((each) => each.state !== "pending") ?? [];
+  const rest = (found?.filter((each) => each.state !== "pending") ?? []).sort(
+    (one, other) => Date.parse(other.asked_at) - Date.parse(one.asked_at),
+  );
   return (
-    <>
-      <h1>Approvals</h1>
+    <div class="stack">
+      <h1>{waiting.length === 0 ? "Approvals" : `${waiting.length} waiting`}</h1>
       <RefusalNotice refusal={refusal} />
-      {found !== null && waiting.length === 0 ? <p>Nothing waits for a decision.</p> : null}
+      {found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
+      {found !== null && waiting.length === 0 ? (
+        <p>
+          Nothing waits for a decision. Whoever asks for a change that needs you brings it here, and the tab says so.
+        </p>
+      ) : null}
       <Listed title="Waiting" approvals={waiting} />
       <Listed title="Decided or over" approvals={rest} />
-    </>
+    </div>
   );
 }
 
 function Listed({ title, approvals }: { title: string; approvals: Approval[] }): JSX.Element | null {
   return approvals.length === 0 ? null : (
-    <section aria-label={title}>
-      <h2>{title}</h2>
-      <ul class="listed">
-        {approvals.map((each) => (
-          <li key={each.approval_id}>
-            <a href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>{visible(each.tool)}</a>{" "}
-            <span>{STATES[each.state]}</span>{" "}
-            <span class="quiet">
-              {each.state === "pending" ? `until ${moment(each.ends_at, "")}, ` : ""}asked {moment(each.asked_at, "")}{" "}
-              by {askerOf(each)}, rule {visible(each.rule_id)}
-            </span>
-            <div>{withWhat(each)}</div>
-          </li>
-        ))}
-      </ul>
+    <section class="card" aria-label={title}>
+      <header>
+        <h2>{title}</h2>
+        <span class="quiet">{approvals.length}</span>
+      </header>
+      <table class="fold">
+        <thead>
+          <tr>
+            <th scope="col">Request</th>
+            <th scope="col">State</th>
+            <th scope="col">Asked</th>
+            <th scope="col">{title === "Waiting" ? "Ends" : "Decided by"}</th>
+          </tr>
+        </thead>
+        <tbody>
+          {approvals.map((each) => (
+            <tr key={each.approval_id}>
+              <th scope="row" class="wide long">
+                <a class="title" href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>
+                  {visible(titleOf(each))}
+                </a>
+                <div class="reason">
+                  {each.words === "" ? withWhat(each) : `“${visible(each.words).slice(0, LONGEST)}”`}
+                </div>
+              </th>
+              <td>
+                <StateChip state={each} mine={each.may_decide} />
+              </td>
+              <td>
+                <Time at={each.asked_at} />
+              </td>
+              <td class="end">
+                {each.state === "pending" ? <Time at={each.ends_at} /> : visible(each.decision?.by ?? "nobody")}
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
     </section>
   );
 }
@@ -93,110 +129,300 @@ function withWhat({ arguments: given }: Approval): string {
   return line.length > LONGEST ? `${line.slice(0, LONGEST)}...` : line || "without arguments";
 }
 
-function askerOf(approval: Approval): string {
-  return approval.reader === null
-    ? `the agent, session ${visible(approval.session_id).slice(0, 8)}`
-    : `${visible(approval.reader)}, without the agent`;
-}
+type Detail = Rows<IncidentDetail, DetailSummary>;
 
-function OneApproval(props: { id: string; back: () => void; change: Approval[] }): JSX.Element {
-  const { id, back, change } = props;
+function OneApproval(props: { id: string; session: Session; change: Approval[] }): JSX.Element {
+  const { id, change, session } = props;
   const [found, setFound] = useState<Approval | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const path = `/approvals/${encodeURIComponent(id)}`;
   useEffect(() => {
     ask<Approval>("GET", path).then(setFound, (error) => setRefusal(asRefusal(error)));
   }, [path, change]);
-  return (
-    <>
-      <button type="button" onClick={back}>
-        All approvals
-      </button>
-      <RefusalNotice refusal={refusal} />
-      {found === null ? null : (
-        <article class="approval">
-          <h1>{visible(found.tool)}</h1>
-          <p role="status">
-            <strong>{STATES[found.state]}</strong>, until {moment(found.ends_at, "")}
-          </p>
-          <Decided approval={found} />
-          <h2>What will happen</h2>
-          <p>
-            {found.reader === null ? "The agent" : `${visible(found.reader)}, without the agent,`} calls{" "}
-            <code>{visible(found.tool)}</code>, which {EFFECTS[found.effect] ?? visible(found.effect)}.{" "}
-            {visible(found.description)}
-          </p>
-          <h2>With exactly this</h2>
-          <Arguments approval={found} />
-          <h2>Why a person is asked</h2>
-          <ul>
-            {reasons(found).map((reason) => (
-              <li key={reason}>{visible(reason)}</li>
-            ))}
-          </ul>
-          <h2>{found.reader === null ? "What the agent had read before" : "What had been read before"}</h2>
-          <History approval={found} />
-          <h2>Who asks</h2>
-          <p>
-            The key {visible(found.key_id)}
-            {found.person === "" ? ", by itself," : ` for ${visible(found.person)}`} in session{" "}
-            {visible(found.session_id)}, at {moment(found.asked_at, "")}. The tool server {visible(found.server)} would
-            run it.
-          </p>
-          {found.words === "" ? null : (
-            <>
-              <p>Whose last words were:</p>
-              <blockquote>{visible(found.words)}</blockquote>
-            </>
-          )}
-          <Decide approval={found} path={path} onDecided={setFound} />
-        </article>
-      )}
-    </>
+  const number = found === null ? null : incidentOf(found);
+  const reads = session.roles.includes("analyst");
+  const workspace = typeof found?.arguments?.workspace === "string" ? found.arguments.workspace : undefined;
+  const detail = useLook<Detail>(
+    "get_incident_detail",
+    number === null || !reads ? null : { incident: number, workspace, detail: "full" },
   );
-}
-
-function Decided({ approval }: { approval: Approval }): JSX.Element | null {
-  const ruling = approval.decision;
-  return ruling === null ? null : (
-    <p>
-      {approval.state === "denied" ? "Denied" : "Approved"} by {visible(ruling.by)} at {moment(ruling.at, "")}
-      {ruling.comment === "" ? "" : `: ${visible(ruling.comment)}`}
-      {approval.used_at === null ? "" : `. Used at ${moment(approval.used_at, "")}`}
-    </p>
-  );
-}
-
-function Arguments({ approval }: { approval: Approval }): JSX.Element {
-  if (approval.arguments === null) {
-    return <p>The arguments are not shown to you: the policy names others who may decide.</p>;
+  const rows = detail.found?.result.rows ?? [];
+  const incident = rows.length === 1 ? (rows[0] ?? null) : null;
+  if (found === null) {
+    return (
+      <>
+        <RefusalNotice refusal={refusal} />
+        {refusal === null ? <p class="quiet">Reading...</p> : <a href="#/approvals">All approvals</a>}
+      </>
+    );
   }
-  const given = Object.entries(approval.arguments);
-  return given.length === 0 ? (
-    <p>It takes no arguments.</p>
-  ) : (
-    <Facts
-      facts={given.map(([name, value]) => {
-        const label = approval.argument_labels[name];
-        const by = approval.named.includes(name) ? ", named by the person" : "";
-        return [label === undefined ? name : `${name} (${spelled(label)}${by})`, shown(value)];
-      })}
-    />
+  return (
+    <article class="review approval">
+      <div>
+        <Decide approval={found} incident={incident} path={path} onDecided={setFound} />
+        <Written approval={found} incident={incident} reads={reads} look={detail.refusal} />
+        <Words approval={found} />
+        <ReadBefore approval={found} incident={incident} />
+        {detail.found === null || incident === null ? null : (
+          <EvidenceAbout incident={incident} found={detail.found} workspace={workspace} />
+        )}
+        <Behind approval={found} />
+      </div>
+      <Course approval={found} />
+    </article>
   );
 }
 
-function History({ approval }: { approval: Approval }): JSX.Element {
+/** Who asks what, in a sentence, and the decision beside it. */
+function Decide(props: {
+  approval: Approval;
+  incident: IncidentDetail | null;
+  path: string;
+  onDecided: (approval: Approval) => void;
+}): JSX.Element {
+  const { approval, incident } = props;
+  const [comment, setComment] = useState("");
+  const [busy, setBusy] = useState(false);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const decide = async (decision: "approve" | "deny"): Promise<void> => {
+    setBusy(true);
+    try {
+      const decided = await ask<Approval>("POST", `${props.path}/decision`, { decision, comment });
+      props.onDecided({ ...approval, ...decided });
+    } catch (error) {
+      setRefusal(asRefusal(error));
+    }
+    setBusy(false);
+  };
+  const open = approval.state === "pending";
+  const doubtful = changesOf(approval).some((change) => change.from === "outside");
+  const title = visible(titleOf(approval));
   return (
-    <>
-      <p>The conversation holds data of the level {held(approval.context)}</p>
-      {approval.raised_by.length === 0 ? (
-        <p>No earlier result of this session raised its labels.</p>
+    <section class="decide" aria-label="Decide">
+      <div class="row">
+        <div>
+          <h1>{title.slice(0, 1).toUpperCase() + title.slice(1)}</h1>
+          <p class="quiet">
+            {incident === null ? null : (
+              <>
+                {visible(incident.title ?? "")}, <Severity of={incident.severity} />,{" "}
+                {visible(incident.status ?? "not known")}, <Owner of={incident.owner} />.{" "}
+              </>
+            )}
+            Asked <Time at={approval.asked_at} />, ends <Time at={approval.ends_at} />. For this one call, with exactly
+            this data, once.
+          </p>
+        </div>
+        {open && approval.may_decide ? (
+          <div class="row buttons">
+            <button type="button" disabled={busy} onClick={() => void decide("deny")}>
+              Deny
+            </button>
+            <button type="button" class={doubtful ? "" : "main"} disabled={busy} onClick={() => void decide("approve")}>
+              <Icon name="check" />
+              Approve
+            </button>
+          </div>
+        ) : null}
+      </div>
+      <p role="status" class="row">
+        <StateChip state={approval} mine={approval.may_decide} />
+        <strong>{STATES[approval.state]}</strong>
+        {approval.decision === null ? null : (
+          <span>
+            by {visible(approval.decision.by)} at <Time at={approval.decision.at} />
+            {approval.decision.comment === "" ? "" : `: ${visible(approval.decision.comment)}`}
+          </span>
+        )}
+      </p>
+      {open && approval.outdated ? (
+        <p class="notice">
+          <Icon name="warn" />
+          <span>The policy has changed since: a yes lets nothing run any more.</span>
+        </p>
+      ) : null}
+      {open && approval.may_decide ? (
+        <label>
+          <span class="unseen">Comment, kept on record</span>
+          <input
+            value={comment}
+            maxLength={2_000}
+            placeholder={`Note to ${visible(askerOf(approval))}, kept on record`}
+            onInput={(event) => setComment(event.currentTarget.value)}
+          />
+        </label>
+      ) : null}
+      {open && !approval.may_decide ? <p>{whyNot(approval)}</p> : null}
+      <RefusalNotice refusal={refusal} />
+    </section>
+  );
+}
+
+function whyNot(approval: Approval): string {
+  const named = approval.approvers.map(visible).join(", ");
+  const others = named === "" ? "Another person decides this one." : `It may be decided by: ${named}.`;
+  const asker = approval.reader === null ? "The agent asked this for you" : "You asked for this yourself";
+  return approval.own ? `${asker}, so another person decides it.` : others;
+}
+
+const FROM: Record<Change["from"], string> = {
+  words: "stands in the words below",
+  named: "named by the person",
+  trusted: "set by the agent, from what nobody outside can write",
+  outside: "may come from text that somebody outside wrote",
+};
+/** What stands now in the field that an argument writes. */
+const NOW: Record<string, (incident: IncidentDetail) => string | null> = {
+  status: (incident) => incident.status,
+  severity: (incident) => incident.severity,
+  owner: (incident) => incident.owner ?? "no owner",
+  classification: (incident) => incident.classification,
+  classification_reason: (incident) => incident.classification_reason,
+  classification_comment: (incident) => incident.classification_comment,
+};
+const STAYS = ["status", "severity", "owner", "classification"];
+
+/** Every field that will be written, before and after, and where each value comes from. */
+function Written(props: {
+  approval: Approval;
+  incident: IncidentDetail | null;
+  reads: boolean;
+  look: Refusal | null;
+}): JSX.Element {
+  const { approval, incident } = props;
+  const changes = changesOf(approval);
+  const number = incidentOf(approval);
+  const compares = number !== null && changes.some((change) => Object.hasOwn(NOW, change.name));
+  const stays = STAYS.filter((name) => !changes.some((change) => change.name === name));
+  const verb = approval.effect === "read" ? "What will be read with" : "What will be written";
+  return (
+    <section class="card" aria-labelledby="written">
+      <header>
+        <h2 id="written">{verb}</h2>
+        <span class="quiet">
+          {number === null ? "" : `incident ${visible(number)}, `}
+          {changes.length === 1 ? "one field" : `${changes.length} fields`}
+        </span>
+      </header>
+      {approval.arguments === null ? (
+        <p>The arguments are not shown to you: the policy names others who may decide.</p>
+      ) : changes.length === 0 ? (
+        <p>It takes no arguments.</p>
       ) : (
-        <Raises raises={approval.raised_by} />
+        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
+        <section class="scroll" aria-label="Fields" tabIndex={0}>
+          <table class="difference">
+            <thead>
+              <tr>
+                <th scope="col">Field</th>
+                {compares ? <th scope="col">Now</th> : null}
+                <th scope="col">{compares ? "After" : "Value"}</th>
+                <th scope="col">Where it comes from</th>
+              </tr>
+            </thead>
+            <tbody>
+              {changes.map((change) => (
+                <tr key={change.name}>
+                  <th scope="row">{visible(change.label)}</th>
+                  {compares ? <td class="quiet">{nowOf(incident, change.name)}</td> : null}
+                  <td class="after long words">{change.after}</td>
+                  <td class="long">
+                    {change.from === "outside" ? (
+                      <span class="chip warn">
+                        <Icon name="warn" />
+                        {FROM.outside}
+                      </span>
+                    ) : (
+                      FROM[change.from]
+                    )}
+                    <div class="label">{labelOf(approval, change.name)}</div>
+                  </td>
+                </tr>
+              ))}
+              {compares && incident !== null && stays.length > 0 ? (
+                <tr class="stays">
+                  <th scope="row">{stays.map((name) => spaced(name).toLowerCase()).join(", ")}</th>
+                  <td colspan={3}>stay as they are: {stays.map((name) => nowOf(incident, name)).join(", ")}</td>
+                </tr>
+              ) : null}
+            </tbody>
+          </table>
+        </section>
       )}
-      <p>All that the agent may remember is of the level {held(approval.memory)}</p>
-      <Raises raises={approval.memory_raised_by} />
-    </>
+      {number !== null && incident === null ? (
+        <footer>
+          {props.reads
+            ? props.look === null
+              ? "Reading what stands there now..."
+              : visible(props.look.detail)
+            : "What stands there now is for people with the role analyst."}
+        </footer>
+      ) : null}
+    </section>
+  );
+}
+
+function nowOf(incident: IncidentDetail | null, name: string): string {
+  if (incident === null || !Object.hasOwn(NOW, name)) {
+    return "not known";
+  }
+  return visible(NOW[name]?.(incident) ?? "not set");
+}
+
+function labelOf(approval: Approval, name: string): string {
+  const label = approval.argument_labels[name];
+  return label === undefined ? "" : visible(spelled(label));
+}
+
+function Words({ approval }: { approval: Approval }): JSX.Element | null {
+  return approval.words === "" ? null : (
+    <section class="card" aria-labelledby="words">
+      <header>
+        <h2 id="words">In the words of {visible(askerOf(approval))}</h2>
+        <span class="quiet">
+          said last, before <Time at={approval.asked_at} />
+        </span>
+      </header>
+      <div class="in">
+        <blockquote class="said">{visible(approval.words)}</blockquote>
+      </div>
+    </section>
+  );
+}
+
+/** What had been read before, and whether any of it may have steered the call. */
+function ReadBefore({ approval, incident }: { approval: Approval; incident: IncidentDetail | null }): JSX.Element {
+  const reached = changesOf(approval).some((change) => change.from === "outside");
+  const texts = incident === null ? [] : outsideTexts(incident.alerts);
+  return (
+    <section class="card" aria-labelledby="read">
+      <header>
+        <h2 id="read">{approval.reader === null ? "What the agent had read before" : "What had been read before"}</h2>
+        {reached ? (
+          <span class="chip warn">may have reached a value above</span>
+        ) : (
+          <span class="chip ok">
+            <Icon name="check" />
+            reaches no value above
+          </span>
+        )}
+      </header>
+      <div class="in">
+        <p>The conversation holds data of the level {held(approval.context)}</p>
+        {approval.raised_by.length === 0 ? (
+          <p class="quiet">No earlier result of this session raised its labels.</p>
+        ) : (
+          <Raises raises={approval.raised_by} />
+        )}
+        {texts.map((each) => (
+          <Outside key={each.text} {...each} place={`${each.place} of this incident`} />
+        ))}
+        <details>
+          <summary>All that the agent may remember is of the level {visible(spelled(approval.memory))}</summary>
+          <Raises raises={approval.memory_raised_by} />
+        </details>
+      </div>
+    </section>
   );
 }
 
@@ -207,63 +433,167 @@ function held(label: Label): string {
 
 function Raises({ raises }: { raises: Raise[] }): JSX.Element | null {
   return raises.length === 0 ? null : (
-    <ol>
+    <ol class="steps-of">
       {raises.map((each) => (
         <li key={each.audit_id}>
-          {moment(each.at, "")}: <code>{visible(each.tool)}</code> raised it to {visible(spelled(each.label))}{" "}
-          <span class="quiet">audit record {visible(each.audit_id)}</span>
+          <Icon name="audit" />
+          <span>
+            <code>{visible(each.tool)}</code> raised it to {visible(spelled(each.label))}
+            <div class="label">audit record {visible(each.audit_id)}</div>
+          </span>
+          <span class="when">{moment(each.at, "")}</span>
         </li>
       ))}
     </ol>
   );
 }
 
-function Decide(props: {
-  approval: Approval;
-  path: string;
-  onDecided: (approval: Approval) => void;
-}): JSX.Element | null {
-  const { approval } = props;
-  const [comment, setComment] = useState("");
-  const [busy, setBusy] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  if (approval.state !== "pending") {
-    return null;
-  }
-  if (!approval.may_decide) {
-    const named = approval.approvers.map(visible).join(", ");
-    const others = named === "" ? "Another person decides this one." : `It may be decided by: ${named}.`;
-    const asker = approval.reader === null ? "The agent asked this for you" : "You asked for this yourself";
-    return <p>{approval.own ? `${asker}, so another person decides it.` : others}</p>;
-  }
-  const decide = async (decision: "approve" | "deny"): Promise<void> => {
-    setBusy(true);
-    try {
-      const decided = await ask<Approval>("POST", `${props.path}/decision`, { decision, comment });
-      props.onDecided({ ...approval, ...decided });
-    } catch (error) {
-      setRefusal(asRefusal(error));
-      setBusy(false);
-    }
+function EvidenceAbout(props: {
+  incident: IncidentDetail;
+  found: Seen<Detail>;
+  workspace: string | undefined;
+}): JSX.Element {
+  const { incident, workspace } = props;
+  const address = workspace === undefined ? incident : { ...incident, workspace };
+  return (
+    <section class="card" aria-labelledby="evidence-about">
+      <header>
+        <h2 id="evidence-about">Evidence about {incident.number}</h2>
+        <span class="quiet">{incident.alerts.length === 1 ? "one alert" : `${incident.alerts.length} alerts`}</span>
+        <div class="push">
+          <a href={incidentLink(address)}>Open incident</a>
+        </div>
+      </header>
+      {incident.alerts.length === 0 ? <p class="quiet">No alert of it has a row here.</p> : null}
+      <table class="fold">
+        <thead>
+          <tr>
+            <th scope="col">Severity</th>
+            <th scope="col">Alert</th>
+            <th scope="col">Names</th>
+            <th scope="col">Status</th>
+            <th scope="col">Recorded</th>
+          </tr>
+        </thead>
+        <tbody>
+          {incident.alerts.map((alert) => (
+            <tr key={alert.alert_id}>
+              <td>
+                <Severity of={alert.severity} />
+              </td>
+              <th scope="row" class="wide long">
+                {visible(alert.name ?? "without a name")}
+                <AlertWords alert={alert} />
+              </th>
+              <td class="long spare">
+                {alert.entities
+                  .slice(0, 3)
+                  .map((each) => visible(each.name))
+                  .join(", ")}
+              </td>
+              <td>
+                <Status of={alert.status} />
+              </td>
+              <td class="end">
+                <Time at={alert.time} />
+              </td>
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </section>
+  );
+}
+
+function AlertWords({ alert }: { alert: Alert }): JSX.Element | null {
+  const ordinary = alert.description !== null && signsOf(alert.description).length === 0;
+  return ordinary ? <div class="reason">{visible(alert.description ?? "")}</div> : null;
+}
+
+/** Why a person is asked, and by which rule: folded, for it is the same for every call of its kind. */
+function Behind({ approval }: { approval: Approval }): JSX.Element {
+  return (
+    <section class="card" aria-label="Rule and audit">
+      <details>
+        <summary>Why a person is asked, the rule and the audit</summary>
+        <div class="in">
+          <p>
+            {approval.reader === null ? "The agent" : `${visible(approval.reader)}, without the agent,`} calls{" "}
+            <code>{visible(approval.tool)}</code>, which {EFFECTS[approval.effect] ?? visible(approval.effect)}.{" "}
+            {visible(approval.description)}
+          </p>
+          <ul class="listed">
+            {reasons(approval).map((reason) => (
+              <li key={reason}>{visible(reason)}</li>
+            ))}
+          </ul>
+          <p class="label">
+            The key {visible(approval.key_id)}
+            {approval.person === "" ? ", by itself," : ` for ${visible(approval.person)}`} in session{" "}
+            {visible(approval.session_id)}, at {moment(approval.asked_at, "")}. The tool server{" "}
+            {visible(approval.server)} would run it. Audit record {visible(approval.approval_id)}.
+          </p>
+        </div>
+      </details>
+    </section>
+  );
+}
+
+/** What has happened and what comes, and what the asker sees of it. */
+function Course({ approval }: { approval: Approval }): JSX.Element {
+  const asker = visible(askerOf(approval));
+  const ruling = approval.decision;
+  const left = (Date.parse(approval.ends_at) - Date.now()) / 1_000;
+  const after: Record<Approval["state"], string> = {
+    pending: `As soon as somebody decides, ${asker} sees it in the conversation, with the note, and does it with one press. Nothing runs before.`,
+    approved: `${asker} sees that it is approved, and does it with one press: exactly this, once.`,
+    used: `It ran, once. ${asker} sees that it is done. A second time needs a second approval.`,
+    denied: `${asker} sees that it was denied, with the note. Nothing was done.`,
+    expired: "Nobody decided in time. Nothing was done; it can be asked for again.",
   };
   return (
-    <section aria-label="Decide">
-      <h2>Decide, for this one call, with exactly this data, once</h2>
-      {approval.outdated ? <p>The policy has changed since: a yes lets nothing run any more.</p> : null}
-      <label>
-        Comment <span class="quiet">(kept on record)</span>
-        <input value={comment} maxLength={2_000} onInput={(event) => setComment(event.currentTarget.value)} />
-      </label>
-      <RefusalNotice refusal={refusal} />
-      <p class="row">
-        <button type="button" disabled={busy} onClick={() => void decide("deny")}>
-          Deny
-        </button>
-        <button type="button" class="main" disabled={busy} onClick={() => void decide("approve")}>
-          Approve
-        </button>
-      </p>
-    </section>
+    <aside class="card" aria-label="Course of the request">
+      <header>
+        <h2>What {asker} sees</h2>
+        <span class="push">
+          <StateChip state={approval} mine={false} />
+        </span>
+      </header>
+      <div class="in">
+        <p>{after[approval.state]}</p>
+        <ol class="steps-of">
+          <li>
+            <Icon name="check" />
+            <span>{asker} asked</span>
+            <span class="when">
+              <Time at={approval.asked_at} />
+            </span>
+          </li>
+          <li>
+            <Icon name={ruling === null ? "clock" : approval.state === "denied" ? "cross" : "check"} />
+            <span>
+              {ruling === null
+                ? approval.state === "expired"
+                  ? "nobody decided"
+                  : `a person decides${left > 0 ? `, ${span(left)} left` : ""}`
+                : `${visible(ruling.by)} ${approval.state === "denied" ? "denied it" : "approved it"}`}
+            </span>
+            <span class="when">
+              <Time at={ruling?.at ?? approval.ends_at} />
+            </span>
+          </li>
+          {approval.state === "denied" || approval.state === "expired" ? null : (
+            <li>
+              <Icon name={approval.used_at === null ? "clock" : "check"} />
+              <span>{approval.used_at === null ? "it runs once" : "it ran"}</span>
+              <span class="when">
+                <Time at={approval.used_at} none="" />
+              </span>
+            </li>
+          )}
+        </ol>
+      </div>
+    </aside>
   );
 }
 

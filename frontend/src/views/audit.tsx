@@ -21,11 +21,11 @@ type Filter = Partial<Record<keyof typeof FILTERS, string>>;
 
 export function AuditView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
   return (
-    <>
+    <div class="stack">
       <h1>Audit</h1>
       <Verify />
       {id === null ? <Journal /> : <OneCall key={id} id={id} back={() => go(null)} />}
-    </>
+    </div>
   );
 }
 

@@ -1,45 +1,51 @@
-// Asking: the list of conversations, the turns of one, and the box for the next question.
+// Asking: the turns of a conversation, the box for the next question, and what stands behind an answer beside them.
 import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, asRefusal, Refusal } from "../api.ts";
+import { ask, Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
-import { keep, taken } from "../draft.ts";
+import { givenNow, keep, listenGiven, taken } from "../draft.ts";
+import { Recent, Suggested, Waits } from "../parts/around.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { foundAloneWanted, keepFoundAlone, options } from "../preferences.ts";
 import { visible } from "../visible.ts";
-import type { Conversation, Session } from "../wire.ts";
+import type { Approval, Conversation, RequestState, Session } from "../wire.ts";
 import { Carried, ConversationActions } from "./conversation_actions.tsx";
+import { EvidencePanel, type Opened } from "./evidence.tsx";
 import { TurnSection } from "./turn.tsx";
 
 const EXAMPLES = [
   "How many high severity incidents came in this week?",
-  "Which incidents are open, newest first?",
-  "Show failed sign-ins by country over the last 7 days.",
+  "Which incidents are open, most severe first?",
+  "How many alerts per day in the last two weeks?",
+  "Which accounts have the most alerts?",
 ];
+const WIDE = "(min-width: 1200px)";
+const ASK_AGAIN_MS = 4_000;
 
 const NONE = new Set([404, 422]);
 const MISSING = new Refusal(404, "not_found", "There is no such conversation.", "The list has those that there are.");
 
-export function ChatView(props: { id: string | null; go: (id: string | null) => void; session: Session }): JSX.Element {
-  const { id, go, session } = props;
+export function ChatView(props: {
+  id: string | null;
+  go: (id: string | null) => void;
+  session: Session;
+  waiting: Approval[];
+  conversations: Conversation[];
+  reload: () => void;
+}): JSX.Element {
+  const { id, go, session, conversations: list, reload } = props;
   const [, redraw] = useState(0);
   const open = useRef<OpenConversation | null>(null);
-  const [list, setList] = useState<Conversation[]>([]);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [alone, setAlone] = useState(foundAloneWanted);
+  const [opened, setOpened] = useState<Opened | null>(null);
+  const wide = useWide();
+  const box = useRef<HTMLTextAreaElement>(null);
 
-  const reload = (): void => {
-    ask<{ conversations: Conversation[] }>("GET", "/conversations?limit=100").then(
-      (found) => {
-        setList(found.conversations);
-        setRefusal(null);
-      },
-      (error) => setRefusal(asRefusal(error)),
-    );
-  };
   useEffect(() => {
     if (open.current === null || open.current.id !== id) {
       open.current?.close();
+      setOpened(null);
       open.current = new OpenConversation(
         id,
         () => redraw((count) => count + 1),
@@ -49,129 +55,179 @@ export function ChatView(props: { id: string | null; go: (id: string | null) => 
         },
         () => options(session),
       );
+      const given = id === null ? givenNow() : "";
+      if (given !== "") {
+        open.current.put(given);
+      }
       redraw((count) => count + 1);
     }
   }, [id]);
   useEffect(() => {
-    reload();
-    return () => open.current?.close();
+    listenGiven(() => open.current?.put(givenNow()));
+    return () => {
+      listenGiven(() => {});
+      open.current?.close();
+    };
   }, []);
 
   const conversation = open.current;
+  const turns = conversation?.turns ?? [];
+  const requests = useRequests(conversation, props.waiting);
   // An id of no form that there is (422) names none either.
-  const missing = id !== null && NONE.has(conversation?.refusal?.status ?? 0) && conversation?.turns.length === 0;
+  const missing = id !== null && NONE.has(conversation?.refusal?.status ?? 0) && turns.length === 0;
   const title = list.find((each) => each.session_id === id)?.title ?? conversation?.title ?? "";
-  const loaded = id !== null && conversation !== null && conversation.turns.length > 0;
-  const turns = useRef<HTMLElement>(null);
+  const loaded = id !== null && turns.length > 0;
+  const column = useRef<HTMLElement>(null);
   useEffect(() => {
     // Whoever opens a conversation goes on where it ended.
-    if (loaded && conversation.running === undefined) {
-      turns.current?.querySelector("article.turn:last-of-type")?.scrollIntoView({ block: "start" });
+    if (loaded && conversation?.running === undefined) {
+      column.current?.querySelector("article.turn:last-of-type")?.scrollIntoView({ block: "start" });
     }
   }, [conversation, loaded]);
-  if (missing) {
-    return (
-      <div class="chat">
-        <Conversations list={list} id={id} />
-        <section class="turns" aria-label="Conversation">
-          <h1>No such conversation</h1>
-          <RefusalNotice refusal={MISSING} />
-          <a href="#/chat">Begin a new one</a>
-        </section>
-      </div>
-    );
-  }
+  const edit = (question: string): void => {
+    if (box.current !== null) {
+      box.current.value = question;
+      box.current.focus();
+    }
+  };
   return (
-    <div class="chat">
-      <Conversations list={list} id={id} />
-      <section ref={turns} class="turns" aria-label="Conversation">
-        <div class="row">
-          <h1>{visible(title) || "New conversation"}</h1>
-          {id === null ? null : (
-            <ConversationActions
-              key={id}
-              id={id}
-              title={title}
-              onRenamed={(renamed) => {
-                conversation?.now({ title: renamed });
-                reload();
-              }}
-              onCleared={(carried) => conversation?.now({ carried })}
-              onDeleted={() => {
-                go(null);
-                reload();
-              }}
-            />
+    <div class="ask">
+      <div class="talk">
+        <Waits approvals={props.waiting.filter((each) => each.may_decide && !isOf(each, requests))} />
+        <section ref={column} class="column" aria-label="Conversation">
+          <details class="conversations">
+            <summary>Conversations</summary>
+            <Recent list={list} id={id} />
+          </details>
+          {missing ? (
+            <>
+              <h1>No such conversation</h1>
+              <RefusalNotice refusal={MISSING} />
+              <a href="#/chat">Begin a new one</a>
+            </>
+          ) : (
+            <>
+              <div class="row between">
+                <h1>{visible(title) || "New conversation"}</h1>
+                {id === null ? null : (
+                  <ConversationActions
+                    key={id}
+                    id={id}
+                    title={title}
+                    onRenamed={(renamed) => {
+                      conversation?.now({ title: renamed });
+                      reload();
+                    }}
+                    onCleared={(carried) => conversation?.now({ carried })}
+                    onDeleted={() => {
+                      go(null);
+                      reload();
+                    }}
+                  />
+                )}
+              </div>
+              <RefusalNotice refusal={conversation?.refusal ?? null} />
+              {conversation !== null && conversation.earlier > 0 ? (
+                <button type="button" onClick={() => void conversation.showEarlier()}>
+                  Show earlier questions
+                </button>
+              ) : null}
+              {turns.map((turn) => (
+                <TurnSection
+                  key={turn.key}
+                  turn={turn}
+                  opened={opened}
+                  requests={requests}
+                  waiting={props.waiting}
+                  initials={[...visible(session.name)].slice(0, 2).join("").toUpperCase()}
+                  foundAlone={alone}
+                  onFoundAlone={(wanted) => {
+                    keepFoundAlone(wanted);
+                    setAlone(wanted);
+                  }}
+                  onStop={() => void conversation?.stop(turn)}
+                  onAsk={(question) => conversation?.put(question)}
+                  onEdit={edit}
+                  onOpen={setOpened}
+                  onThought={(opinion) => conversation?.thought(turn.key, opinion)}
+                />
+              ))}
+              {conversation !== null && id === null && turns.length === 0 ? (
+                <Suggested questions={EXAMPLES} onAsk={(question) => conversation.put(question)} />
+              ) : null}
+              <Carried facts={conversation?.carried ?? null} />
+              <Announcement text={announcement(conversation)} />
+            </>
           )}
-        </div>
-        <RefusalNotice refusal={refusal ?? conversation?.refusal ?? null} />
-        {conversation !== null && conversation.earlier > 0 ? (
-          <button type="button" onClick={() => void conversation.showEarlier()}>
-            Show earlier questions
-          </button>
-        ) : null}
-        {conversation?.turns.map((turn) => (
-          <TurnSection
-            key={turn.key}
-            turn={turn}
-            foundAlone={alone}
-            onFoundAlone={(wanted) => {
-              keepFoundAlone(wanted);
-              setAlone(wanted);
-            }}
-            onStop={() => void conversation.stop(turn)}
-            onAsk={(question) => conversation.put(question)}
-          />
-        ))}
-        {conversation !== null && id === null && conversation.turns.length === 0 ? (
-          <Suggested questions={EXAMPLES} onAsk={(question) => conversation.put(question)} />
-        ) : null}
-        <Carried facts={conversation?.carried ?? null} />
-        <Announcement text={announcement(conversation)} />
-        {conversation === null ? null : <QuestionBox onAsk={(question) => conversation.put(question)} />}
-      </section>
+        </section>
+        {conversation === null || missing ? null : (
+          <QuestionBox box={box} first={turns.length === 0} onAsk={(question) => conversation.put(question)} />
+        )}
+      </div>
+      <EvidencePanel turns={turns} opened={opened} wide={wide} onClose={() => setOpened(null)} />
     </div>
   );
 }
 
-export function Suggested(props: { questions: string[]; onAsk: (question: string) => void }): JSX.Element | null {
-  return props.questions.length === 0 ? null : (
-    <ul class="suggested" aria-label="Questions to ask next">
-      {props.questions.map((question) => (
-        <li key={question}>
-          <button type="button" onClick={() => props.onAsk(question)}>
-            {visible(question)}
-          </button>
-        </li>
-      ))}
-    </ul>
-  );
+function isOf(approval: Approval, requests: Map<string, RequestState>): boolean {
+  return [...requests.values()].some((each) => each.approval_id === approval.approval_id);
 }
 
-function Conversations({ list, id }: { list: Conversation[]; id: string | null }): JSX.Element {
-  return (
-    <details class="conversations" open={window.matchMedia("(min-width: 800px)").matches}>
-      <summary>Conversations</summary>
-      <nav aria-label="Conversations">
-        <a href="#/chat" aria-current={id === null ? "true" : undefined}>
-          New conversation
-        </a>
-        {list.map((each) => (
-          <a
-            key={each.session_id}
-            href={`#/chat/${encodeURIComponent(each.session_id)}`}
-            aria-current={each.session_id === id ? "true" : undefined}
-          >
-            {visible(each.title)}
-          </a>
-        ))}
-      </nav>
-    </details>
-  );
+function useWide(): boolean {
+  const [wide, setWide] = useState(window.matchMedia(WIDE).matches);
+  useEffect(() => {
+    const asked = window.matchMedia(WIDE);
+    const changed = (): void => setWide(asked.matches);
+    asked.addEventListener("change", changed);
+    return () => asked.removeEventListener("change", changed);
+  }, []);
+  return wide;
 }
 
-function QuestionBox({ onAsk }: { onAsk: (question: string) => void }): JSX.Element {
-  const box = useRef<HTMLTextAreaElement>(null);
+/** What became of the calls of this conversation that were held back, by the audit record of each; read again while one
+ * of them may change. */
+function useRequests(conversation: OpenConversation | null, waiting: Approval[]): Map<string, RequestState> {
+  const [found, setFound] = useState<{ of: string; states: RequestState[] }>({ of: "", states: [] });
+  const id = conversation?.id ?? "";
+  const held = (conversation?.turns ?? [])
+    .filter((turn) => turn.state !== "running")
+    .flatMap((turn) => turn.tools.filter((tool) => tool.status === "denied").map((tool) => tool.audit_id));
+  const states = found.of === id ? found.states : [];
+  const open = states.some((each) => each.state === "pending" || each.state === "approved");
+  const turns = conversation?.turns.filter((turn) => turn.state !== "running").length ?? 0;
+  const change = waiting.map((each) => each.approval_id).join();
+  useEffect(() => {
+    if (id === "" || held.length === 0) {
+      return undefined;
+    }
+    const ended = new AbortController();
+    const read = (): void => {
+      ask<{ requests: RequestState[] }>(
+        "GET",
+        `/conversations/${encodeURIComponent(id)}/requests`,
+        undefined,
+        ended.signal,
+      ).then(
+        (answer) => setFound({ of: id, states: answer.requests }),
+        () => {}, // the call stands as it was told
+      );
+    };
+    read();
+    const timer = open ? setInterval(read, ASK_AGAIN_MS) : undefined;
+    return () => {
+      ended.abort();
+      clearInterval(timer);
+    };
+  }, [id, held.join(), turns, change, open]);
+  return new Map(states.map((each) => [each.audit_id, each]));
+}
+
+function QuestionBox(props: {
+  box: { current: HTMLTextAreaElement | null };
+  first: boolean;
+  onAsk: (question: string) => void;
+}): JSX.Element {
+  const { box, onAsk } = props;
   useEffect(() => {
     const shown = box.current;
     if (shown !== null) {
@@ -188,31 +244,35 @@ function QuestionBox({ onAsk }: { onAsk: (question: string) => void }): JSX.Elem
     }
   };
   return (
-    <form
-      class="question"
-      onSubmit={(event) => {
-        event.preventDefault();
-        send();
-      }}
-    >
-      <label>
-        Question <span class="quiet">(Enter sends, Shift+Enter breaks the line)</span>
-        <textarea
-          ref={box}
-          rows={2}
-          maxLength={8_000}
-          onKeyDown={(event) => {
-            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
-              event.preventDefault();
-              send();
-            }
-          }}
-        />
-      </label>
-      <button type="submit" class="main">
-        Ask
-      </button>
-    </form>
+    <div class="composer">
+      <form
+        class="askbox"
+        onSubmit={(event) => {
+          event.preventDefault();
+          send();
+        }}
+      >
+        <label>
+          <span class="unseen">Question (Enter sends, Shift+Enter breaks the line)</span>
+          <textarea
+            ref={box}
+            class="question-text"
+            rows={1}
+            maxLength={8_000}
+            placeholder={props.first ? "Ask about incidents, alerts, sign-ins, hosts" : "Ask on"}
+            onKeyDown={(event) => {
+              if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+                event.preventDefault();
+                send();
+              }
+            }}
+          />
+        </label>
+        <button type="submit" class="main" aria-label="Ask" title="Enter sends, Shift+Enter breaks the line">
+          <Icon name="send" />
+        </button>
+      </form>
+    </div>
   );
 }
 

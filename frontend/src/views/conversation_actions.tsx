@@ -22,18 +22,18 @@ export function ConversationActions(props: Props): JSX.Element {
   const [asked, setAsked] = useState<"rename" | "clear" | "save" | "delete" | null>(null);
   const close = (): void => setAsked(null);
   return (
-    <details class="actions" open={window.matchMedia("(min-width: 501px)").matches}>
+    <details class="actions" open={window.matchMedia("(min-width: 720px)").matches}>
       <summary>What to do with it</summary>
-      <button type="button" onClick={() => setAsked("rename")}>
+      <button type="button" class="small" onClick={() => setAsked("rename")}>
         Rename
       </button>
-      <button type="button" onClick={() => setAsked("clear")}>
+      <button type="button" class="small" onClick={() => setAsked("clear")}>
         Start over
       </button>
-      <button type="button" onClick={() => setAsked("save")}>
+      <button type="button" class="small" onClick={() => setAsked("save")}>
         Save a report
       </button>
-      <button type="button" onClick={() => setAsked("delete")}>
+      <button type="button" class="small" onClick={() => setAsked("delete")}>
         Delete
       </button>
       {asked === "rename" ? <Rename {...props} close={close} /> : null}
@@ -188,7 +188,7 @@ export function Carried({ facts }: { facts: CarriedFact[] | null }): JSX.Element
   const place = useRef<HTMLDivElement>(null);
   useEffect(() => place.current?.scrollIntoView({ block: "center" }), [facts]);
   return facts === null ? null : (
-    <div ref={place} class="notice" role="status">
+    <div ref={place} class="notice plain" role="status">
       <p>
         Started over: the agent has forgotten what stands above
         {facts.length === 0 ? "." : `, but for ${facts.length === 1 ? "one fact" : `${facts.length} facts`}:`}

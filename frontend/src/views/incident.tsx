@@ -1,46 +1,77 @@
-// One incident: its facts, how it was closed, what happened, what it touches, and what is known of its like.
+// One incident: what it is and how far it went on top, what can be done, what happened in its order, what it touches,
+// and what is known of its like. Identifiers stand last.
 import type { JSX } from "preact";
 import { useEffect, useRef } from "preact/hooks";
-import { suggest } from "../draft.ts";
 import { type Rows, type Seen, useLook } from "../look.ts";
+import { outsideTexts } from "../outside.ts";
 import { Facts } from "../parts/data_table.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { Outside } from "../parts/outside.tsx";
 import { HowFound, Warnings } from "../parts/reading.tsx";
-import { Severity, Time, ZoneLine } from "../parts/signs.tsx";
+import { Severity, Status, Time, ZoneLine } from "../parts/signs.tsx";
 import { Timeline } from "../parts/timeline.tsx";
+import { incidentOf, titleOf } from "../requests.ts";
 import { local, span } from "../times.ts";
 import type { DetailSummary, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
+import type { Approval, Session } from "../wire.ts";
+import { IncidentActions } from "./incident_actions.tsx";
 import { Entanglement } from "./incident_entities.tsx";
 import { Like } from "./incident_like.tsx";
+import { Story } from "./incident_story.tsx";
 
 type Detail = Rows<IncidentDetail, DetailSummary>;
 
 /** `id` is that of the address: a reference of Sentinel's, with `@` and a workspace where it is not the default one. */
-export function IncidentView({ id, back }: { id: string; back: () => void }): JSX.Element {
+export function IncidentView(props: { id: string; session: Session; waiting: Approval[] }): JSX.Element {
+  const { id } = props;
   const [reference, workspace] = id.split("@");
   const detail = useLook<Detail>("get_incident_detail", { incident: reference ?? id, workspace, detail: "full" });
-  const { found, refusal, busy } = detail;
+  const { found, refusal, busy, again } = detail;
   const rows = found?.result.rows ?? [];
+  const change = props.waiting.filter((each) => incidentOf(each) === reference).length;
+  const before = useRef(change);
+  useEffect(() => {
+    // A request about it was decided: what stands in its cells may be another thing now.
+    if (change < before.current) {
+      again();
+    }
+    before.current = change;
+  }, [change]);
   return (
     <>
-      <p class="row">
-        <button type="button" onClick={back}>
-          All incidents
-        </button>
-        <button type="button" onClick={detail.again}>
-          Read again
-        </button>
-      </p>
       <RefusalNotice refusal={refusal} />
-      {busy && found === null ? <p role="status">Reading the incident...</p> : null}
+      {refusal === null ? null : (
+        <button type="button" onClick={again}>
+          Read it again
+        </button>
+      )}
+      {busy && found === null ? (
+        <p role="status" class="quiet">
+          Reading the incident...
+        </p>
+      ) : null}
       {found === null ? null : (
         <>
-          <Warnings of={found} />
-          {rows.length === 0 ? <p>There is no incident {visible(reference ?? id)} here.</p> : null}
+          {rows.length === 0 ? (
+            <>
+              <h1>There is no incident {visible(reference ?? id)} here.</h1>
+              <p>
+                <a href="#/incidents">All incidents</a>
+              </p>
+            </>
+          ) : null}
           {rows.length > 1 ? <Which rows={rows} workspace={workspace} /> : null}
           {rows.length === 1 && rows[0] !== undefined ? (
-            <OneIncident incident={rows[0]} found={found} workspace={workspace} />
+            <OneIncident
+              incident={rows[0]}
+              found={found}
+              workspace={workspace}
+              again={again}
+              session={props.session}
+              waiting={props.waiting}
+            />
           ) : (
             <HowFound of={found} />
           )}
@@ -55,7 +86,7 @@ function Which({ rows, workspace }: { rows: IncidentDetail[]; workspace: string 
   return (
     <>
       <h1>Which of these?</h1>
-      <ul>
+      <ul class="listed">
         {rows.map((row) => {
           const guid = `${row.incident_name ?? row.number}${workspace === undefined ? "" : `@${workspace}`}`;
           return (
@@ -72,13 +103,17 @@ function Which({ rows, workspace }: { rows: IncidentDetail[]; workspace: string 
   );
 }
 
-function OneIncident(props: {
+interface OneProps {
   incident: IncidentDetail;
   found: Seen<Detail>;
   workspace: string | undefined;
-}): JSX.Element {
-  const { incident, workspace } = props;
-  const left = Object.entries(props.found.result.summary.left_out);
+  again: () => void;
+  session: Session;
+  waiting: Approval[];
+}
+
+function OneIncident(props: OneProps): JSX.Element {
+  const { incident, workspace, found } = props;
   const heading = useRef<HTMLHeadingElement>(null);
   useEffect(() => {
     // The link that led here is gone, and the focus with it.
@@ -91,60 +126,155 @@ function OneIncident(props: {
       document.title = before;
     };
   }, [incident.number]);
-  const where = workspace === undefined ? "" : ` in the workspace ${workspace}`;
+  const texts = outsideTexts(incident.alerts);
+  const left = Object.entries(found.result.summary.left_out);
+  const sections: [string, string, number | null][] = [
+    ["story", "Story", null],
+    ["happened", "What happened", incident.timeline.length],
+    ["touches", "What it touches", Object.values(incident.entity_counts).reduce((sum, each) => sum + each, 0)],
+    ["alerts", "Alerts", incident.alerts.length],
+    ["playbook", "Playbook", null],
+    ["past", "Past cases", null],
+    ...(texts.length === 0 ? [] : [["outside", "Outside text", texts.length] as [string, string, number]]),
+    ["facts", "Identifiers", null],
+  ];
   return (
     <article class="incident">
-      <h1 ref={heading} tabIndex={-1}>
-        #{incident.number} {visible(incident.title ?? "")}
-      </h1>
-      <p class="row">
-        <span>
-          <Severity of={incident.severity} /> <strong>{visible(incident.status ?? "status not known")}</strong>
-        </span>
-        <button
-          type="button"
-          class="main"
-          onClick={() => suggest(`What happened in incident ${incident.number}${where}?`)}
-        >
-          Ask about this incident
-        </button>
-      </p>
-      {incident.description === null ? null : <p class="words">{visible(incident.description)}</p>}
-      {left.length === 0 ? null : (
-        <p>
-          Left out, because there is too much: {left.map(([name, count]) => `${count} ${leftOut(name)}`).join(", ")}.
-        </p>
-      )}
-      <p>
-        <ZoneLine />
-      </p>
-      <div class="halves">
+      <div class="incident-head">
         <div>
-          <section aria-labelledby="facts">
-            <h2 id="facts">Facts</h2>
-            <Facts facts={factsOf(incident, props.found.at)} />
-            <HowFound of={props.found} />
-          </section>
-          <Closing incident={incident} />
-          <Comments incident={incident} />
+          <h1 ref={heading} tabIndex={-1}>
+            #{incident.number} {visible(incident.title ?? "")}
+          </h1>
+          <Chips {...props} texts={texts.length} />
         </div>
-        <section aria-labelledby="timeline">
-          <h2 id="timeline">What happened</h2>
-          {incident.timeline.length === 0 ? (
-            <p>Nothing is told of its course.</p>
-          ) : (
-            <>
-              <p class="quiet">
-                An alert stands here where its events began; the table of alerts tells when it was recorded.
-              </p>
-              <Timeline moments={incident.timeline} />
-            </>
-          )}
-        </section>
+        <IncidentActions incident={incident} workspace={workspace} session={props.session} again={props.again} />
       </div>
-      <Entanglement incident={incident} workspace={workspace} />
-      <Like incident={incident} />
+      <Warnings of={found} />
+      <Asked {...props} />
+      <div class="with-list">
+        <div>
+          <Story incident={incident} at={found.at} />
+          {left.length === 0 ? null : (
+            <p>
+              Left out, because there is too much: {left.map(([name, count]) => `${count} ${leftOut(name)}`).join(", ")}
+              .
+            </p>
+          )}
+          <div class="halves">
+            <section class="card" aria-labelledby="happened">
+              <header>
+                <h2 id="happened">What happened</h2>
+                <span class="label">
+                  <ZoneLine /> An alert stands where its events began.
+                </span>
+              </header>
+              {incident.timeline.length === 0 ? (
+                <p>Nothing is told of its course.</p>
+              ) : (
+                <Timeline moments={incident.timeline} incident={incident} />
+              )}
+            </section>
+            <div class="stack">
+              <Comments incident={incident} />
+              <Closing incident={incident} />
+            </div>
+          </div>
+          <Entanglement incident={incident} workspace={workspace} />
+          <Like incident={incident} />
+          {texts.length === 0 ? null : (
+            <section class="card" aria-labelledby="outside">
+              <header>
+                <h2 id="outside">Text from outside</h2>
+                <span class="quiet">shown as data, nothing of it is live</span>
+              </header>
+              <div class="in">
+                {texts.map((each) => (
+                  <Outside key={each.text} {...each} place={`${each.place}, ${each.alert}`} />
+                ))}
+              </div>
+            </section>
+          )}
+          <section class="card" aria-labelledby="facts">
+            <header>
+              <h2 id="facts">Identifiers, and everything else</h2>
+            </header>
+            <div class="in">
+              <Facts facts={factsOf(incident, found.at)} />
+              <HowFound of={found} />
+            </div>
+          </section>
+        </div>
+        <OnPage sections={sections} />
+      </div>
     </article>
+  );
+}
+
+/** The list of the parts; each is reached by a button, for the address is the incident's. */
+function OnPage({ sections }: { sections: [string, string, number | null][] }): JSX.Element {
+  return (
+    <nav class="on-page" aria-label="On this page">
+      <h2>On this page</h2>
+      {sections.map(([id, words, count]) => (
+        <button
+          key={id}
+          type="button"
+          onClick={() => {
+            const to = document.getElementById(id);
+            to?.closest("section")?.scrollIntoView({ block: "start" });
+            to?.setAttribute("tabindex", "-1");
+            to?.focus({ preventScroll: true });
+          }}
+        >
+          {words}
+          {count === null ? null : <span>{count}</span>}
+        </button>
+      ))}
+    </nav>
+  );
+}
+
+function Chips({ incident, found, texts }: OneProps & { texts: number }): JSX.Element {
+  return (
+    <div class="row">
+      <span class={`chip ${incident.severity === "High" ? "high" : ""}`}>
+        <Severity of={incident.severity} />
+      </span>
+      <span class="chip">
+        <Status of={incident.status} />
+      </span>
+      <span class="chip">
+        <Icon name="user" />
+        {visible(incident.owner ?? "no owner")}
+      </span>
+      <span class="chip">
+        <Icon name="clock" />
+        {incident.status === "Closed" ? "Was open" : "Open"} {openFor(incident, found.at)}
+      </span>
+      <span class="chip">
+        {incident.alert_count ?? "?"} {incident.alert_count === 1 ? "alert" : "alerts"}, {incident.tactics.length}{" "}
+        {incident.tactics.length === 1 ? "tactic" : "tactics"}
+      </span>
+      {texts === 0 ? null : <span class="chip foreign">{texts} texts from outside</span>}
+    </div>
+  );
+}
+
+/** The requests about it that wait. */
+function Asked({ incident, waiting }: OneProps): JSX.Element | null {
+  const about = waiting.filter((each) => incidentOf(each) === String(incident.number));
+  return about.length === 0 ? null : (
+    <div class="stack">
+      {about.map((each) => (
+        <p key={each.approval_id} class="notice">
+          <Icon name="clock" />
+          <span>
+            <a href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>{visible(titleOf(each))}</a>: it waits for{" "}
+            {each.may_decide ? "your decision" : "another person"} until <Time at={each.ends_at} />.
+          </span>
+        </p>
+      ))}
+    </div>
   );
 }
 
@@ -172,7 +302,7 @@ function factsOf(incident: IncidentDetail, at: number): [string, string][] {
     ["Last changed", time(incident.updated_time, UNKNOWN)],
     ["Closed", time(incident.closed_time, closed ? UNKNOWN : "not closed")],
     ["First change after", length(incident.first_response_s, UNKNOWN)],
-    ["Open for", openFor(incident, at)],
+    ["Open for", `${openFor(incident, at)}${closed ? "" : ", still open"}`],
     ["Alerts", incident.alert_count === null ? UNKNOWN : String(incident.alert_count)],
     ["Tactics", incident.tactics.map(visible).join(", ") || "none told"],
     ["Techniques", incident.techniques.map(visible).join(", ") || "none told"],
@@ -192,25 +322,30 @@ function openFor(incident: IncidentDetail, at: number): string {
     return span(incident.open_duration_s);
   }
   const created = Date.parse(incident.created_time ?? "");
-  if (incident.status === "Closed") {
-    return UNKNOWN;
-  }
-  return Number.isNaN(created) ? "still open" : `${span((at - created) / 1_000)}, still open`;
+  return incident.status === "Closed" || Number.isNaN(created) ? UNKNOWN : span((at - created) / 1_000);
 }
 
 function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {
   return (
-    <section aria-labelledby="comments">
-      <h2 id="comments">Comments</h2>
-      {incident.comments.length === 0 ? <p>None.</p> : null}
-      {incident.comments.map((comment, place) => (
-        <figure key={place} class="said">
-          <figcaption>
-            {visible(comment.author ?? "somebody")}, <Time at={comment.time} />
-          </figcaption>
-          <blockquote class="words">{visible(comment.message ?? "")}</blockquote>
-        </figure>
-      ))}
+    <section class="card" aria-labelledby="comments">
+      <header>
+        <h2 id="comments">Comments</h2>
+        <span class="quiet">{incident.comments.length}</span>
+      </header>
+      {incident.comments.length === 0 ? <p class="quiet">None.</p> : null}
+      <ul class="listed">
+        {incident.comments.map((comment, place) => (
+          <li key={place}>
+            <div class="row between">
+              <strong>{visible(comment.author ?? "somebody")}</strong>
+              <span class="when">
+                <Time at={comment.time} />
+              </span>
+            </div>
+            <div class="words">{visible(comment.message ?? "")}</div>
+          </li>
+        ))}
+      </ul>
     </section>
   );
 }
@@ -220,15 +355,19 @@ function Closing({ incident }: { incident: IncidentDetail }): JSX.Element | null
     return null;
   }
   return (
-    <section aria-labelledby="closing">
-      <h2 id="closing">{incident.status === "Closed" ? "How it was closed" : "How it was closed before"}</h2>
-      <Facts
-        facts={[
-          ["Classification", visible(incident.classification ?? UNKNOWN)],
-          ["Reason", visible(incident.classification_reason ?? "not told")],
-          ["Comment", visible(incident.classification_comment ?? "not told")],
-        ]}
-      />
+    <section class="card" aria-labelledby="closing">
+      <header>
+        <h2 id="closing">{incident.status === "Closed" ? "How it was closed" : "How it was closed before"}</h2>
+      </header>
+      <div class="in">
+        <Facts
+          facts={[
+            ["Classification", visible(incident.classification ?? UNKNOWN)],
+            ["Reason", visible(incident.classification_reason ?? "not told")],
+            ["Comment", visible(incident.classification_comment ?? "not told")],
+          ]}
+        />
+      </div>
     </section>
   );
 }

@@ -4,16 +4,20 @@ import { useEffect, useState } from "preact/hooks";
 import { asRefusal } from "../api.ts";
 import { type EntityOfIncident, entitiesOf, graphOf, keyOf, type Shared } from "../entity_graph.ts";
 import { incidentAddress } from "../incident_address.ts";
+import { entityLink } from "../links.ts";
 import { look, type Rows } from "../look.ts";
+import { signsOf } from "../outside.ts";
 import { Facts } from "../parts/data_table.tsx";
 import { GraphPicture } from "../parts/graph_picture.tsx";
-import { Severity, Time } from "../parts/signs.tsx";
+import { Severity, Status, Time } from "../parts/signs.tsx";
+import { rankOf } from "../severities.ts";
 import type { Alert, Incident, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
 
 /** Each entity costs a query, so the telling ones are looked for at once and the others when somebody asks. */
 const AT_ONCE = 8;
 const SHOWN_OF_EACH = 6;
+const LONGEST_NAME = 80;
 
 export function Entanglement(props: { incident: IncidentDetail; workspace: string | undefined }): JSX.Element {
   const { incident, workspace } = props;
@@ -27,42 +31,46 @@ export function Entanglement(props: { incident: IncidentDetail; workspace: strin
   const open = entities.slice(0, wanted).filter((each) => !shared.has(each.key)).length;
   const left = Object.entries(graph.left).filter(([, count]) => count > 0);
   return (
-    <section aria-labelledby="touches">
-      <h2 id="touches">What it touches</h2>
-      {incident.alerts.length === 0 ? (
-        <p>No alert of it has a row here, so it is not known what it touches.</p>
-      ) : (
-        <>
-          <p class="quiet">
-            In the picture the arrows move, Enter chooses or follows. The lists below it hold the same.
+    <>
+      <section class="card" aria-labelledby="touches">
+        <header>
+          <h2 id="touches">What it touches</h2>
+          <span class="label">In the picture the arrows move, Enter chooses or follows. The lists hold the same.</span>
+        </header>
+        {incident.alerts.length === 0 ? (
+          <p>No alert of it has a row here, so it is not known what it touches.</p>
+        ) : (
+          <>
+            <div class="in">
+              <GraphPicture
+                graph={graph}
+                title={`What incident ${incident.number} touches`}
+                chosen={chosen}
+                onChoose={setChosen}
+              />
+            </div>
+            {left.length === 0 ? null : (
+              <p>Only in the lists: {left.map(([name, count]) => `${count} ${name}`).join(", ")}.</p>
+            )}
+            <Chosen id={chosen} incident={incident} entities={entities} />
+          </>
+        )}
+        {entities.length === 0 ? null : (
+          <p role="status" class="label">
+            {open > 0
+              ? `Looking for other incidents that share an entity: ${looked - open} of ${looked} entities looked for.`
+              : `Other incidents were looked for by ${looked} of ${entities.length} entities.`}{" "}
+            {wanted < entities.length && open === 0 ? (
+              <button type="button" onClick={() => setWanted(entities.length)}>
+                Look for the other {entities.length - wanted}
+              </button>
+            ) : null}
           </p>
-          <GraphPicture
-            graph={graph}
-            title={`What incident ${incident.number} touches`}
-            chosen={chosen}
-            onChoose={setChosen}
-          />
-          {left.length === 0 ? null : (
-            <p>Only in the lists: {left.map(([name, count]) => `${count} ${name}`).join(", ")}.</p>
-          )}
-          <Chosen id={chosen} incident={incident} entities={entities} />
-        </>
-      )}
-      {entities.length === 0 ? null : (
-        <p role="status">
-          {open > 0
-            ? `Looking for other incidents that share an entity: ${looked - open} of ${looked} entities looked for.`
-            : `Other incidents were looked for by ${looked} of ${entities.length} entities.`}{" "}
-          {wanted < entities.length && open === 0 ? (
-            <button type="button" onClick={() => setWanted(entities.length)}>
-              Look for the other {entities.length - wanted}
-            </button>
-          ) : null}
-        </p>
-      )}
-      <EntityTable entities={entities} shared={shared} counts={incident.entity_counts} address={address} />
+        )}
+        <EntityTable entities={entities} shared={shared} counts={incident.entity_counts} address={address} />
+      </section>
       <AlertTable alerts={incident.alerts} without={incident.alert_ids_without_row.length} />
-    </section>
+    </>
   );
 }
 
@@ -128,7 +136,7 @@ function Chosen(props: {
         ? alertFacts(alert)
         : [];
   return (
-    <div role="status" class="chosen">
+    <div role="status" class={facts.length === 0 ? "chosen" : "chosen in"}>
       {facts.length === 0 ? null : (
         <>
           <h3>{visible(entity?.name ?? alert?.name ?? "")}</h3>
@@ -160,7 +168,7 @@ function EntityTable(props: {
   const all = Object.values(props.counts).reduce((sum, count) => sum + count, 0);
   return props.entities.length === 0 ? null : (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scroll" aria-label="Entities" tabIndex={0}>
+    <section class="scroll tall" aria-label="Entities" tabIndex={0}>
       <table>
         <caption>
           Entities, {props.entities.length} of {all}
@@ -169,7 +177,9 @@ function EntityTable(props: {
           <tr>
             <th scope="col">Kind</th>
             <th scope="col">Name</th>
-            <th scope="col">Alerts</th>
+            <th scope="col" class="num">
+              Alerts
+            </th>
             <th scope="col">Other incidents</th>
           </tr>
         </thead>
@@ -178,9 +188,9 @@ function EntityTable(props: {
             <tr key={entity.key}>
               <td>{visible(entity.kind)}</td>
               <th scope="row" class="long">
-                {visible(entity.name)}
+                <a href={entityLink(entity.name)}>{visible(entity.name)}</a>
               </th>
-              <td>{entity.alerts}</td>
+              <td class="num">{entity.alerts}</td>
               <td>
                 <Others shared={props.shared.get(entity.key)} address={props.address} />
               </td>
@@ -219,18 +229,22 @@ function Others(props: { shared: Shared | undefined; address: (incident: Inciden
   );
 }
 
-function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): JSX.Element | null {
+function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): JSX.Element {
+  const worst = [...alerts].sort((one, other) => rankOf(one.severity) - rankOf(other.severity));
   return (
-    <>
+    <section class="card" aria-labelledby="alerts">
+      <header>
+        <h2 id="alerts">Alerts</h2>
+        <span class="quiet">{alerts.length === 0 ? "" : `${alerts.length}, worst first`}</span>
+      </header>
       {without === 0 ? null : <p>Of {without} of its alerts there is no row here.</p>}
       {alerts.length === 0 ? null : (
         // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
         <section class="scroll" aria-label="Alerts" tabIndex={0}>
-          <table>
-            <caption>Alerts, and what each of them names</caption>
+          <table class="fold">
             <thead>
               <tr>
-                {["Severity", "Name", "Recorded", "Product", "Names"].map((title) => (
+                {["Severity", "Name, and what it says", "Names", "Product", "Status", "Recorded"].map((title) => (
                   <th key={title} scope="col">
                     {title}
                   </th>
@@ -238,21 +252,36 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
               </tr>
             </thead>
             <tbody>
-              {alerts.map((alert) => (
+              {worst.map((alert) => (
                 <tr key={alert.alert_id}>
                   <td>
                     <Severity of={alert.severity} />
                   </td>
-                  <th scope="row">{visible(alert.name ?? "without a name")}</th>
-                  <td>
-                    <Time at={alert.time} />
-                  </td>
-                  <td>{visible(alert.product ?? "not known")}</td>
-                  <td class="long">
-                    {alert.entities.map((each) => visible(keyOf(each))).join("; ")}
-                    {alert.entity_count > alert.entities.length
-                      ? ` and ${alert.entity_count - alert.entities.length} more`
+                  <th scope="row" class="wide long">
+                    {visible(alert.name ?? "without a name")}
+                    {alert.description === null || signsOf(alert.description).length > 0 ? null : (
+                      <div class="reason">{visible(alert.description)}</div>
+                    )}
+                  </th>
+                  <td class="long spare">
+                    {alert.entities.slice(0, SHOWN_OF_EACH).map((each, place) => (
+                      <span key={keyOf(each)}>
+                        {place === 0 ? "" : ", "}
+                        <a href={entityLink(each.name)} title={visible(each.kind)}>
+                          {visible(each.name).slice(0, LONGEST_NAME)}
+                        </a>
+                      </span>
+                    ))}
+                    {alert.entity_count > Math.min(SHOWN_OF_EACH, alert.entities.length)
+                      ? ` and ${alert.entity_count - Math.min(SHOWN_OF_EACH, alert.entities.length)} more`
                       : ""}
+                  </td>
+                  <td class="spare">{visible(alert.product ?? "not known")}</td>
+                  <td>
+                    <Status of={alert.status} />
+                  </td>
+                  <td class="end">
+                    <Time at={alert.time} />
                   </td>
                 </tr>
               ))}
@@ -260,6 +289,6 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
           </table>
         </section>
       )}
-    </>
+    </section>
   );
 }

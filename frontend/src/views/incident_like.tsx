@@ -3,6 +3,7 @@
 import type { JSX } from "preact";
 import { type Look, useLook } from "../look.ts";
 import { unmarked } from "../marks.ts";
+import { signsOf } from "../outside.ts";
 import { Markdown } from "../parts/markdown.tsx";
 import { HowFound, Reading } from "../parts/reading.tsx";
 import { Severity, Time } from "../parts/signs.tsx";
@@ -29,11 +30,19 @@ export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
   const past: Look<Knowledge> = unknown ? byWords : like;
   return (
     <>
-      <Reading title="Past incidents like it" look={past}>
+      <Reading id="playbook" title="Steps of playbooks" look={steps}>
+        {(found) => (
+          <>
+            <Hits knowledge={found.result} hits={found.result.hits} none="No playbook has a step for it." />
+            <HowFound of={found} />
+          </>
+        )}
+      </Reading>
+      <Reading id="past" title="Past incidents like it" look={past}>
         {(found) => (
           <>
             {unknown ? (
-              <p class="quiet">
+              <p class="quiet in">
                 {visible(like.refusal?.detail ?? "")} Compared by its title, tactics and techniques instead.
               </p>
             ) : null}
@@ -46,24 +55,21 @@ export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
           </>
         )}
       </Reading>
-      <Reading title="Steps of playbooks" look={steps}>
-        {(found) => (
-          <>
-            <Hits knowledge={found.result} hits={found.result.hits} none="No playbook has a step for it." />
-            <HowFound of={found} />
-          </>
-        )}
-      </Reading>
     </>
   );
 }
 
-/** The incident in words to search by: title, tactics as words, techniques. */
+/** What an attacker may have written is no good word to search by. */
+function isOrdinary(name: string | null): boolean {
+  return name !== null && signsOf(name).length === 0;
+}
+
+/** The incident in words to search by: title, names of its alerts, tactics as words, techniques. */
 function wordsOf(incident: IncidentDetail): string {
   const tactics = incident.tactics.map((tactic) => tactic.replace(/(?<=[a-z])(?=[A-Z])/g, " "));
-  return (
-    [incident.title ?? "", ...tactics, ...incident.techniques].join(" ").trim().slice(0, LONGEST_QUERY) || "incident"
-  );
+  const alerts = incident.alerts.flatMap((alert) => (isOrdinary(alert.name) ? [alert.name ?? ""] : []));
+  const words = [incident.title ?? "", ...new Set(alerts), ...tactics, ...incident.techniques];
+  return words.join(" ").trim().slice(0, LONGEST_QUERY) || "incident";
 }
 
 function Hits(props: { knowledge: Knowledge; hits: Hit[]; none: string }): JSX.Element {
@@ -71,7 +77,7 @@ function Hits(props: { knowledge: Knowledge; hits: Hit[]; none: string }): JSX.E
   return (
     <>
       {props.hits.length === 0 ? (
-        <p>
+        <p class="in">
           {props.none} {freshness.incidents} past incidents and {freshness.playbooks} playbooks were searched.
         </p>
       ) : null}
@@ -83,11 +89,11 @@ function Hits(props: { knowledge: Knowledge; hits: Hit[]; none: string }): JSX.E
         ))}
       </ul>
       {remarks.map((remark) => (
-        <p key={remark} class="quiet">
+        <p key={remark} class="label in">
           {visible(remark)}
         </p>
       ))}
-      <p class="quiet">
+      <p class="label in">
         Past incidents as of <Time at={freshness.incidents_as_of} none="never: run sentinel knowledge ingest" />.
       </p>
     </>
@@ -109,7 +115,7 @@ function HitView({ hit }: { hit: Hit }): JSX.Element {
           {hit.classification === "" ? "" : `, closed as ${visible(hit.classification)}`}, <Time at={hit.time} />
         </>
       )}
-      <p class="why">{why(hit)}</p>
+      <p class="reason">{why(hit)}</p>
       <details>
         <summary>{number === undefined ? "Read the step" : "Read what is kept of it"}</summary>
         <Markdown marked={unmarked(hit.text)} />

@@ -6,11 +6,12 @@ import { incidentAddress, incidentLink } from "../incident_address.ts";
 import { type Arguments, look, type Rows, type Seen, useLook } from "../look.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { HowFound, Warnings, WhyNone } from "../parts/reading.tsx";
-import { Choice, Severity, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
+import { Choice, Owner, Severity, Status, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
 import { preferredWorkspace } from "../preferences.ts";
-import { type Incident, type IncidentSummary, SEVERITIES, WINDOWS } from "../tool_rows.ts";
+import { SEVERITIES } from "../severities.ts";
+import { type Incident, type IncidentSummary, WINDOWS } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
-import type { Session } from "../wire.ts";
+import type { Approval, Session } from "../wire.ts";
 import { IncidentView } from "./incident.tsx";
 
 const PAGE = 50;
@@ -36,9 +37,18 @@ interface Filters {
   status: string;
   order: string;
   workspace: string;
+  /** A part of a name, or `unassigned`. */
+  owner: string;
 }
 
-const USUAL: Filters = { time_window: "last_30d", min_severity: "", status: "Open", order: "newest", workspace: "" };
+const USUAL: Filters = {
+  time_window: "last_30d",
+  min_severity: "",
+  status: "Open",
+  order: "severity",
+  workspace: "",
+  owner: "",
+};
 const NAMES = Object.keys(USUAL) as (keyof Filters)[];
 
 /** They outlive the list, so that whoever comes back from an incident finds it as they left it. */
@@ -49,6 +59,7 @@ export function IncidentsView(props: {
   id: string | null;
   go: (id: string | null) => void;
   session: Session;
+  waiting: Approval[];
 }): JSX.Element {
   const { id, go, session } = props;
   const usual = kept.filters ?? { ...USUAL, workspace: preferredWorkspace(session) };
@@ -58,7 +69,7 @@ export function IncidentsView(props: {
     return <IncidentList filters={filters} workspaces={session.workspaces} onFilter={(to) => go(addressOf(to))} />;
   }
   kept.opened = id;
-  return <IncidentView key={id} id={id} back={() => go(addressOf(usual))} />;
+  return <IncidentView key={id} id={id} session={session} waiting={props.waiting} />;
 }
 
 function addressOf(filters: Filters): string {
@@ -93,10 +104,13 @@ function IncidentList(props: {
   const rows = onceEach([...(first.found?.result.rows ?? []), ...more.rows], filters.workspace);
   const matching = rows.filter((row) => holds(row, text));
   return (
-    <>
+    <div class="stack">
       <div class="row">
         <h1>Incidents</h1>
-        <button type="button" onClick={first.again}>
+        <span role="status" class="quiet">
+          {first.busy ? "Reading incidents..." : told(first.found, rows.length, matching.length, text)}
+        </span>
+        <button type="button" class="push" onClick={first.again}>
           Read again
         </button>
       </div>
@@ -126,6 +140,18 @@ function IncidentList(props: {
           value={filters.workspace}
           onChange={(workspace) => change({ workspace })}
         />
+        <Choice
+          label="Owner"
+          value={filters.owner}
+          options={[
+            ["", "any"],
+            ["unassigned", "no owner"],
+            ...(filters.owner === "" || filters.owner === "unassigned"
+              ? []
+              : [[filters.owner, filters.owner] as [string, string]]),
+          ]}
+          onChange={(owner) => change({ owner })}
+        />
         <div class="choice">
           <label for="text">Text in these rows</label>
           <input
@@ -138,13 +164,15 @@ function IncidentList(props: {
         </div>
       </search>
       <RefusalNotice refusal={first.refusal} />
-      <p role="status">{first.busy ? "Reading incidents..." : told(first.found, rows.length, matching.length, text)}</p>
       {first.found === null ? null : (
         <>
           <Warnings of={first.found} />
           <Counts of={first.found} />
           {rows.length === 0 ? (
-            <None of={first.found} onWiden={() => change({ time_window: "", min_severity: "", status: "" })} />
+            <None
+              of={first.found}
+              onWiden={() => change({ time_window: "", min_severity: "", status: "", owner: "" })}
+            />
           ) : (
             <Table rows={matching} order={filters.order} busy={first.busy} onOrder={(order) => change({ order })} />
           )}
@@ -154,13 +182,13 @@ function IncidentList(props: {
             </button>
           ) : null}
           <RefusalNotice refusal={more.refusal} />
-          <p>
+          <p class="label">
             <ZoneLine />
           </p>
           <HowFound of={first.found} />
         </>
       )}
-    </>
+    </div>
   );
 }
 
@@ -281,20 +309,27 @@ function Table(props: {
     }
   };
   const workspaces = props.rows.some((row) => row.workspace !== undefined);
+  if (props.rows.length === 0) {
+    return <p class="quiet">No row here holds that text.</p>;
+  }
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scroll" aria-label="Incidents" tabIndex={0}>
-      <table class={props.busy ? "incidents busy" : "incidents"} aria-busy={props.busy}>
+    <section class="card scroll" aria-label="Incidents" tabIndex={0}>
+      <table class={props.busy ? "fold busy" : "fold"} aria-busy={props.busy}>
         <thead>
           <tr>
             <Head title="Severity" orders={["severity"]} {...props} />
-            <th scope="col">Number</th>
+            <th scope="col" class="num">
+              No.
+            </th>
             <th scope="col">Title</th>
             <th scope="col">Status</th>
             <th scope="col">Owner</th>
             <Head title="Created" orders={["newest", "oldest"]} {...props} />
             <Head title="Changed" orders={["updated"]} {...props} />
-            <th scope="col">Alerts</th>
+            <th scope="col" class="num">
+              Alerts
+            </th>
             {workspaces ? <th scope="col">Workspace</th> : null}
           </tr>
         </thead>
@@ -304,19 +339,25 @@ function Table(props: {
               <td>
                 <Severity of={row.severity} />
               </td>
-              <td>{row.number}</td>
-              <th scope="row">
-                <a href={incidentLink(row)}>{visible(row.title ?? "") || "without a title"}</a>
+              <td class="num">{row.number}</td>
+              <th scope="row" class="wide long">
+                <a class="title" href={incidentLink(row)}>
+                  {visible(row.title ?? "") || "without a title"}
+                </a>
               </th>
-              <td>{visible(row.status ?? "not known")}</td>
-              <td>{row.owner === null ? <span class="quiet">nobody</span> : visible(row.owner)}</td>
               <td>
+                <Status of={row.status} />
+              </td>
+              <td>
+                <Owner of={row.owner} />
+              </td>
+              <td class="end">
                 <Time at={row.created_time} />
               </td>
-              <td>
+              <td class="spare">
                 <Time at={row.updated_time} />
               </td>
-              <td>{row.alert_count ?? <span class="quiet">not known</span>}</td>
+              <td class="num spare">{row.alert_count ?? <span class="quiet">not known</span>}</td>
               {workspaces ? <td>{visible(row.workspace ?? "")}</td> : null}
             </tr>
           ))}

@@ -17,7 +17,7 @@ export function PolicyView(): JSX.Element {
     ask<Policy>("GET", "/policy").then(setFound, (error) => setRefusal(asRefusal(error)));
   }, []);
   return (
-    <>
+    <div class="stack">
       <h1>Policy</h1>
       <RefusalNotice refusal={refusal} />
       {found === null ? null : (
@@ -47,7 +47,7 @@ export function PolicyView(): JSX.Element {
           )}
         </>
       )}
-    </>
+    </div>
   );
 }
 

@@ -3,6 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { waits } from "../draft.ts";
+import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import type { Session } from "../wire.ts";
 
@@ -32,34 +33,39 @@ export function SignInView(props: {
   };
   return (
     <main class="sign-in">
-      <h1>Sentinel RAG</h1>
-      {props.ended ? (
-        <p role="status" class="notice">
-          Your sign-in ended. {holds ? "Sign in to send your question; it is kept." : "Sign in to go on."}
+      <div class="card">
+        <h1 class="brand">
+          <Icon name="mark" />
+          Sentinel RAG
+        </h1>
+        {props.ended ? (
+          <p role="status" class="notice">
+            Your sign-in ended. {holds ? "Sign in to send your question; it is kept." : "Sign in to go on."}
+          </p>
+        ) : null}
+        <form onSubmit={send}>
+          <label>
+            Name
+            <input name="name" autocomplete="username" required maxLength={64} />
+          </label>
+          <label>
+            Password
+            <input name="password" type="password" autocomplete="current-password" required maxLength={256} />
+          </label>
+          <RefusalNotice refusal={refusal} />
+          <button type="submit" class="main" disabled={busy}>
+            Sign in
+          </button>
+        </form>
+        {props.oidc ? (
+          <p>
+            <a href="/sign-in/oidc">Sign in with your identity provider</a>
+          </p>
+        ) : null}
+        <p class="label">
+          Whoever runs this machine signs in by the link that <code>sentinel up --web</code> prints.
         </p>
-      ) : null}
-      <form onSubmit={send}>
-        <label>
-          Name
-          <input name="name" autocomplete="username" required maxLength={64} />
-        </label>
-        <label>
-          Password
-          <input name="password" type="password" autocomplete="current-password" required maxLength={256} />
-        </label>
-        <RefusalNotice refusal={refusal} />
-        <button type="submit" class="main" disabled={busy}>
-          Sign in
-        </button>
-      </form>
-      {props.oidc ? (
-        <p>
-          <a href="/sign-in/oidc">Sign in with your identity provider</a>
-        </p>
-      ) : null}
-      <p class="quiet">
-        Whoever runs this machine signs in by the link that <code>sentinel up --web</code> prints.
-      </p>
+      </div>
     </main>
   );
 }

@@ -88,7 +88,7 @@ function Shown({ token, onDone }: { token: NewToken; onDone: () => void }): JSX.
     );
   };
   return (
-    <div class="notice" role="status">
+    <div class="notice plain" role="status">
       <p>The token of {visible(token.name)}. It is shown this once:</p>
       <p>
         <code class="token">{token.token}</code>

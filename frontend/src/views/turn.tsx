@@ -1,35 +1,56 @@
-// One question and its answer: status while it is made, then text, tables, what it rests on and how it was found.
+// One question and its answer, the answer first: status while it is made, then its sentences, a chart where its rows are
+// one, its tables, what a person is asked, and in one line how it was found.
 import type { JSX } from "preact";
 import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
-import { behindLines, callFacts, nameOf, plainText } from "../evidence.ts";
-import { counted, foundAlone, marked, type Note } from "../marks.ts";
-import { DataTable, Facts } from "../parts/data_table.tsx";
+import { chartOf, shareOf } from "../charts.ts";
+import { behindLines, linksOf, nameOf, plainText } from "../evidence.ts";
+import { counted, foldedAfter, foundAlone, marked, type Note } from "../marks.ts";
+import { Suggested } from "../parts/around.tsx";
+import { ChartOf, Share } from "../parts/chart.tsx";
+import { CopyButton } from "../parts/copy.tsx";
+import { DataTable } from "../parts/data_table.tsx";
 import { Dialog } from "../parts/dialog.tsx";
+import { Icon } from "../parts/icon.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { Elapsed, ToolList } from "../parts/tool_status.tsx";
+import { span } from "../times.ts";
 import type { TurnView } from "../turn_view.ts";
 import { shown, visible } from "../visible.ts";
-import type { Evidence, EvidenceRow, Sentence } from "../wire.ts";
-import { Suggested } from "./chat.tsx";
-import { Chip, SentenceDrawer } from "./sentence.tsx";
+import type { Approval, Evidence, Opinion, RequestState, Table, ToolTrace } from "../wire.ts";
+import { Chip, type Opened } from "./evidence.tsx";
+import { RequestCard } from "./request.tsx";
 
 const FIRST_EVIDENCE = 10;
+/** A longer answer shows its first lines, and the others folded behind what belongs to it. */
+const LEAD_LINES = 4;
+const MOST_LINES = 6;
 
-export function TurnSection(props: {
-  turn: TurnView;
+export interface TurnActions {
   /** Whether sentences that were not found are hidden. */
   foundAlone: boolean;
   onFoundAlone: (wanted: boolean) => void;
   onStop: () => void;
   onAsk: (question: string) => void;
-}): JSX.Element {
-  const { turn } = props;
+  /** Put the words into the box, to be changed. */
+  onEdit: (question: string) => void;
+  onOpen: (opened: Opened) => void;
+  onThought: (opinion: Opinion | null) => void;
+}
+
+export function TurnSection(
+  props: {
+    turn: TurnView;
+    opened: Opened | null;
+    /** What became of calls that were held back, by their audit record. */
+    requests: Map<string, RequestState>;
+    waiting: Approval[];
+    initials: string;
+  } & TurnActions,
+): JSX.Element {
+  const { turn, opened, requests } = props;
   const running = turn.state === "running";
-  const [chosen, setChosen] = useState<Chosen | null>(null);
-  const [opened, setOpened] = useState<Sentence | null>(null);
-  const answer = useMemo(() => shownText(turn, props.foundAlone), [turn, props.foundAlone]);
   const place = useRef<HTMLElement>(null);
   const begunHere = useRef(running);
   useEffect(() => {
@@ -38,18 +59,8 @@ export function TurnSection(props: {
       place.current?.scrollIntoView({ block: "start" });
     }
   }, [running]);
-  const lines = useMemo(
-    () => (running ? null : behindLines(turn.tables, turn.evidence)),
-    [running, turn.tables, turn.evidence],
-  );
-  const line = (cells: string[]): JSX.Element | null => {
-    const number = lines?.get(cells);
-    return number === undefined ? null : (
-      <button type="button" onClick={() => setChosen({ number, title: `Line ${cells[0]?.trim()}` })}>
-        {cells[0]}
-      </button>
-    );
-  };
+  const asked = turn.tools.filter((tool) => requests.has(tool.audit_id));
+  const aside = turn.tools.filter((tool) => tool.status !== "ok" && !requests.has(tool.audit_id));
   return (
     <article
       ref={place}
@@ -57,60 +68,243 @@ export function TurnSection(props: {
       aria-busy={running}
       aria-label={`Question: ${visible(turn.question)}`}
     >
-      <h2>{visible(turn.question)}</h2>
-      {running ? (
-        <p class="status row">
-          <span>
-            {turn.connected ? visible(turn.status) : "The connection is lost; trying again. The answer goes on."}{" "}
-            <Elapsed since={turn.began} />
-          </span>
-          <button type="button" onClick={props.onStop} disabled={turn.turnId === ""}>
-            Stop
-          </button>
-        </p>
-      ) : null}
-      <ToolList tools={turn.tools} since={turn.since} />
-      <Markdown
-        marked={answer.marked}
-        chip={(note: Note) => <Chip note={note} onOpen={() => setOpened(note.sentence)} />}
-      />
-      {turn.tables.map((table, place) => (
-        <DataTable key={place} {...table} first={line} />
-      ))}
-      {running || turn.sentences.length === 0 ? null : (
-        <p class="counted row">
-          <span>{counted(turn.sentences)}</span>
-          <label class="tick">
-            <input
-              type="checkbox"
-              checked={props.foundAlone}
-              onChange={(event) => props.onFoundAlone(event.currentTarget.checked)}
-            />
-            Show only what was found{answer.hidden === 0 ? "" : ` (${answer.hidden} hidden)`}
-          </label>
-        </p>
-      )}
-      {opened === null ? null : <SentenceDrawer turn={turn} sentence={opened} onClose={() => setOpened(null)} />}
-      {turn.problem === "" ? null : <p class="refusal">{visible(turn.problem)}</p>}
-      <EvidenceList
-        evidence={besideSentences(turn)}
-        open={!running}
-        onChoose={(number) => setChosen({ number, title: `Evidence ${number}` })}
-      />
-      {chosen === null ? null : <EvidenceDialog turnId={turn.turnId} {...chosen} onClose={() => setChosen(null)} />}
-      {turn.footnote.length === 0 ? null : (
-        <details>
-          <summary>How this was found</summary>
-          <ul>
-            {turn.footnote.map((line) => (
-              <li key={line}>{visible(line)}</li>
-            ))}
-          </ul>
-        </details>
-      )}
-      <Suggested questions={turn.suggestions} onAsk={props.onAsk} />
+      <div class="asked">
+        <span class="avatar" aria-hidden="true">
+          {props.initials}
+        </span>
+        <h2>{visible(turn.question)}</h2>
+        <button
+          type="button"
+          class="bare icon"
+          aria-label="Edit the question"
+          title="Edit and ask again"
+          onClick={() => props.onEdit(turn.question)}
+        >
+          <Icon name="edit" />
+        </button>
+      </div>
+      <div class="answer">
+        {running ? (
+          <p class="status row">
+            <span class="quiet">
+              {turn.connected ? visible(turn.status) : "The connection is lost; trying again. The answer goes on."}{" "}
+              <Elapsed since={turn.began} />
+            </span>
+            <button type="button" class="small" onClick={props.onStop} disabled={turn.turnId === ""}>
+              Stop
+            </button>
+          </p>
+        ) : null}
+        <ToolList tools={running ? turn.tools : aside} since={turn.since} />
+        {asked.map((tool) => (
+          <RequestCard
+            key={tool.call_id}
+            tool={tool}
+            state={requests.get(tool.audit_id) as RequestState}
+            approval={props.waiting.find((each) => each.approval_id === requests.get(tool.audit_id)?.approval_id)}
+            onAsk={props.onAsk}
+            question={turn.question}
+          />
+        ))}
+        <Body {...props} opened={opened} held={asked.length > 0} />
+        {turn.problem === "" ? null : <p class="refusal">{visible(turn.problem)}</p>}
+        {running ? null : <Foot {...props} />}
+        <Suggested questions={turn.suggestions} onAsk={props.onAsk} />
+      </div>
     </article>
   );
+}
+
+/** Sentences, chart and tables; `held` where they only say that somebody is asked, which stands above. */
+function Body(props: { turn: TurnView; opened: Opened | null; held: boolean } & TurnActions): JSX.Element {
+  const { turn, opened } = props;
+  const answer = useMemo(() => shownText(turn, props.foundAlone), [turn, props.foundAlone]);
+  const folded = useMemo(
+    () => (turn.state === "answered" ? foldedAfter(answer.marked, LEAD_LINES, MOST_LINES) : null),
+    [answer, turn.state],
+  );
+  const chip = (note: Note): JSX.Element => (
+    <Chip
+      note={note}
+      pressed={opened?.turn === turn.key && opened.sentence === note.sentence.start}
+      onOpen={() => props.onOpen({ turn: turn.key, sentence: note.sentence.start })}
+    />
+  );
+  if (props.held && turn.state === "answered") {
+    return (
+      <details>
+        <summary>What the agent said</summary>
+        <Markdown class="rest" marked={answer.marked} chip={chip} />
+      </details>
+    );
+  }
+  return (
+    <>
+      {turn.text === "" ? null : <Markdown marked={folded?.[0] ?? answer.marked} chip={chip} />}
+      <Figures {...props} />
+      {folded === null ? null : (
+        <details class="more">
+          <summary>
+            {folded[2]} more lines: {folded[1].text.split("\n")[0]?.slice(0, 60)}…
+          </summary>
+          <Markdown class="rest" marked={folded[1]} chip={chip} />
+        </details>
+      )}
+      {answer.hidden === 0 ? null : <p class="label">{answer.hidden} sentences are hidden: they were not found.</p>}
+    </>
+  );
+}
+
+/** The tables of an answer, each with the chart that its rows are. */
+function Figures({ turn, onOpen }: { turn: TurnView } & TurnActions): JSX.Element {
+  const running = turn.state === "running";
+  const lines = useMemo(
+    () => (running ? null : behindLines(turn.tables, turn.evidence)),
+    [running, turn.tables, turn.evidence],
+  );
+  const links = useMemo(() => linksOf(turn.evidence), [turn.evidence]);
+  const share = useMemo(() => (running ? null : shareOf(turn.evidence)), [running, turn.evidence]);
+  const first = (cells: string[]): JSX.Element | null => {
+    const number = lines?.get(cells);
+    const title = `Line ${cells[0]?.trim()}`;
+    return number === undefined ? null : (
+      <button type="button" class="source" onClick={() => onOpen({ turn: turn.key, piece: { number, title } })}>
+        {cells[0]}
+      </button>
+    );
+  };
+  return (
+    <>
+      {turn.tables.map((table, place) => (
+        <Figure key={place} table={table} first={first} links={links} share={place === 0 ? share : null} />
+      ))}
+    </>
+  );
+}
+
+function Figure(props: {
+  table: Table;
+  first: (cells: string[]) => JSX.Element | null;
+  links: Map<string, string>;
+  share: ReturnType<typeof shareOf>;
+}): JSX.Element {
+  const { table, share } = props;
+  const chart = useMemo(() => chartOf(table), [table]);
+  const [drawn, setDrawn] = useState(true);
+  const title = table.title || chart?.title || "Rows";
+  return (
+    <section class="card figure" aria-label={`${visible(title)}: figure`}>
+      <header>
+        <h3>{visible(title)}</h3>
+        <span class="label">{table.rows.length}</span>
+        <div class="push">
+          {chart === null ? null : (
+            <button type="button" class="link" aria-pressed={drawn} onClick={() => setDrawn(!drawn)}>
+              {drawn ? "As a table" : "As a chart"}
+            </button>
+          )}
+          <CopyButton text={asText(table)} what="the rows" />
+        </div>
+      </header>
+      {chart === null && share !== null ? (
+        <div class="in">
+          <Share title={title} parts={share} />
+        </div>
+      ) : null}
+      {chart !== null && drawn ? (
+        <div class="in">
+          <ChartOf chart={{ ...chart, title }} />
+        </div>
+      ) : (
+        <DataTable {...table} title={title} first={props.first} link={(cell) => props.links.get(cell)} />
+      )}
+    </section>
+  );
+}
+
+function asText(table: Table): string {
+  return [table.columns, ...table.rows]
+    .map((row) => row.map((cell) => cell.replaceAll(/[\t\n]/g, " ")).join("\t"))
+    .join("\n");
+}
+
+/** What was compared, what can be done with the answer, and how it was found, each in a line. */
+function Foot(props: { turn: TurnView } & TurnActions): JSX.Element {
+  const { turn } = props;
+  return (
+    <>
+      <div class="checked">
+        {turn.sentences.length === 0 ? null : (
+          <>
+            <span>{counted(turn.sentences)}</span>
+            <label class="tick">
+              <input
+                type="checkbox"
+                checked={props.foundAlone}
+                onChange={(event) => props.onFoundAlone(event.currentTarget.checked)}
+              />
+              Show only what was found
+            </label>
+          </>
+        )}
+        <span class="push">
+          {turn.text === "" ? null : <CopyButton text={turn.text} what="the answer" />}
+          <button type="button" class="bare small" onClick={() => props.onAsk(turn.question)}>
+            <Icon name="again" />
+            Ask again
+          </button>
+          {turn.state === "answered" ? <Thumbs turn={turn} onThought={props.onThought} /> : null}
+        </span>
+      </div>
+      <Provenance {...props} />
+    </>
+  );
+}
+
+/** One line on where the answer comes from; opened, its calls, its evidence, and what it was found by. */
+function Provenance({ turn, onOpen }: { turn: TurnView } & TurnActions): JSX.Element | null {
+  const evidence = besideSentences(turn);
+  if (turn.tools.length === 0 && turn.footnote.length === 0 && evidence.length === 0) {
+    return null;
+  }
+  return (
+    <details class="provenance">
+      <summary>{provenanceOf(turn.tools) || "How this was found"}</summary>
+      <ToolList tools={turn.tools} since={turn.since} />
+      {turn.footnote.length === 0 ? null : (
+        <ul>
+          {turn.footnote.map((line) => (
+            <li key={line}>{visible(line)}</li>
+          ))}
+        </ul>
+      )}
+      <EvidenceList
+        evidence={evidence}
+        onChoose={(number) => onOpen({ turn: turn.key, piece: { number, title: `Evidence ${number}` } })}
+      />
+    </details>
+  );
+}
+
+function provenanceOf(tools: ToolTrace[]): string {
+  const covered = tools.flatMap((tool) => (tool.coverage === null ? [] : [tool.coverage]));
+  const rows = covered.reduce((sum, each) => sum + each.rows_returned, 0);
+  const total = covered.reduce<number | null>(
+    (sum, each) => (sum === null || each.rows_total === null ? null : sum + each.rows_total),
+    0,
+  );
+  const newest = covered.map((each) => Date.parse(each.table_newest ?? "")).filter((time) => !Number.isNaN(time));
+  const age = newest.length === 0 ? null : (Date.now() - Math.max(...newest)) / 1_000;
+  const whole = covered.every((each) => each.window.start === null && each.window.end === null);
+  return [
+    tools.length === 0 ? "" : `${tools.length} ${tools.length === 1 ? "call" : "calls"}`,
+    covered.length === 0 ? "" : `${rows} of ${total ?? "an unknown number of"} rows`,
+    covered.length > 0 && whole ? "all retained data" : "",
+    covered.some((each) => each.partial) ? "partial" : "",
+    age === null ? "" : `newest row ${span(age)} old`,
+  ]
+    .filter((each) => each !== "")
+    .join(" · ");
 }
 
 /** The evidence that no sentence opens: the cells of tables. */
@@ -132,17 +326,7 @@ function shownText(turn: TurnView, alone: boolean): { marked: ReturnType<typeof 
   return { marked: marked(left.text, left.sentences), hidden: left.hidden };
 }
 
-/** A piece of evidence whose row is shown. */
-interface Chosen {
-  number: number;
-  title: string;
-}
-
-function EvidenceList(props: {
-  evidence: Evidence[];
-  open: boolean;
-  onChoose: (number: number) => void;
-}): JSX.Element | null {
+function EvidenceList(props: { evidence: Evidence[]; onChoose: (number: number) => void }): JSX.Element | null {
   const [all, setAll] = useState(false);
   if (props.evidence.length === 0) {
     return null;
@@ -150,19 +334,19 @@ function EvidenceList(props: {
   const listed = all ? props.evidence : props.evidence.slice(0, FIRST_EVIDENCE);
   return (
     <section class="evidence" aria-label="Evidence">
-      <h3>Evidence</h3>
-      <ol>
+      <h3>Values beside the sentences</h3>
+      <ol class="row">
         {listed.map((piece) => (
           <li key={piece.number} value={piece.number}>
-            {nameOf(piece) === "" ? null : <span class="quiet">{visible(nameOf(piece))}: </span>}
-            <button type="button" disabled={!props.open} onClick={() => props.onChoose(piece.number)}>
-              {visible(plainText(piece)) || shown(piece.value)}
+            <button type="button" class="small" onClick={() => props.onChoose(piece.number)}>
+              {nameOf(piece) === "" ? null : <span class="quiet">{visible(nameOf(piece))}: </span>}
+              <span>{visible(plainText(piece)) || shown(piece.value)}</span>
             </button>
           </li>
         ))}
       </ol>
       {listed.length < props.evidence.length ? (
-        <button type="button" onClick={() => setAll(true)}>
+        <button type="button" class="link" onClick={() => setAll(true)}>
           Show all {props.evidence.length}
         </button>
       ) : null}
@@ -170,33 +354,79 @@ function EvidenceList(props: {
   );
 }
 
-function EvidenceDialog(props: Chosen & { turnId: string; onClose: () => void }): JSX.Element {
-  const [found, setFound] = useState<EvidenceRow | null>(null);
+const REASONS = ["Wrong", "Did not answer it", "Too long", "Something was missing"];
+
+/** Whether the answer helped, and why not; kept with the turn. */
+function Thumbs(props: { turn: TurnView; onThought: (opinion: Opinion | null) => void }): JSX.Element {
+  const { turn, onThought } = props;
+  const [asks, setAsks] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
-  useEffect(() => {
-    ask<EvidenceRow>("GET", `/turns/${encodeURIComponent(props.turnId)}/evidence/${props.number}`).then(
-      setFound,
+  const keep = (opinion: Opinion | null): void => {
+    const path = `/turns/${encodeURIComponent(turn.turnId)}/opinion`;
+    const sent = opinion === null ? ask("DELETE", path) : ask("PUT", path, opinion);
+    sent.then(
+      () => {
+        onThought(opinion);
+        setRefusal(null);
+        setAsks(false);
+      },
       (error) => setRefusal(asRefusal(error)),
     );
-  }, [props.turnId, props.number]);
+  };
+  const thought = turn.opinion;
   return (
-    <Dialog title={props.title} onClose={props.onClose}>
-      <RefusalNotice refusal={refusal} />
-      {found === null ? null : (
-        <>
-          <p>{visible(found.text)}</p>
-          <h3>The row, as far as the answer used it</h3>
-          <Facts facts={Object.entries(found.row).map(([name, value]) => [name, shown(value)])} />
-          <h3>The call it came from</h3>
-          <Facts
-            facts={[
-              ["Tool", visible(found.tool)],
-              ["Place in its result", visible(found.pointer)],
-              ...(found.call === null ? [] : callFacts(found.call)),
-            ]}
-          />
-        </>
-      )}
-    </Dialog>
+    <>
+      <button
+        type="button"
+        class="bare small"
+        aria-label="This helped"
+        aria-pressed={thought?.good === true}
+        onClick={() => keep(thought?.good === true ? null : { good: true, reason: "" })}
+      >
+        <Icon name="up" />
+        {thought?.good === true ? "Helped" : ""}
+      </button>
+      <button
+        type="button"
+        class="bare small"
+        aria-label="This did not help"
+        aria-pressed={thought?.good === false}
+        onClick={() => (thought?.good === false ? keep(null) : setAsks(true))}
+      >
+        <Icon name="down" />
+        {thought?.good === false ? visible(thought.reason) || "Did not help" : ""}
+      </button>
+      {asks ? null : <RefusalNotice refusal={refusal} />}
+      {asks ? (
+        <Dialog title="What was wrong with it?" onClose={() => setAsks(false)}>
+          <form
+            onSubmit={(event) => {
+              event.preventDefault();
+              const given = new FormData(event.currentTarget);
+              const words = [given.get("reason"), given.get("words")].map((each) => String(each ?? "").trim());
+              keep({ good: false, reason: words.filter((each) => each !== "").join(": ") });
+            }}
+          >
+            <fieldset>
+              <legend class="unseen">Reason</legend>
+              {REASONS.map((reason) => (
+                <label key={reason} class="tick">
+                  <input type="radio" name="reason" value={reason} />
+                  {reason}
+                </label>
+              ))}
+            </fieldset>
+            <label>
+              In your words <span class="quiet">(kept with this answer)</span>
+              <input name="words" maxLength={500} />
+            </label>
+            <RefusalNotice refusal={refusal} />
+            <button type="submit" class="main">
+              Keep it
+            </button>
+          </form>
+        </Dialog>
+      ) : null}
+    </>
   );
 }

@@ -138,6 +138,13 @@ class Decision(Body):
     comment: str = Field(default="", max_length=2_000, examples=["checked with the owner"])
 
 
+class Opinion(Body):
+    """Whether an answer helped, and why not. Kept with its turn, for whoever runs this to read."""
+
+    good: bool
+    reason: str = Field(default="", max_length=600, examples=["Something was missing: the second host"])
+
+
 class Explain(Body):
     """A call to explain by the policy in force, without making it. Labels are written as `HIGH/UNTRUSTED`."""
 

@@ -21,7 +21,7 @@ from sentinel_rag.surfaces.users import SignIn
 from sentinel_rag.surfaces.web._access import Analyst, Parts
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, not_found, too_often
-from sentinel_rag.surfaces.web.models import ID, ChatAnswer, ChatRequest
+from sentinel_rag.surfaces.web.models import ID, ChatAnswer, ChatRequest, Opinion
 from sentinel_rag.surfaces.web.turns import Asked, Event, Turn, TurnState
 from sentinel_rag.surfaces.web.turns.events import filled
 
@@ -120,6 +120,21 @@ async def cancel(turn_id: TurnId, sign_in: Analyst, web: Parts) -> dict[str, Any
         await live.wait()
         turn = await _turn(web, sign_in, turn_id)
     return {"turn_id": turn_id, "state": turn.state.value}
+
+
+@router.put("/turns/{turn_id}/opinion", status_code=204, summary="Say whether an answer helped")
+async def think(turn_id: TurnId, body: Opinion, sign_in: Analyst, web: Parts) -> Response:
+    if (await _turn(web, sign_in, turn_id)).answer is None:
+        raise Problem(409, "no_answer", "This turn has no answer yet.", "Wait for it, then say what you think of it.")
+    await anyio.to_thread.run_sync(partial(web.record.think, turn_id, body.model_dump()))
+    return Response(status_code=204)
+
+
+@router.delete("/turns/{turn_id}/opinion", status_code=204, summary="Take back what you said of an answer")
+async def think_nothing(turn_id: TurnId, sign_in: Analyst, web: Parts) -> Response:
+    await _turn(web, sign_in, turn_id)
+    await anyio.to_thread.run_sync(partial(web.record.think, turn_id, None))
+    return Response(status_code=204)
 
 
 @router.get("/turns/{turn_id}/evidence/{number}", summary="What one fact of an answer rests on")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Mapping, Sequence
 from datetime import datetime
 from functools import partial
 from typing import Annotated, Any, Literal
@@ -20,7 +21,7 @@ from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import not_found
 from sentinel_rag.surfaces.web.models import ID, Clear, Rename
 from sentinel_rag.surfaces.web.routes.chat import shown_beginning
-from sentinel_rag.surfaces.web.turns import Conversation
+from sentinel_rag.surfaces.web.turns import Conversation, Turn
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
@@ -66,6 +67,54 @@ async def show(
     return {**found.to_dict(), "items": shown, "next_after": turns[-1].number if turns else after}
 
 
+@router.get("/{session_id}/requests", summary="What became of the calls that a person was asked about")
+async def requests(session_id: SessionId, sign_in: Analyst, web: Parts) -> dict[str, Any]:
+    found = await _conversation(web, sign_in, session_id)
+    turns = await anyio.to_thread.run_sync(partial(web.record.turns, session_id, 0, MOST_TURNS))
+    stories = await _stories(web, sign_in, found, turns)
+    people = await anyio.to_thread.run_sync(web.people.list)
+    names = {each.key_id: each.name for each in people if each.key_id}
+    records = [entry["record"] for story in stories if story is not None for entry in story["records"]]
+    return {"requests": list(_requests(records, names))}
+
+
+def _requests(records: list[dict[str, Any]], names: Mapping[str, str]) -> Iterator[dict[str, Any]]:
+    """Each call that was held back, by its audit id, with what was decided and whether it ran."""
+    asked = {each["audit_id"]: each for each in records if each["kind"] == "approval_asked"}
+    ended = {each["audit_id"]: each for each in records if each["kind"] in ("approval_decided", "approval_lapsed")}
+    used = {each["approval_id"]: each for each in records if each["kind"] == "intent" and each.get("approval_id")}
+    for held in records:
+        approval_id = held.get("approval_id")
+        if held["kind"] != "refusal" or approval_id not in asked:
+            continue
+        ruling, run = ended.get(approval_id), used.get(approval_id)
+        decided = ruling is not None and ruling["kind"] == "approval_decided"
+        state = "used" if run else "pending" if ruling is None else ruling["decision"] if decided else "expired"
+        yield {
+            "approval_id": approval_id,
+            "audit_id": held["audit_id"],
+            "tool": asked[approval_id]["tool"],
+            "state": state,
+            "asked_at": asked[approval_id]["at"],
+            "decision": _ruling(ruling, names) if ruling is not None and decided else None,
+            "used_at": None if run is None else run["at"],
+        }
+
+
+def _ruling(ruling: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, Any]:
+    by = ruling.get("actor") or names.get(str(ruling["key_id"])) or "whoever runs this machine"
+    return {"by": by, "comment": ruling.get("comment", ""), "at": ruling["at"]}
+
+
+async def _stories(
+    web: Web, sign_in: SignIn, conversation: Conversation, turns: Sequence[Turn]
+) -> list[Any | None]:
+    """What became of the calls of each session of the conversation, the oldest first; None for one that is gone."""
+    key = await web.key_of(sign_in.account, Scope.USER)
+    sessions = dict.fromkeys(str(turn.answer["session_id"]) for turn in turns if turn.answer is not None)
+    return [await web.gateway.records(key, session) for session in (sessions | {conversation.session_id: None})]
+
+
 @router.get(
     "/{session_id}/export",
     summary="A conversation as a hand-over report, to be saved",
@@ -90,8 +139,7 @@ async def export(
             answer = await web.gateway.reveal(key, str(answer["session_id"]), dict(answer), fill_in_answer)
         outcome = turn.state.value if answer is None else str(answer["outcome"])
         told.append(ReportTurn(turn.number, turn.asked_at, turn.question, outcome, answer=answer))
-    sessions = dict.fromkeys(str(turn.answer["session_id"]) for turn in turns if turn.answer is not None)
-    stories = [await web.gateway.records(key, session) for session in (sessions | {found.session_id: None})]
+    stories = await _stories(web, sign_in, found, turns)
     known = [story for story in stories if story is not None]
     head = Head(
         conversation_id=found.conversation_id,

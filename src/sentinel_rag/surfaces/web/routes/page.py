@@ -6,6 +6,7 @@ comes from the other routes. Its sources are in `frontend/`.
 
 from __future__ import annotations
 
+import gzip
 import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -32,11 +33,12 @@ NOT_BUILT = (
 
 @dataclass(frozen=True, slots=True)
 class PageFile:
-    """A file of the page as it is sent. `tag` changes with the content."""
+    """A file of the page as it is sent, plain or packed. `tag` changes with the content."""
 
     content: bytes
     kind: str
     tag: str
+    packed: bytes
 
 
 def load_page(folder: Path = BUILT, *, oidc: bool = False) -> Mapping[str, PageFile]:
@@ -49,7 +51,8 @@ def load_page(folder: Path = BUILT, *, oidc: bool = False) -> Mapping[str, PageF
             return {}
         if oidc and name == "index.html":
             content = content.replace(b'data-oidc="no"', b'data-oidc="yes"')
-        found[name] = PageFile(content, kind, f'"{hashlib.sha256(content).hexdigest()[:32]}"')
+        tag = hashlib.sha256(content).hexdigest()[:32]
+        found[name] = PageFile(content, kind, tag, gzip.compress(content, mtime=0))
     return found
 
 
@@ -74,7 +77,13 @@ def page_router(files: Mapping[str, PageFile]) -> APIRouter:
 
 def _sent(file: PageFile, request: Request) -> Response:
     # Asked for anew each time and mostly answered with 304: a new version is never mixed with an old one for long.
-    headers = {"ETag": file.tag, "Cache-Control": "no-cache"}
-    if request.headers.get("if-none-match") == file.tag:
+    # These alone are packed: what the API answers holds secrets beside texts that others may choose, and its length
+    # would tell of them (BREACH).
+    packs = "gzip" in request.headers.get("accept-encoding", "")
+    tag = f'"{file.tag}{"-gzip" if packs else ""}"'
+    headers = {"ETag": tag, "Cache-Control": "no-cache", "Vary": "Accept-Encoding"}
+    if request.headers.get("if-none-match") == tag:
         return Response(status_code=304, headers=headers)
-    return Response(file.content, media_type=file.kind, headers=headers)
+    if not packs:
+        return Response(file.content, media_type=file.kind, headers=headers)
+    return Response(file.packed, media_type=file.kind, headers={**headers, "Content-Encoding": "gzip"})

@@ -14,7 +14,7 @@ from fastapi import APIRouter, Path
 from starlette.responses import HTMLResponse, JSONResponse, RedirectResponse, Response
 
 from sentinel_rag.surfaces.users import Account, Opened, check_new_password
-from sentinel_rag.surfaces.web._access import Browser, Parts, SignedIn
+from sentinel_rag.surfaces.web._access import Admin, Browser, Parts, SignedIn
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, too_often
 from sentinel_rag.surfaces.web.models import Credentials, NewPassword
@@ -53,6 +53,12 @@ async def use_link(token: LinkToken, web: Parts) -> Response:
         raise _no_link()
     account = await anyio.to_thread.run_sync(web.people.add_owner)
     return await signed(web, account, lambda _: RedirectResponse("/", 303))
+
+
+@router.get("/people", summary="Who may sign in, with what they may do")
+async def people(_: Admin, web: Parts) -> dict[str, Any]:
+    found = await anyio.to_thread.run_sync(web.people.list)
+    return {"people": [each.to_dict() for each in found]}
 
 
 @router.get("/session", summary="Who is signed in, and the token that changes need")

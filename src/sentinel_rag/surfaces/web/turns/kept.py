@@ -47,7 +47,7 @@ class Conversation:
 @dataclass(frozen=True, slots=True)
 class Turn:
     """`answer` is the agent's, in the form of `ask --json`; None until there is one. `events` is all that was told; in
-    a list of turns those alone that have no answer have them."""
+    a list of turns those alone that have no answer have them. `opinion` is what the person thought of the answer."""
 
     turn_id: str
     user_id: str
@@ -59,6 +59,7 @@ class Turn:
     asked_at: str
     answer: Mapping[str, Any] | None = None
     events: tuple[Event, ...] = ()
+    opinion: Mapping[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -72,6 +73,7 @@ class Turn:
             "answer": None if self.answer is None else dict(self.answer),
             "written": written_in(self.events) if self.answer is None else None,
             "written_sentences": sentences_in(self.events) if self.answer is None else None,
+            "opinion": None if self.opinion is None else dict(self.opinion),
         }
 
 
@@ -82,8 +84,8 @@ def title_of(question: str) -> str:
 
 
 def turn_of(row: tuple[Any, ...]) -> Turn:
-    """The turn of a row: its columns in the order of the fields, answer and events as JSON."""
-    turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, events = row
+    """The turn of a row: its columns in the order of the fields, the last three as JSON."""
+    turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, events, opinion = row
     return Turn(
         turn_id,
         user_id,
@@ -95,4 +97,5 @@ def turn_of(row: tuple[Any, ...]) -> Turn:
         asked_at,
         None if answer is None else json.loads(answer),
         tuple(Event(*each) for each in json.loads(events or "[]")),
+        None if opinion is None else json.loads(opinion),
     )

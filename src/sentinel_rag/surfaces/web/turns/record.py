@@ -163,6 +163,12 @@ class ConversationRecord:
                 [state.value, None if answer is None else json.dumps(answer), told, turn_id],
             )
 
+    def think(self, turn_id: str, opinion: Mapping[str, Any] | None) -> None:
+        """Keep what the person thought of the turn's answer; None takes it back."""
+        with self._transaction() as run:
+            told = None if opinion is None else json.dumps(opinion)
+            run.execute("UPDATE turn SET opinion = ? WHERE turn_id = ?", [told, turn_id])
+
     def turn(self, turn_id: str, user_id: str) -> Turn | None:
         """The turn, if it is that person's."""
         return self._turn("turn_id = ? AND user_id = ?", [turn_id, user_id])
@@ -176,7 +182,7 @@ class ConversationRecord:
         with self._transaction(reads=True) as run:
             rows = run.execute(
                 "SELECT turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, "
-                "CASE WHEN answer IS NULL THEN events END FROM turn "
+                "CASE WHEN answer IS NULL THEN events END, opinion FROM turn "
                 "WHERE conversation_id = ? AND number > ? ORDER BY number LIMIT ?",
                 [conversation_id, after, limit],
             ).fetchall()
@@ -226,7 +232,7 @@ class ConversationRecord:
 def _one_turn(run: RecordConnection, condition: str, values: Sequence[str]) -> Turn | None:
     row = run.execute(
         "SELECT turn_id, user_id, conversation_id, number, request_id, question, state, asked_at, answer, "  # noqa: S608  # our own conditions
-        f"events FROM turn WHERE {condition}",
+        f"events, opinion FROM turn WHERE {condition}",
         values,
     ).fetchone()
     return None if row is None else turn_of(row)

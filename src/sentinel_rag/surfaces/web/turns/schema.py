@@ -24,4 +24,9 @@ def _second(connection: RecordConnection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN surface TEXT")
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _second)
+def _third(connection: Connection) -> None:
+    """What the person thought of the answer, as JSON."""
+    connection.execute("ALTER TABLE turn ADD COLUMN opinion TEXT")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)

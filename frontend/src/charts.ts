@@ -1,0 +1,122 @@
+// Which chart the rows of a table are, by their form alone: a trend, a ranking, or none. Pure.
+import { isSeverity } from "./severities.ts";
+import type { Evidence, Table } from "./wire.ts";
+
+export interface Series {
+  name: string;
+  /** A severity in small letters, or nothing. */
+  tone: string;
+}
+
+/** One place on the axis with a value for each series. */
+export interface Point {
+  label: string;
+  /** The label as a table has it. */
+  full: string;
+  values: number[];
+  /** Why nothing is known of it, where that is so. */
+  unknown?: string;
+}
+
+export interface Chart {
+  kind: "trend" | "ranking";
+  title: string;
+  of: string;
+  series: Series[];
+  points: Point[];
+}
+
+const MARKER = /^\[\d{1,6}\]$/;
+const COUNT = /^\d{1,12}(?:\.\d{1,6})?$/;
+const TIME = /^\d{4}-\d\d-\d\d(?:[ T]\d\d:\d\d(?::\d\d)?(?:\.\d+)?(?: ?UTC|Z)?)?$/;
+const FEWEST = 3;
+const MOST_TREND = 400;
+const MOST_RANKED = 15;
+
+export function isTime(cell: string): boolean {
+  return TIME.test(cell);
+}
+
+/** The chart of a table; null where its rows are neither a trend nor a ranking. */
+export function chartOf(table: Table): Chart | null {
+  const first = table.rows.every((row) => MARKER.test(row[0]?.trim() ?? "")) ? 1 : 0;
+  const labels = table.rows.map((row) => row[first]?.trim() ?? "");
+  const counted = table.columns.flatMap((_, column) =>
+    column > first && table.rows.every((row) => COUNT.test(row[column]?.trim() ?? "")) ? [column] : [],
+  );
+  if (table.rows.length < FEWEST || counted[0] !== first + 1) {
+    return null;
+  }
+  const value = (row: string[], column: number): number => Number(row[column]);
+  if (table.rows.length <= MOST_TREND && evenSteps(labels)) {
+    const severities = counted.filter((column) => isSeverity(table.columns[column] ?? ""));
+    const drawn = severities.length > 1 ? severities.toReversed() : [first + 1];
+    const days = labels.every((label) => label.length <= 10 || /[ T]00:00/.test(label));
+    return {
+      kind: "trend",
+      title: table.title || `${table.columns[first + 1] ?? ""} by time`,
+      of: table.columns[first] ?? "",
+      series: drawn.map((column) => seriesOf(table.columns[column] ?? "")),
+      points: table.rows.map((row, place) => ({
+        label: shortTime(labels[place] ?? "", days),
+        full: labels[place] ?? "",
+        values: drawn.map((column) => value(row, column)),
+      })),
+    };
+  }
+  const ranked = table.rows.map((row) => value(row, first + 1));
+  const falls = ranked.every((each, place) => place === 0 || each <= (ranked[place - 1] ?? 0));
+  const named = labels.every((label) => label !== "" && !COUNT.test(label) && !isTime(label));
+  if (falls && named && new Set(labels).size === labels.length && (ranked[0] ?? 0) > 0) {
+    return {
+      kind: "ranking",
+      title: table.title || `${table.columns[first] ?? ""} by ${(table.columns[first + 1] ?? "").toLowerCase()}`,
+      of: table.columns[first] ?? "",
+      series: [seriesOf(table.columns[first + 1] ?? "")],
+      points: table.rows.slice(0, MOST_RANKED).map((row, place) => ({
+        label: labels[place] ?? "",
+        full: labels[place] ?? "",
+        values: [value(row, first + 1)],
+      })),
+    };
+  }
+  return null;
+}
+
+const BY_SEVERITY = /^\/summary\/by_severity\/([A-Za-z]+)$/;
+
+/** How the rows of one call of an answer share out by severity, worst first; null where one does not say. */
+export function shareOf(evidence: Evidence[]): { series: Series; count: number }[] | null {
+  const told = evidence.filter((piece) => BY_SEVERITY.test(piece.pointer) && typeof piece.value === "number");
+  const [first] = told;
+  const parts = told
+    .filter((piece) => piece.call_id === first?.call_id)
+    .map((piece) => ({
+      series: seriesOf(BY_SEVERITY.exec(piece.pointer)?.[1] ?? ""),
+      count: piece.value as number,
+    }));
+  const once = parts.filter(
+    (part, place) => parts.findIndex((each) => each.series.name === part.series.name) === place,
+  );
+  return once.filter((part) => part.count > 0).length > 1 ? once : null;
+}
+
+function seriesOf(name: string): Series {
+  return { name, tone: isSeverity(name) ? name.toLowerCase() : "" };
+}
+
+/** Whether these are times, each as far behind the one before as all others. */
+function evenSteps(labels: string[]): boolean {
+  if (!labels.every(isTime)) {
+    return false;
+  }
+  const times = labels.map((label) => Date.parse(label.replace(/ UTC$/, "Z").replace(" ", "T")));
+  const steps = times.slice(1).map((time, place) => time - (times[place] ?? 0));
+  const [step] = steps;
+  // A day of another length, where clocks are set, is a step as well.
+  return step !== undefined && step > 0 && steps.every((each) => Math.abs(each - step) <= 3_600_000 && each > 0);
+}
+
+function shortTime(label: string, days: boolean): string {
+  return days ? label.slice(5, 10) : `${label.slice(5, 10)} ${label.slice(11, 16)}`;
+}

@@ -1,0 +1,31 @@
+// Where a value of a result leads on this page: an incident to its view, a name to everything that names it. By its
+// place in the result, never by how it looks. Pure.
+
+const INCIDENT = /\/(?:incident_)?number$|\/incident_numbers\/\d+$/;
+const OF_INCIDENTS = new Set(["query_incidents", "get_incident_detail"]);
+const ENTITY = /\/entities\/(?:[a-z-]+\/)?\d+\/name$|\/compromised_entity$/;
+const TOP_ENTITIES = "get_top_entities";
+
+interface Placed {
+  pointer: string;
+  value: unknown;
+  tool: string;
+}
+
+/** The address of a value on this page; undefined for one that leads nowhere. */
+export function linkOf({ pointer, value, tool }: Placed): string | undefined {
+  const numbered = typeof value === "number" && Number.isInteger(value) && value > 0;
+  if (numbered && INCIDENT.test(pointer) && isOfIncident(pointer, tool)) {
+    return `#/incidents/${value}`;
+  }
+  const named = ENTITY.test(pointer) || (tool === TOP_ENTITIES && /^\/rows\/\d+\/name$/.test(pointer));
+  return named && typeof value === "string" && value !== "" ? entityLink(value) : undefined;
+}
+
+export function entityLink(name: string): string {
+  return `#/entity/${encodeURIComponent(name)}`;
+}
+
+function isOfIncident(pointer: string, tool: string): boolean {
+  return pointer.includes("incident_number") || OF_INCIDENTS.has(tool);
+}

@@ -1,0 +1,464 @@
+// Charts: columns over time, bars of a ranking, the shares of a whole, dots with a median. Each is a picture with a name
+// that says what it shows, and the same as a table behind it.
+import type { ComponentChildren, JSX } from "preact";
+import { useEffect, useId, useRef, useState } from "preact/hooks";
+import type { Chart, Point, Series } from "../charts.ts";
+import { visible } from "../visible.ts";
+
+const HEIGHT = 168;
+const BELOW = 24;
+const ABOVE = 16;
+const LEFT = 40;
+const RIGHT = 8;
+const USUAL = 720;
+
+/** A trend or a ranking that was found in the rows of a table. */
+export function ChartOf({ chart }: { chart: Chart }): JSX.Element {
+  return chart.kind === "trend" ? <Columns {...chart} /> : <Ranking {...chart} />;
+}
+
+/** The room that a drawing has, in pixels: text in it keeps its size. */
+function useRoom(): [(place: HTMLElement | null) => void, number, { current: HTMLElement | null }] {
+  const place = useRef<HTMLElement | null>(null);
+  const [room, setRoom] = useState(USUAL);
+  useEffect(() => {
+    const measure = (): void => {
+      const width = place.current?.clientWidth ?? 0;
+      if (width > 0) {
+        setRoom(width);
+      }
+    };
+    measure();
+    const watch = new ResizeObserver(measure);
+    if (place.current !== null) {
+      watch.observe(place.current);
+    }
+    return () => watch.disconnect();
+  }, []);
+  return [
+    (element) => {
+      place.current = element;
+    },
+    room,
+    place,
+  ];
+}
+
+interface Drawn {
+  title: string;
+  /** What the labels are. */
+  of: string;
+  series: Series[];
+  points: Point[];
+}
+
+/** Columns over time, the series on each other, the last one on top. */
+export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Element {
+  const { points, series } = props;
+  const [place, room, frame] = useRoom();
+  const pattern = useId();
+  const sums = points.map((point) => point.values.reduce((sum, each) => sum + each, 0));
+  const most = Math.max(1, ...sums);
+  const top = rounded(most);
+  const step = Math.max(12, Math.min(64, (room - LEFT - RIGHT) / Math.max(1, points.length)));
+  const width = LEFT + step * points.length + RIGHT;
+  const each = Math.max(1, Math.ceil((longest(points) * 6 + 12) / step));
+  const peak = sums.indexOf(most);
+  const up = (count: number): number => ABOVE + HEIGHT - (count / top) * HEIGHT;
+  useEffect(() => {
+    // The newest columns are the ones that somebody is here for.
+    frame.current?.scrollTo({ left: width });
+  }, [width]);
+  return (
+    <>
+      {series.length > 1 ? <Legend series={series.toReversed()} /> : null}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      <section ref={place} class="scroll" aria-label={`${visible(props.title)}, drawn`} tabIndex={0}>
+        <svg
+          class="chart columns"
+          role="img"
+          width={width}
+          height={ABOVE + HEIGHT + BELOW}
+          viewBox={`0 0 ${width} ${ABOVE + HEIGHT + BELOW}`}
+        >
+          <title>{sentence(props, sums)}</title>
+          <defs>
+            <pattern
+              id={pattern}
+              class="hatch"
+              width="6"
+              height="6"
+              patternUnits="userSpaceOnUse"
+              patternTransform="rotate(45)"
+            >
+              <line x1="0" y1="0" x2="0" y2="6" />
+            </pattern>
+          </defs>
+          {[0, 0.5, 1].map((share) => (
+            <g key={share}>
+              <line x1={LEFT} x2={width - RIGHT} y1={up(share * top)} y2={up(share * top)} class="grid" />
+              <text x={LEFT - 6} y={up(share * top) + 4} text-anchor="end">
+                {share * top}
+              </text>
+            </g>
+          ))}
+          {points.map((point, at) => (
+            <g key={point.full}>
+              {point.unknown === undefined ? (
+                <Stack
+                  values={point.values}
+                  series={series}
+                  x={LEFT + at * step + step * 0.15}
+                  width={step * 0.7}
+                  up={up}
+                />
+              ) : (
+                <rect x={LEFT + at * step + 1} y={ABOVE} width={step - 2} height={HEIGHT} fill={`url(#${pattern})`} />
+              )}
+              {at % each === 0 ? (
+                <text
+                  x={LEFT + at * step + step / 2}
+                  y={ABOVE + HEIGHT + 16}
+                  text-anchor={at === 0 ? "middle" : "middle"}
+                >
+                  {visible(point.label)}
+                </text>
+              ) : null}
+            </g>
+          ))}
+          {(sums[peak] ?? 0) > 0 ? (
+            <text class="value" x={LEFT + peak * step + step / 2} y={up(most) - 4} text-anchor="middle">
+              {most}
+            </text>
+          ) : null}
+        </svg>
+      </section>
+      {width > room + 1 ? <p class="label">Earlier columns stand to the left: scroll there.</p> : null}
+      {props.note}
+      <Twin {...props} />
+    </>
+  );
+}
+
+function Stack(props: {
+  values: number[];
+  series: Series[];
+  x: number;
+  width: number;
+  up: (count: number) => number;
+}): JSX.Element {
+  let below = 0;
+  return (
+    <>
+      {props.values.map((count, at) => {
+        const y = props.up(below + count);
+        const height = props.up(below) - y;
+        below += count;
+        const { name, tone } = props.series[at] ?? { name: "", tone: "" };
+        return count === 0 ? null : (
+          <rect
+            key={name}
+            x={props.x}
+            y={y}
+            width={props.width}
+            height={Math.max(1, height - (props.values.length > 1 ? 1 : 0))}
+            class={`mark ${tone}`}
+          />
+        );
+      })}
+    </>
+  );
+}
+
+const ROW = 26;
+const NAMES = 0.42;
+
+/** Bars beside their names, the longest first as they come. */
+export function Ranking(props: Drawn): JSX.Element {
+  const { points } = props;
+  const [place, room] = useRoom();
+  const most = Math.max(1, ...points.map((point) => point.values[0] ?? 0));
+  const names = Math.min(280, Math.max(96, Math.min(room * NAMES, longest(points) * 7 + 16)));
+  const bars = Math.max(40, room - names - 56);
+  const height = points.length * ROW + 4;
+  const fits = Math.floor(names / 6.6);
+  return (
+    <>
+      <section ref={place} aria-label={`${visible(props.title)}, drawn`}>
+        <svg class="chart ranking" role="img" width={room} height={height} viewBox={`0 0 ${room} ${height}`}>
+          <title>{rankedSentence(props)}</title>
+          {points.map((point, at) => {
+            const value = point.values[0] ?? 0;
+            const long = Math.max(2, (value / most) * bars);
+            const label = visible(point.label);
+            return (
+              <g key={point.full}>
+                <text class="name" x={names - 8} y={at * ROW + 17} text-anchor="end">
+                  {label.length > fits ? `${label.slice(0, fits - 1)}…` : label}
+                </text>
+                <rect class="bed" x={names} y={at * ROW + 6} width={bars} height={14} rx={2} />
+                <rect
+                  class={`mark ${point.label.toLowerCase()}`}
+                  x={names}
+                  y={at * ROW + 6}
+                  width={long}
+                  height={14}
+                  rx={2}
+                />
+                <text class="value" x={names + long + 6} y={at * ROW + 17}>
+                  {value}
+                </text>
+              </g>
+            );
+          })}
+        </svg>
+      </section>
+      <Twin {...props} />
+    </>
+  );
+}
+
+/** The parts of a whole in one strip, with their counts as words beside it. */
+export function Share(props: { parts: { series: Series; count: number }[]; title: string }): JSX.Element {
+  const total = props.parts.reduce((sum, part) => sum + part.count, 0);
+  let left = 0;
+  const told = props.parts.map((part) => `${part.series.name} ${part.count}`).join(", ");
+  return (
+    <div class="share">
+      <svg class="chart" role="img" viewBox="0 0 400 10" height={10} preserveAspectRatio="none">
+        <title>{`${visible(props.title)}: ${visible(told)}`}</title>
+        {props.parts.map((part) => {
+          const x = left;
+          const width = (part.count / Math.max(1, total)) * 400;
+          left += width;
+          return part.count === 0 ? null : (
+            <rect
+              key={part.series.name}
+              class={`mark ${part.series.tone}`}
+              x={x}
+              y={0}
+              width={Math.max(1, width - 1.5)}
+              height={10}
+            />
+          );
+        })}
+      </svg>
+      <Legend series={props.parts.map((part) => ({ ...part.series, name: `${part.series.name} ${part.count}` }))} />
+    </div>
+  );
+}
+
+/** A dot for each value of a group, and the group's median as a line; no average hides the tail. */
+export function Dots(props: {
+  title: string;
+  unit: string;
+  groups: { label: string; dots: { name: string; value: number; tone: string }[] }[];
+}): JSX.Element {
+  const { groups } = props;
+  const [place, room] = useRoom();
+  const all = groups.flatMap((group) => group.dots);
+  const top = rounded(Math.max(1, ...all.map((dot) => dot.value)));
+  const wide = (room - LEFT - RIGHT) / Math.max(1, groups.length);
+  const up = (value: number): number => ABOVE + HEIGHT - (value / top) * HEIGHT;
+  const told = groups
+    .map((group) => `${group.label}: ${group.dots.length}, median ${round(median(group))} ${props.unit}`)
+    .join("; ");
+  return (
+    <>
+      <section ref={place} aria-label={`${props.title}, drawn`}>
+        <svg
+          class="chart dots"
+          role="img"
+          width={room}
+          height={ABOVE + HEIGHT + BELOW + 16}
+          viewBox={`0 0 ${room} ${ABOVE + HEIGHT + BELOW + 16}`}
+        >
+          <title>{`${props.title}. ${told}`}</title>
+          {[0, 0.5, 1].map((share) => (
+            <g key={share}>
+              <line x1={LEFT} x2={room - RIGHT} y1={up(share * top)} y2={up(share * top)} class="grid" />
+              <text x={LEFT - 6} y={up(share * top) + 4} text-anchor="end">
+                {share * top} {props.unit}
+              </text>
+            </g>
+          ))}
+          {groups.map((group, at) => {
+            const left = LEFT + at * wide;
+            const count = group.dots.length;
+            return (
+              <g key={group.label}>
+                {group.dots.map((dot, nth) => (
+                  <circle
+                    key={dot.name}
+                    class={`mark ${dot.tone}`}
+                    cx={left + (wide * (nth + 1)) / (count + 1)}
+                    cy={up(dot.value)}
+                    r={4}
+                  >
+                    <title>{`${dot.name}: ${round(dot.value)} ${props.unit}`}</title>
+                  </circle>
+                ))}
+                {count === 0 ? null : (
+                  <line
+                    class="median"
+                    x1={left + wide * 0.08}
+                    x2={left + wide * 0.92}
+                    y1={up(median(group))}
+                    y2={up(median(group))}
+                  />
+                )}
+                <text x={left + wide / 2} y={ABOVE + HEIGHT + 18} text-anchor="middle">
+                  {group.label}
+                </text>
+                <text class="value" x={left + wide / 2} y={ABOVE + HEIGHT + 34} text-anchor="middle">
+                  {count === 0 ? "none" : `${round(median(group))} ${props.unit}`}
+                </text>
+              </g>
+            );
+          })}
+        </svg>
+      </section>
+      <details>
+        <summary>The same as a table</summary>
+        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+        <section class="scroll tall" aria-label={`${props.title}, as a table`} tabIndex={0}>
+          <table>
+            <thead>
+              <tr>
+                <th scope="col">Group</th>
+                <th scope="col">Name</th>
+                <th scope="col" class="num">
+                  {props.unit}
+                </th>
+              </tr>
+            </thead>
+            <tbody>
+              {groups.flatMap((group) =>
+                group.dots.map((dot) => (
+                  <tr key={`${group.label} ${dot.name}`}>
+                    <td>{group.label}</td>
+                    <th scope="row">{visible(dot.name)}</th>
+                    <td class="num">{round(dot.value)}</td>
+                  </tr>
+                )),
+              )}
+            </tbody>
+          </table>
+        </section>
+      </details>
+    </>
+  );
+}
+
+/** Columns without axes, as small as a line of text; what it shows is its name. */
+export function Spark({ series, points, title }: Omit<Drawn, "of">): JSX.Element {
+  const sums = points.map((point) => point.values.reduce((sum, each) => sum + each, 0));
+  const most = Math.max(1, ...sums);
+  const step = 180 / Math.max(1, points.length);
+  const up = (count: number): number => 28 - (count / most) * 28;
+  return (
+    <svg class="chart" role="img" viewBox="0 0 180 28" preserveAspectRatio="none">
+      <title>{`${title}: ${points.map((point, at) => `${visible(point.label)} ${sums[at]}`).join(", ")}`}</title>
+      {points.map((point, at) =>
+        sums[at] === 0 ? (
+          <rect key={point.full} class="bed" x={at * step + 1} y={27} width={step * 0.75} height={1} />
+        ) : (
+          <Stack key={point.full} values={point.values} series={series} x={at * step + 1} width={step * 0.75} up={up} />
+        ),
+      )}
+    </svg>
+  );
+}
+
+export function Legend({ series }: { series: Series[] }): JSX.Element {
+  return (
+    <ul class="legend">
+      {series.map(({ name, tone }) => (
+        <li key={name}>
+          <svg viewBox="0 0 8 8" aria-hidden="true">
+            <rect class={`swatch ${tone}`} width={8} height={8} rx={1} />
+          </svg>
+          {visible(name)}
+        </li>
+      ))}
+    </ul>
+  );
+}
+
+/** The same as a table, for whoever does not see the drawing. */
+function Twin({ title, of, series, points }: Drawn): JSX.Element {
+  const all = series.length > 1;
+  return (
+    <details>
+      <summary>The same as a table</summary>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
+      <section class="scroll tall" aria-label={`${visible(title)}, as a table`} tabIndex={0}>
+        <table>
+          <thead>
+            <tr>
+              {[of, ...(all ? ["All"] : []), ...series.toReversed().map((each) => each.name)].map((name) => (
+                <th key={name} scope="col" class={name === of ? undefined : "num"}>
+                  {visible(name) || "Name"}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody>
+            {points.map((point) => {
+              const sum = point.values.reduce((total, each) => total + each, 0);
+              return (
+                <tr key={point.full}>
+                  <th scope="row">{visible(point.full)}</th>
+                  {[...(all ? [sum] : []), ...point.values.toReversed()].map((count, column) => (
+                    <td key={column} class="num">
+                      {point.unknown === undefined ? count : <span class="quiet">{point.unknown}</span>}
+                    </td>
+                  ))}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
+    </details>
+  );
+}
+
+function longest(points: Point[]): number {
+  return Math.max(1, ...points.map((point) => point.label.length));
+}
+
+/** The next even number that is easy to halve. */
+function rounded(most: number): number {
+  const size = 10 ** Math.floor(Math.log10(most));
+  const steps = [1, 2, 4, 6, 8, 10].map((step) => step * size);
+  const found = steps.find((step) => step >= most) ?? most;
+  return found % 2 === 0 ? found : found + 1;
+}
+
+function median({ dots }: { dots: { value: number }[] }): number {
+  const values = dots.map((dot) => dot.value).sort((one, other) => one - other);
+  const middle = Math.floor(values.length / 2);
+  const upper = values[middle] ?? 0;
+  return values.length % 2 === 1 ? upper : (upper + (values[middle - 1] ?? upper)) / 2;
+}
+
+function round(value: number): number {
+  return value < 10 ? Math.round(value * 10) / 10 : Math.round(value);
+}
+
+function sentence({ title, points }: Drawn, sums: number[]): string {
+  const total = sums.reduce((sum, each) => sum + each, 0);
+  const most = Math.max(0, ...sums);
+  const unknown = points.filter((point) => point.unknown !== undefined).length;
+  const beside = unknown === 0 ? "" : ` Of ${unknown} columns it is not known.`;
+  const peak = points[sums.indexOf(most)]?.full ?? "";
+  return total === 0
+    ? `${visible(title)}: nothing in ${points.length} columns.${beside}`
+    : `${visible(title)}: ${total} in ${points.length} columns; most, ${most}, from ${visible(peak)} on.${beside}`;
+}
+
+function rankedSentence({ title, points }: Drawn): string {
+  const [first, last] = [points[0], points.at(-1)];
+  return `${visible(title)}: from ${visible(first?.label ?? "")} with ${first?.values[0] ?? 0} to ${visible(last?.label ?? "")} with ${last?.values[0] ?? 0}.`;
+}

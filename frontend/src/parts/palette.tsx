@@ -1,0 +1,186 @@
+// Find and go: views, conversations, incidents by number or words, any entity, or the words as a question.
+import type { JSX } from "preact";
+import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { askNow } from "../draft.ts";
+import { incidentLink } from "../incident_address.ts";
+import { type Rows, useLook } from "../look.ts";
+import { preferredWorkspace } from "../preferences.ts";
+import type { Incident } from "../tool_rows.ts";
+import { visible } from "../visible.ts";
+import type { Conversation, Session } from "../wire.ts";
+import { Icon, type IconName } from "./icon.tsx";
+
+interface Entry {
+  key: string;
+  icon: IconName;
+  words: string;
+  sort: string;
+  go: () => void;
+}
+
+const MOST_OF_EACH = 6;
+const NUMBER = /^#?(\d{1,9})$/;
+/** What a name of a host, an account, an address or a hash looks like: one word with a mark in it. */
+const NAME = /^[^\s]+[.@\\-][^\s]+$/;
+
+export function Palette(props: {
+  session: Session;
+  views: { name: string; title: string; icon: IconName }[];
+  conversations: Conversation[];
+  onClose: () => void;
+}): JSX.Element {
+  const { session, onClose } = props;
+  const dialog = useRef<HTMLDialogElement>(null);
+  const list = useRef<HTMLDivElement>(null);
+  const [text, setText] = useState("");
+  const [at, setAt] = useState(0);
+  const reads = session.roles.includes("analyst");
+  const workspace = preferredWorkspace(session);
+  const incidents = useLook<Rows<Incident, unknown>>(
+    "query_incidents",
+    reads ? { limit: 100, order: "newest", workspace } : null,
+  );
+  useEffect(() => {
+    dialog.current?.showModal();
+  }, []);
+  const wanted = text.trim();
+  const rows = incidents.found?.result.rows ?? [];
+  const entries = useMemo(
+    () => entriesOf(wanted, props.views, props.conversations, rows, reads, workspace),
+    [wanted, rows, props.conversations],
+  );
+  const current = Math.min(at, Math.max(0, entries.length - 1));
+  useEffect(() => {
+    list.current?.children[current]?.scrollIntoView({ block: "nearest" });
+  }, [current]);
+  const choose = (entry: Entry | undefined): void => {
+    if (entry !== undefined) {
+      dialog.current?.close();
+      entry.go();
+    }
+  };
+  const pressed = (event: KeyboardEvent): void => {
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (by !== 0) {
+      event.preventDefault();
+      setAt((current + by + entries.length) % Math.max(1, entries.length));
+    } else if (event.key === "Enter" && !event.isComposing) {
+      event.preventDefault();
+      choose(entries[current]);
+    }
+  };
+  return (
+    <dialog ref={dialog} class="palette" aria-label="Find" onClose={onClose}>
+      <input
+        type="text"
+        role="combobox"
+        aria-label="Ask, or go to an incident, host, account"
+        aria-expanded="true"
+        aria-controls="palette-list"
+        aria-activedescendant={entries.length === 0 ? undefined : `palette-${current}`}
+        placeholder="Ask, or go to an incident, host, account"
+        autocomplete="off"
+        maxLength={8_000}
+        value={text}
+        onInput={(event) => {
+          setText(event.currentTarget.value);
+          setAt(0);
+        }}
+        onKeyDown={pressed}
+      />
+      <div ref={list} class="found-list" id="palette-list" role="listbox" aria-label="Found">
+        {entries.map((entry, place) => (
+          // biome-ignore lint/a11y/useKeyWithClickEvents: the keys are those of the text field, as in every combobox
+          // biome-ignore lint/a11y/useFocusableInteractive: the focus stays in the text field, which names the active one
+          <div
+            key={entry.key}
+            id={`palette-${place}`}
+            role="option"
+            aria-selected={place === current}
+            onMouseMove={() => setAt(place)}
+            onClick={() => choose(entry)}
+          >
+            <Icon name={entry.icon} />
+            <span>{visible(entry.words)}</span>
+            <span class="label">{entry.sort}</span>
+          </div>
+        ))}
+      </div>
+    </dialog>
+  );
+}
+
+function entriesOf(
+  wanted: string,
+  views: { name: string; title: string; icon: IconName }[],
+  conversations: Conversation[],
+  rows: Incident[],
+  reads: boolean,
+  workspace: string,
+): Entry[] {
+  const low = wanted.toLowerCase();
+  const holds = (text: string): boolean => text.toLowerCase().includes(low);
+  const to = (address: string) => (): void => {
+    location.hash = address;
+  };
+  const number = NUMBER.exec(wanted)?.[1];
+  const met = rows.filter((row) => (number === undefined ? holds(row.title ?? "") : String(row.number) === number));
+  const incidents = met.slice(0, MOST_OF_EACH).map((row) => ({
+    key: `incident ${row.number}`,
+    icon: "incident" as const,
+    words: `${row.number} ${row.title ?? ""}`,
+    sort: [row.severity, row.status].filter(Boolean).join(", "),
+    go: to(incidentLink(workspace === "" ? row : { workspace, ...row })),
+  }));
+  const unlisted = number !== undefined && incidents.length === 0;
+  const question: Entry = {
+    key: "ask",
+    icon: "ask",
+    words: wanted,
+    sort: "Ask this",
+    go: () => askNow(wanted),
+  };
+  const entity: Entry = {
+    key: "entity",
+    icon: "search",
+    words: wanted,
+    sort: "Everything that names it",
+    go: to(`/entity/${encodeURIComponent(wanted)}`),
+  };
+  return [
+    ...(wanted === "" ? [] : incidents),
+    ...(reads && unlisted
+      ? [
+          {
+            key: "number",
+            icon: "incident" as const,
+            words: `Incident ${number}`,
+            sort: "Open",
+            go: to(`/incidents/${number}`),
+          },
+        ]
+      : []),
+    ...(reads && NAME.test(wanted) ? [entity] : []),
+    ...views
+      .filter((view) => holds(view.title))
+      .map((view) => ({
+        key: `view ${view.name}`,
+        icon: view.icon,
+        words: view.title,
+        sort: "View",
+        go: to(`/${view.name}`),
+      })),
+    ...conversations
+      .filter((each) => holds(each.title))
+      .slice(0, MOST_OF_EACH)
+      .map((each) => ({
+        key: `conversation ${each.session_id}`,
+        icon: "ask" as const,
+        words: each.title,
+        sort: "Conversation",
+        go: to(`/chat/${encodeURIComponent(each.session_id)}`),
+      })),
+    ...(reads && wanted !== "" ? [question] : []),
+    ...(wanted === "" ? incidents : []),
+  ];
+}

@@ -1,0 +1,107 @@
+// What somebody asks a person to allow, in the words of the work: who wants to do what to which incident. Pure.
+import { shown } from "./visible.ts";
+import type { Approval } from "./wire.ts";
+
+/** A field that a request writes, with where its value comes from. */
+export interface Change {
+  /** The argument of the call. */
+  name: string;
+  label: string;
+  after: string;
+  from: "words" | "named" | "trusted" | "outside";
+}
+
+const CHANGES_INCIDENT = "update_incident";
+const COMMENTS_INCIDENT = "add_incident_comment";
+const PLACES = new Set(["incident", "workspace"]);
+const LONGEST = 80;
+
+/** `anna asks to close incident 127 as Benign positive`; not `visible` yet. */
+export function titleOf(approval: Approval): string {
+  return `${askerOf(approval)} asks to ${doingOf(approval)}`;
+}
+
+/** Who is behind the request. */
+export function askerOf(approval: Approval): string {
+  return approval.reader ?? (approval.person || "The agent");
+}
+
+/** The number of the incident that would be changed; null for a request about something else. */
+export function incidentOf(approval: Approval): string | null {
+  const given = approval.arguments?.incident;
+  return typeof given === "string" || typeof given === "number" ? String(given) : null;
+}
+
+/** What the call would do: `close incident 127 as Benign positive`. */
+export function doingOf({ tool, arguments: given, effect }: Pick<Approval, "tool" | "arguments" | "effect">): string {
+  if (given === null) {
+    return `use ${tool}`;
+  }
+  const incident = `incident ${shown(given.incident ?? "")}`;
+  if (tool === CHANGES_INCIDENT) {
+    return changed(given, incident);
+  }
+  if (tool === COMMENTS_INCIDENT) {
+    return `comment on ${incident}`;
+  }
+  const told = Object.values(given).map(shown).join(", ").replaceAll("\n", " ");
+  const behind = told.length > LONGEST ? `${told.slice(0, LONGEST)}...` : told;
+  const verb = effect === "read" ? "read with" : effect === "external" ? "send out with" : "run";
+  return `${verb} ${tool}${behind === "" ? "" : `: ${behind}`}`;
+}
+
+function changed(given: Record<string, unknown>, incident: string): string {
+  const parts: string[] = [];
+  if (given.status === "Closed") {
+    const as = given.classification === undefined ? "" : ` as ${spaced(shown(given.classification))}`;
+    parts.push(`close ${incident}${as}`);
+  } else if (given.status !== undefined) {
+    parts.push(`set ${incident} to ${shown(given.status)}`);
+  }
+  if (given.owner !== undefined) {
+    parts.push(`assign ${incident} to ${shown(given.owner)}`);
+  }
+  if (given.severity !== undefined) {
+    parts.push(`make ${incident} ${shown(given.severity)}`);
+  }
+  return parts.join(" and ") || `change ${incident}`;
+}
+
+/** Every field that the call writes, in the order of its arguments. */
+export function changesOf(approval: Approval): Change[] {
+  return Object.entries(approval.arguments ?? {})
+    .filter(([name]) => incidentOf(approval) === null || !PLACES.has(name))
+    .map(([name, value]) => ({
+      name,
+      label: spaced(name),
+      after: shown(value),
+      from: approval.named.includes(name)
+        ? "named"
+        : standsIn(shown(value), approval.words)
+          ? "words"
+          : approval.argument_labels[name]?.integrity === "UNTRUSTED"
+            ? "outside"
+            : "trusted",
+    }));
+}
+
+/** Whether the person wrote the value themselves: its words in a row, of the last one at least its beginning. */
+function standsIn(value: string, words: string): boolean {
+  const plain = (text: string): string =>
+    ` ${spaced(text)
+      .toLowerCase()
+      .replace(/[^\p{L}\p{N}]+/gu, " ")
+      .trim()} `;
+  const wanted = plain(value);
+  const said = plain(words);
+  const beginnings = said.split(" ").filter((word) => word.length > 3);
+  return (
+    said.includes(wanted) || beginnings.some((word) => wanted.trim().startsWith(word) && !wanted.trim().includes(" "))
+  );
+}
+
+/** `BenignPositive` and `classification_reason` as words. */
+export function spaced(name: string): string {
+  const words = name.replaceAll("_", " ").replace(/(?<=\p{Ll})(?=\p{Lu})/gu, " ");
+  return words.slice(0, 1).toUpperCase() + words.slice(1).toLowerCase();
+}

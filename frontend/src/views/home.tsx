@@ -1,0 +1,488 @@
+// The first screen: the question, the queue with the worst on top and why each stands there, what is new since the last
+// visit, what waits for a decision, and texts that attackers may have left.
+import type { JSX } from "preact";
+import { useEffect, useState } from "preact/hooks";
+import { askNow } from "../draft.ts";
+import { incidentLink } from "../incident_address.ts";
+import { type Look, type Rows, type Seen, useLook } from "../look.ts";
+import { outsideTexts } from "../outside.ts";
+import { Suggested } from "../parts/around.tsx";
+import { Spark } from "../parts/chart.tsx";
+import { Icon } from "../parts/icon.tsx";
+import { RefusalNotice } from "../parts/notices.tsx";
+import { Outside } from "../parts/outside.tsx";
+import { HowFound, Warnings, WhyNone } from "../parts/reading.tsx";
+import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
+import { trendOf } from "../parts/trend.tsx";
+import { lastVisit, preferredWorkspace, seenAll, visit } from "../preferences.ts";
+import { changesOf, incidentOf, titleOf } from "../requests.ts";
+import { ageOf, byPriority } from "../severities.ts";
+import { local, span, zone } from "../times.ts";
+import type { Alert, Bucket, Incident, IncidentSummary, TrendSummary } from "../tool_rows.ts";
+import { visible } from "../visible.ts";
+import type { Approval, Session } from "../wire.ts";
+
+const MOST = 100;
+const SHOWN_NEW = 6;
+const SHOWN_TEXTS = 3;
+
+type Queue = Rows<Incident, IncidentSummary>;
+
+export function HomeView({ session, waiting }: { session: Session; waiting: Approval[] }): JSX.Element {
+  const workspace = preferredWorkspace(session);
+  const [since, setSince] = useState(() => {
+    visit(session.name);
+    return lastVisit(session.name);
+  });
+  const queue = useLook<Queue>("query_incidents", { status: "Open", order: "severity", limit: MOST, workspace });
+  const changed = useLook<Queue>(
+    "query_incidents",
+    since === null ? null : { time_field: "updated", start_time: since, order: "updated", limit: 50, workspace },
+  );
+  const alerts = useLook<Rows<Alert, unknown>>("query_alerts", { time_window: "last_14d", limit: MOST, workspace });
+  const trend = useLook<Rows<Bucket, TrendSummary>>("get_alert_trend", {
+    time_window: "last_14d",
+    interval: "1d",
+    timezone: zone(),
+    workspace,
+  });
+  const place = (row: Incident): Incident => (workspace === "" ? row : { workspace, ...row });
+  const news = newsOf(changed.found?.result.rows ?? [], alerts.found?.result.rows ?? [], since);
+  const touched = new Set(news.map((each) => each.incident));
+  const texts = outsideTexts(alerts.found?.result.rows ?? []);
+  const holding = new Set(texts.map((each) => each.incident));
+  const [worst] = [...(queue.found?.result.rows ?? [])].sort(byPriority);
+  const seen = (): void => {
+    seenAll(session.name);
+    setSince(lastVisit(session.name));
+  };
+  return (
+    <>
+      <h1 class="unseen">Home</h1>
+      <AskBox />
+      <div class="under">
+        <Suggested
+          questions={[
+            ...(worst === undefined ? [] : [`What is incident ${worst.number} about?`]),
+            "Which incidents are open, most severe first?",
+            "What happened in the last 24 hours?",
+          ]}
+          onAsk={askNow}
+        />
+        <AlertsADay look={trend} />
+      </div>
+      <div class="home stack-top">
+        <QueueCard
+          look={queue}
+          place={place}
+          reasons={(row) => reasonsOf(row, queue.found?.result.rows ?? [], touched, holding, waiting)}
+          changed={touched}
+          name={session.name}
+        />
+        <div>
+          <News since={since} changed={changed} news={news} onSeen={seen} place={place} />
+          <Requests waiting={waiting} />
+          <Texts look={alerts} texts={texts} place={place} />
+        </div>
+      </div>
+    </>
+  );
+}
+
+function AskBox(): JSX.Element {
+  return (
+    <form
+      class="askbox"
+      onSubmit={(event) => {
+        event.preventDefault();
+        const question = String(new FormData(event.currentTarget).get("question") ?? "");
+        if (question.trim() !== "") {
+          askNow(question);
+        }
+      }}
+    >
+      <Icon name="search" />
+      <label>
+        <span class="unseen">Question</span>
+        <textarea
+          class="question-text"
+          name="question"
+          rows={1}
+          maxLength={8_000}
+          placeholder="Ask about incidents, alerts, sign-ins, hosts"
+          onKeyDown={(event) => {
+            if (event.key === "Enter" && !event.shiftKey && !event.isComposing) {
+              event.preventDefault();
+              event.currentTarget.form?.requestSubmit();
+            }
+          }}
+        />
+      </label>
+      <button type="submit" class="main">
+        Ask
+      </button>
+    </form>
+  );
+}
+
+function AlertsADay({ look }: { look: Look<Rows<Bucket, TrendSummary>> }): JSX.Element | null {
+  const { found } = look;
+  const last = found?.result.rows.at(-1);
+  if (found === null || last === undefined) {
+    return null;
+  }
+  return (
+    <a class="spark" href="#/dashboard">
+      <span class="nowrap">Alerts a day, {found.result.rows.length} days</span>
+      <Spark title="Alerts a day" {...trendOf(found)} />
+      <span class="nowrap">
+        <strong>{last.count}</strong> today
+      </span>
+    </a>
+  );
+}
+
+type Narrowed = "all" | "mine" | "nobody";
+
+function QueueCard(props: {
+  look: Look<Queue>;
+  place: (row: Incident) => Incident;
+  reasons: (row: Incident) => string[];
+  changed: Set<number | null>;
+  name: string;
+}): JSX.Element {
+  const { found, refusal, busy, again } = props.look;
+  const [narrowed, setNarrowed] = useState<Narrowed>("all");
+  const rows = [...(found?.result.rows ?? [])].sort(byPriority);
+  const mine = rows.filter((row) => isMine(row, props.name));
+  const nobody = rows.filter((row) => row.owner === null);
+  const shown = narrowed === "mine" ? mine : narrowed === "nobody" ? nobody : rows;
+  const total = found?.result.coverage.rows_total ?? null;
+  const choices: [Narrowed, string][] = [
+    ["mine", `Mine ${mine.length}`],
+    ["nobody", `No owner ${nobody.length}`],
+    ["all", `All ${rows.length}`],
+  ];
+  return (
+    <section class="card" aria-labelledby="queue" aria-busy={busy}>
+      <header>
+        <h2 id="queue">Queue</h2>
+        <span class="quiet">{found === null ? "" : `${total ?? "an unknown number"} open, worst first`}</span>
+        <div class="push">
+          {choices.map(([name, words]) => (
+            <button
+              key={name}
+              type="button"
+              class="link"
+              aria-pressed={narrowed === name}
+              onClick={() => setNarrowed(name)}
+            >
+              {words}
+            </button>
+          ))}
+        </div>
+      </header>
+      <RefusalNotice refusal={busy ? null : refusal} />
+      {refusal === null || busy ? null : (
+        <p>
+          <button type="button" onClick={again}>
+            Read it again
+          </button>
+        </p>
+      )}
+      {busy && found === null ? (
+        <p role="status" class="quiet">
+          Reading the open incidents...
+        </p>
+      ) : null}
+      {found === null ? null : (
+        <>
+          <Warnings of={found} />
+          {rows.length === 0 ? (
+            <div class="empty">
+              <WhyNone of={found} none="No incident is open." />
+            </div>
+          ) : shown.length === 0 ? (
+            <p class="quiet">
+              {narrowed === "mine" ? "None of the open incidents is owned by you." : "Each open incident has an owner."}
+            </p>
+          ) : (
+            <QueueTable {...props} rows={shown} found={found} />
+          )}
+          <footer>
+            {shown.length} of {total ?? "an unknown number of"} open incidents. Bold: new since your last visit.{" "}
+            {total !== null && total > rows.length ? <a href="#/incidents">All of them</a> : null}
+            <HowFound of={found} />
+          </footer>
+        </>
+      )}
+    </section>
+  );
+}
+
+function QueueTable(props: {
+  rows: Incident[];
+  found: Seen<Queue>;
+  place: (row: Incident) => Incident;
+  reasons: (row: Incident) => string[];
+  changed: Set<number | null>;
+}): JSX.Element {
+  return (
+    <table class="fold" aria-label="Open incidents by priority">
+      <thead>
+        <tr>
+          <th scope="col">Severity</th>
+          <th scope="col" class="num">
+            No.
+          </th>
+          <th scope="col">Incident, and why it stands here</th>
+          <th scope="col">Status</th>
+          <th scope="col">Owner</th>
+          <th scope="col" class="num">
+            Open for
+          </th>
+          <th scope="col" class="num">
+            Alerts
+          </th>
+        </tr>
+      </thead>
+      <tbody>
+        {props.rows.map((row) => {
+          const age = ageOf(row, props.found.at);
+          const reasons = props.reasons(row);
+          return (
+            <tr key={row.number} class={props.changed.has(row.number) ? "changed" : ""}>
+              <td>
+                <Severity of={row.severity} />
+              </td>
+              <td class="num">{row.number}</td>
+              <th scope="row" class="wide long">
+                <a class="title" href={incidentLink(props.place(row))}>
+                  {visible(row.title ?? "") || "without a title"}
+                </a>
+                {reasons.length === 0 ? null : <div class="reason">{reasons.join("; ")}</div>}
+              </th>
+              <td class="spare">
+                <Status of={row.status} />
+              </td>
+              <td>
+                <Owner of={row.owner} />
+              </td>
+              <td class="num end">{age === null ? <span class="quiet">not known</span> : span(age)}</td>
+              <td class="num spare">{row.alert_count ?? <span class="quiet">?</span>}</td>
+            </tr>
+          );
+        })}
+      </tbody>
+    </table>
+  );
+}
+
+/** Why a row stands where it does, from what is in its cells and beside them. */
+function reasonsOf(
+  row: Incident,
+  rows: Incident[],
+  touched: Set<number | null>,
+  holding: Set<number | null>,
+  waiting: Approval[],
+): string[] {
+  const request = waiting.find((each) => incidentOf(each) === String(row.number));
+  const times = rows.map((each) => each.created_time ?? "").filter((time) => time !== "");
+  const oldest = rows.length > 2 && row.created_time !== null && row.created_time === times.sort()[0];
+  return [
+    ...(touched.has(row.number) ? ["changed since your last visit"] : []),
+    ...(request === undefined ? [] : [`${visible(titleOf(request))}: waits for a decision`]),
+    ...(holding.has(row.number) ? ["holds text that may be written to be obeyed"] : []),
+    ...(row.closed_time === null ? [] : ["has a closing time, and is still open"]),
+    ...(row.alert_count === 0 ? ["no alert, made by hand"] : []),
+    ...(oldest ? ["oldest open"] : []),
+  ].map((each, place) => (place === 0 ? each.slice(0, 1).toUpperCase() + each.slice(1) : each));
+}
+
+function isMine(row: Incident, name: string): boolean {
+  const owner = (row.owner ?? "").toLowerCase();
+  const own = name.toLowerCase();
+  return owner !== "" && (owner === own || owner.split("@")[0] === own.split("@")[0]);
+}
+
+interface NewsItem {
+  key: string;
+  incident: number | null;
+  severity: string | null;
+  at: string;
+  words: string;
+}
+
+/** What came since then: alerts, new incidents, and changes of those that were there, the newest first. */
+function newsOf(rows: Incident[], alerts: Alert[], since: string | null): NewsItem[] {
+  if (since === null) {
+    return [];
+  }
+  const from = Date.parse(since);
+  const later = (time: string | null): boolean => time !== null && Date.parse(time) > from;
+  const changes = rows
+    .filter((row) => later(row.updated_time) || later(row.created_time))
+    .map((row) => ({
+      key: `incident ${row.number}`,
+      incident: row.number,
+      severity: row.severity,
+      at: (later(row.updated_time) ? row.updated_time : row.created_time) ?? "",
+      words: `${later(row.created_time) ? "New incident" : row.status === "Closed" ? "Closed" : "Changed"}: ${row.title ?? ""}`,
+    }));
+  const raised = alerts
+    .filter((alert) => later(alert.time))
+    .map((alert) => ({
+      key: `alert ${alert.alert_id}`,
+      incident: alert.incident_number ?? null,
+      severity: alert.severity,
+      at: alert.time ?? "",
+      words: `New alert: ${alert.name ?? ""}${alert.compromised_entity ? `, ${alert.compromised_entity}` : ""}`,
+    }));
+  return [...raised, ...changes].sort((one, other) => Date.parse(other.at) - Date.parse(one.at));
+}
+
+function News(props: {
+  since: string | null;
+  changed: Look<Queue>;
+  news: NewsItem[];
+  onSeen: () => void;
+  place: (row: Incident) => Incident;
+}): JSX.Element {
+  const { since, news, changed } = props;
+  const [all, setAll] = useState(false);
+  const listed = all ? news : news.slice(0, SHOWN_NEW);
+  return (
+    <section class="card" aria-labelledby="news">
+      <header>
+        <h2 id="news">Since your last visit</h2>
+        <span class="quiet">{since === null ? "" : local(since)}</span>
+        {news.length === 0 ? null : (
+          <div class="push">
+            <button type="button" class="link" onClick={props.onSeen}>
+              Mark as seen
+            </button>
+          </div>
+        )}
+      </header>
+      <RefusalNotice refusal={changed.refusal} />
+      {listed.length === 0 ? (
+        <p class="quiet">
+          {since === null
+            ? "This is your first visit in this browser. From the next one on, what is new stands here."
+            : changed.busy
+              ? "Reading..."
+              : changed.refusal === null
+                ? "Nothing has changed."
+                : "What changed is not known."}
+        </p>
+      ) : (
+        <ul class="listed">
+          {listed.map((each) => (
+            <li key={each.key}>
+              <div class="row">
+                <Severity of={each.severity} />
+                {each.incident === null ? null : (
+                  <a class="strong" href={incidentLink(props.place({ number: each.incident } as Incident))}>
+                    {each.incident}
+                  </a>
+                )}
+                <span class="when push">
+                  <Time at={each.at} />
+                </span>
+              </div>
+              <div class="clip">{visible(each.words)}</div>
+            </li>
+          ))}
+        </ul>
+      )}
+      {news.length > SHOWN_NEW && !all ? (
+        <footer>
+          <button type="button" class="link" onClick={() => setAll(true)}>
+            Show all {news.length}
+          </button>
+        </footer>
+      ) : null}
+    </section>
+  );
+}
+
+function Requests({ waiting }: { waiting: Approval[] }): JSX.Element {
+  const mine = waiting.filter((each) => each.may_decide);
+  return (
+    <section class="card" aria-labelledby="requests">
+      <header>
+        <h2 id="requests">Approvals</h2>
+        <span class="quiet">
+          {mine.length} for you{waiting.length > mine.length ? `, ${waiting.length - mine.length} for others` : ""}
+        </span>
+      </header>
+      {waiting.length === 0 ? <p class="quiet">Nothing waits for a decision.</p> : null}
+      <ul class="listed">
+        {waiting.map((each) => (
+          <li key={each.approval_id}>
+            <div class="clip">{visible(titleOf(each))}</div>
+            <div class="row between">
+              <span class="when">
+                {changesOf(each).length === 0 ? "" : "asked "}
+                <Time at={each.asked_at} />, ends <Time at={each.ends_at} />
+              </span>
+              <a class="button" href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>
+                {each.may_decide ? "Review" : "Look"}
+              </a>
+            </div>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+function Texts(props: {
+  look: Look<Rows<Alert, unknown>>;
+  texts: ReturnType<typeof outsideTexts>;
+  place: (row: Incident) => Incident;
+}): JSX.Element {
+  const { found, refusal, busy } = props.look;
+  const [all, setAll] = useState(false);
+  const listed = all ? props.texts : props.texts.slice(0, SHOWN_TEXTS);
+  const read = found?.result.rows.length ?? 0;
+  const total = found?.result.coverage.rows_total ?? null;
+  useEffect(() => setAll(false), [props.look.found]);
+  return (
+    <section class="card" aria-labelledby="texts">
+      <header>
+        <h2 id="texts">Texts from attackers</h2>
+        {props.texts.length === 0 ? null : <span class="chip foreign">{props.texts.length} found</span>}
+      </header>
+      <RefusalNotice refusal={refusal} />
+      {busy && found === null ? <p class="quiet">Looking...</p> : null}
+      {found !== null && props.texts.length === 0 ? <p class="quiet">None was found by its signs.</p> : null}
+      <ul class="listed">
+        {listed.map((each) => (
+          <li key={each.text}>
+            <div class="row">
+              {each.incident === null ? null : (
+                <a class="strong" href={incidentLink(props.place({ number: each.incident } as Incident))}>
+                  {each.incident}
+                </a>
+              )}
+              <span class="clip quiet">{visible(each.alert)}</span>
+            </div>
+            <Outside place={each.place} text={each.text} why={each.why} short />
+          </li>
+        ))}
+      </ul>
+      {found === null ? null : (
+        <footer>
+          {listed.length < props.texts.length ? (
+            <button type="button" class="link" onClick={() => setAll(true)}>
+              Show all {props.texts.length}
+            </button>
+          ) : null}{" "}
+          {read} of {total ?? "an unknown number of"} alerts of 14 days were looked at, by signs alone; shown as text,
+          nothing of it is live.
+        </footer>
+      )}
+    </section>
+  );
+}
