@@ -208,13 +208,14 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
   };
   const around = { session, waiting, conversations, reload, entered, left };
   const chats = here?.name === "chat" && lacking === undefined;
-  const waits = here?.name === "approvals" || chats ? null : <Waits approvals={mine} />;
+  // The views of requests and the first screen show them anyway.
+  const waits = here?.name === "approvals" || here?.name === "home" ? [] : mine;
   return (
     <div class="app">
       <button type="button" class="skip" onClick={skip}>
         Skip to the content
       </button>
-      <div class="side">
+      <aside class="side" aria-label="Navigation">
         <a class="brand" href="#/">
           <Icon name="mark" />
           <span class="text">Sentinel RAG</span>
@@ -252,35 +253,37 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
             <Icon name="leave" />
           </button>
         </div>
-      </div>
-      <div>
-        <header class="top">
-          <div class="crumb">
-            {id !== null && here !== undefined && !chats && !here.unlisted ? (
-              <>
-                <a class="up" href={`#/${here.name}`}>
-                  {here.title}
-                </a>
-                <span class="up">/</span>
-                <span class="here">{crumbOf(here, id, waiting)}</span>
-              </>
-            ) : (
-              <span class="here">{at?.title ?? "Sentinel RAG"}</span>
-            )}
-          </div>
-          <button type="button" class="jump" onClick={() => setFinding(true)} title="Ctrl K">
-            <Icon name="search" />
-            <span>Ask, or go to an incident, host, account</span>
-            <kbd>Ctrl K</kbd>
-          </button>
-          <div class="right">
-            <Where session={session} />
-            <ThemeButton />
-          </div>
-        </header>
+      </aside>
+      <div class={waits.length === 0 ? "body" : "body waiting"}>
+        <div class="head">
+          <header class="top">
+            <div class="crumb">
+              {id !== null && here !== undefined && !chats && !here.unlisted ? (
+                <>
+                  <a class="up" href={`#/${here.name}`}>
+                    {here.title}
+                  </a>
+                  <span class="up">/</span>
+                  <span class="here">{crumbOf(here, id, waiting)}</span>
+                </>
+              ) : (
+                <span class="here">{(chats ? titleIn(conversations, id) : null) ?? at?.title ?? "Sentinel RAG"}</span>
+              )}
+            </div>
+            <button type="button" class="jump" onClick={() => setFinding(true)} title="Ctrl K">
+              <Icon name="search" />
+              <span>Ask, or go to an incident, host, account</span>
+              <kbd>Ctrl K</kbd>
+            </button>
+            <div class="right">
+              <Where session={session} />
+              <ThemeButton />
+            </div>
+          </header>
+          <Waits approvals={waits} />
+        </div>
         <main id="main" class={chats ? "" : "page"} tabIndex={-1}>
           <RefusalNotice refusal={refusal} />
-          {waits}
           {lacking !== undefined && here !== undefined ? (
             <>
               <h1>{lacking.title}</h1>
@@ -311,6 +314,11 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
       ) : null}
     </div>
   );
+}
+
+function titleIn(conversations: Conversation[], id: string | null): string | null {
+  const found = conversations.find((each) => each.session_id === id);
+  return found === undefined ? null : visible(found.title);
 }
 
 function crumbOf(place: Place, id: string, waiting: Approval[]): string {

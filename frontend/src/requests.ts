@@ -27,8 +27,8 @@ export function askerOf(approval: Approval): string {
 }
 
 /** The number of the incident that would be changed; null for a request about something else. */
-export function incidentOf(approval: Approval): string | null {
-  const given = approval.arguments?.incident;
+export function incidentOf(args: Record<string, unknown> | null): string | null {
+  const given = args?.incident;
   return typeof given === "string" || typeof given === "number" ? String(given) : null;
 }
 
@@ -67,22 +67,28 @@ function changed(given: Record<string, unknown>, incident: string): string {
   return parts.join(" and ") || `change ${incident}`;
 }
 
+/** The fields that a call writes, without the ones that say where. */
+export function writtenBy(args: Record<string, unknown>): { name: string; label: string; after: string }[] {
+  return Object.entries(args)
+    .filter(([name]) => incidentOf(args) === null || !PLACES.has(name))
+    .map(([name, value]) => ({ name, label: spaced(name), after: shown(value) }));
+}
+
 /** Every field that the call writes, in the order of its arguments. */
 export function changesOf(approval: Approval): Change[] {
-  return Object.entries(approval.arguments ?? {})
-    .filter(([name]) => incidentOf(approval) === null || !PLACES.has(name))
-    .map(([name, value]) => ({
-      name,
-      label: spaced(name),
-      after: shown(value),
+  return writtenBy(approval.arguments ?? {}).map((change) => {
+    const { name, after } = change;
+    return {
+      ...change,
       from: approval.named.includes(name)
         ? "named"
-        : standsIn(shown(value), approval.words)
+        : standsIn(after, approval.words)
           ? "words"
           : approval.argument_labels[name]?.integrity === "UNTRUSTED"
             ? "outside"
             : "trusted",
-    }));
+    };
+  });
 }
 
 /** Whether the person wrote the value themselves: its words in a row, of the last one at least its beginning. */

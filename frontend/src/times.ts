@@ -48,11 +48,19 @@ export function local(text: string): string | null {
   return `${part.year}-${part.month}-${part.day} ${part.hour}:${part.minute}`;
 }
 
-/** A length of time in its two largest units: `2 d 3 h`. */
+/** The time alone for one of today, else day and time; null for what is no time. */
+export function shortly(text: string): string | null {
+  const told = local(text);
+  const today = local(new Date().toISOString())?.slice(0, 10);
+  return told === null ? null : told.startsWith(today ?? "-") ? told.slice(11) : told.slice(5);
+}
+
+/** A length of a call, such as `153 ms` or `2.1 s`. */
 export function seconds(ms: number): string {
   return ms < 950 ? `${Math.round(ms)} ms` : `${(ms / 1000).toFixed(1)} s`;
 }
 
+/** A length of time in its two largest units: `2 d 3 h`. */
 export function span(seconds: number): string {
   const units: [string, number][] = [
     ["d", 86_400],
@@ -71,4 +79,9 @@ export function span(seconds: number): string {
     }
   }
   return told.join(" ") || `${Math.round(seconds)} s`;
+}
+
+/** How long something has been so, as a queue tells it: `2 d 3 h`, `18 h`, `5 min`. */
+export function age(seconds: number): string {
+  return seconds >= 3_600 && seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : span(seconds);
 }

@@ -37,7 +37,9 @@ export function Waits({ approvals }: { approvals: Approval[] }): JSX.Element {
         <>
           <Icon name="clock" />
           <div>
-            {approvals.length === 1 ? "A request waits" : `${approvals.length} requests wait`} for your decision:{" "}
+            <span class="wide-only">
+              {approvals.length === 1 ? "A request waits" : `${approvals.length} requests wait`} for your decision:{" "}
+            </span>
             <a href={approvals.length === 1 ? `#/approvals/${encodeURIComponent(first.approval_id)}` : "#/approvals"}>
               {visible(titleOf(first))}
               {approvals.length === 1 ? "" : ` and ${approvals.length - 1} more`}

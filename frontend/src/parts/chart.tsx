@@ -1,9 +1,11 @@
 // Charts: columns over time, bars of a ranking, the shares of a whole, dots with a median. Each is a picture with a name
 // that says what it shows, and the same as a table behind it.
+
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useId, useRef, useState } from "preact/hooks";
 import type { Chart, Point, Series } from "../charts.ts";
 import { visible } from "../visible.ts";
+import { Scroll } from "./scroll.tsx";
 
 const HEIGHT = 168;
 const BELOW = 24;
@@ -72,8 +74,7 @@ export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Elemen
   return (
     <>
       {series.length > 1 ? <Legend series={series.toReversed()} /> : null}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <section ref={place} class="scroll" aria-label={`${visible(props.title)}, drawn`} tabIndex={0}>
+      <Scroll place={place} label={`${visible(props.title)}, drawn`}>
         <svg
           class="chart columns"
           role="img"
@@ -132,7 +133,7 @@ export function Columns(props: Drawn & { note?: ComponentChildren }): JSX.Elemen
             </text>
           ) : null}
         </svg>
-      </section>
+      </Scroll>
       {width > room + 1 ? <p class="label">Earlier columns stand to the left: scroll there.</p> : null}
       {props.note}
       <Twin {...props} />
@@ -320,8 +321,7 @@ export function Dots(props: {
       </section>
       <details>
         <summary>The same as a table</summary>
-        {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-        <section class="scroll tall" aria-label={`${props.title}, as a table`} tabIndex={0}>
+        <Scroll label={`${props.title}, as a table`} tall>
           <table>
             <thead>
               <tr>
@@ -344,7 +344,7 @@ export function Dots(props: {
               )}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       </details>
     </>
   );
@@ -391,8 +391,7 @@ function Twin({ title, of, series, points }: Drawn): JSX.Element {
   return (
     <details>
       <summary>The same as a table</summary>
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <section class="scroll tall" aria-label={`${visible(title)}, as a table`} tabIndex={0}>
+      <Scroll label={`${visible(title)}, as a table`} tall>
         <table>
           <thead>
             <tr>
@@ -419,7 +418,7 @@ function Twin({ title, of, series, points }: Drawn): JSX.Element {
             })}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </details>
   );
 }

@@ -1,9 +1,11 @@
 // Tables of texts that scroll by themselves where the window is narrow, and names with their values.
+
 import type { ComponentChildren, JSX } from "preact";
 import { isTime } from "../charts.ts";
 import { isSeverity } from "../severities.ts";
 import { visible } from "../visible.ts";
 import { linked } from "./linked.tsx";
+import { Scroll } from "./scroll.tsx";
 import { Severity } from "./signs.tsx";
 
 const COUNT = /^-?\d[\d.,]*$/;
@@ -28,10 +30,10 @@ export function DataTable(props: {
   const utc = props.columns.map(
     (_, column) => props.rows.length > 0 && props.rows.every((row) => FULL_TIME.test(row[column] ?? "")),
   );
+  const told = mostTold(props.rows, props.columns.length);
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scroll tall" aria-label={title} tabIndex={0}>
-      <table>
+    <Scroll label={title} tall>
+      <table class="fold">
         <thead>
           <tr>
             {props.columns.map((column, at) => (
@@ -46,7 +48,13 @@ export function DataTable(props: {
           {props.rows.slice(0, MOST).map((row, place) => (
             <tr key={place}>
               {row.map((cell, column) => (
-                <td key={column} class={figures[column] ? "num" : cell.length > 40 ? "long" : undefined}>
+                <td
+                  key={column}
+                  class={
+                    figures[column] ? "num" : column === told ? "long wide" : cell.length > 24 ? "long" : undefined
+                  }
+                  data-label={figures[column] && column > 0 ? visible(props.columns[column] ?? "") : undefined}
+                >
                   {(column === 0 ? props.first?.(row) : null) ?? cellOf(cell, props.link)}
                 </td>
               ))}
@@ -59,8 +67,16 @@ export function DataTable(props: {
           {MOST} of {props.rows.length} rows are drawn; ask for fewer, or save the report as CSV.
         </p>
       ) : null}
-    </section>
+    </Scroll>
   );
+}
+
+/** The column with the most words: where a row is narrow, it stands above the others. */
+function mostTold(rows: string[][], columns: number): number {
+  const lengths = Array.from({ length: columns }, (_, column) =>
+    rows.reduce((sum, row) => sum + (FULL_TIME.test(row[column] ?? "") ? 0 : (row[column] ?? "").length), 0),
+  );
+  return lengths.indexOf(Math.max(0, ...lengths));
 }
 
 function cellOf(cell: string, link: ((cell: string) => string | undefined) | undefined): ComponentChildren {
@@ -87,13 +103,14 @@ function cellOf(cell: string, link: ((cell: string) => string | undefined) | und
       </a>
     ));
   }
-  return linked(visible(cell));
+  return trimmed === "-" ? <span class="quiet">–</span> : linked(visible(cell));
 }
 
-/** `2026-11-28 09:02`, with the seconds where the cell has some. */
+/** `11-28 09:02`, with the seconds where the cell has some, and the year where it is another one. */
 function shortened(time: string): string {
   const seconds = time.slice(16, 19);
-  return `${time.slice(0, 10)} ${time.slice(11, 16)}${seconds === ":00" ? "" : seconds}`;
+  const day = time.slice(0, 4) === new Date().toISOString().slice(0, 4) ? time.slice(5, 10) : time.slice(0, 10);
+  return `${day} ${time.slice(11, 16)}${seconds === ":00" ? "" : seconds}`;
 }
 
 /** Names and values under each other; values are `visible` already. */

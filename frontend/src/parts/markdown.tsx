@@ -1,9 +1,11 @@
 // The Markdown of answers: paragraphs, headings, lists, quotes, tables, code, bold and italic, and nothing else. HTML,
 // images and links are text as they stand, so that an answer loads nothing; an address in it asks before it is opened.
 // Each piece knows its place in the text, so that marks of the check find theirs; an address is never cut by one.
+
 import type { ComponentChildren, JSX } from "preact";
 import type { Marked, Note, Span } from "../marks.ts";
 import { Address, addressesIn } from "./linked.tsx";
+import { Scroll } from "./scroll.tsx";
 
 /** A line, or a cell, with its place in the text. */
 interface Line {
@@ -70,8 +72,7 @@ class Setting {
 
   private table(head: Line[], rows: Line[][]): JSX.Element {
     return (
-      // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-      <section class="scroll" aria-label="Table" tabIndex={0}>
+      <Scroll label="Table">
         <table>
           <thead>
             <tr>
@@ -92,7 +93,7 @@ class Setting {
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     );
   }
 
@@ -239,6 +240,10 @@ function blocksOf(text: string): Block[] {
       } else {
         blocks.push({ kind: "quote", lines: [said] });
       }
+    } else if (last?.kind === "list" && /^\s+\S/.test(line.text)) {
+      // An item goes on in an indented line; the text between keeps its places.
+      const going = last.lines.at(-1) as Line;
+      going.text += `\n${line.text}`;
     } else if (last?.kind === "paragraph") {
       last.lines.push(line);
     } else {

@@ -46,7 +46,8 @@ export function Reading<T>(props: {
 }
 
 /** What a reader must know before they believe the rows: that something is missing, or that the data is old. */
-export function Warnings({ of }: { of: Seen<Rows<unknown, unknown>> }): JSX.Element {
+export function Warnings(props: { of: Seen<Rows<unknown, unknown>>; notes?: boolean }): JSX.Element {
+  const { of } = props;
   const { coverage, notes } = of.result;
   const newest = coverage.table_newest === null ? Number.NaN : Date.parse(coverage.table_newest);
   const age = (of.at - newest) / 1000;
@@ -66,8 +67,8 @@ export function Warnings({ of }: { of: Seen<Rows<unknown, unknown>> }): JSX.Elem
           ))}
         </ul>
       )}
-      {notes.map((note) => (
-        <p key={note} class="label in">
+      {(props.notes === false ? [] : notes).map((note) => (
+        <p key={note} class="label">
           {visible(note)}
         </p>
       ))}
@@ -94,7 +95,12 @@ export function WhyNone({ of, none }: { of: Seen<Rows<unknown, unknown>>; none: 
 }
 
 /** How a reading was made: the call, what it covers, its query, and its audit record. */
-export function HowFound({ of }: { of: Seen<Rows<unknown, unknown>> | Seen<unknown> }): JSX.Element {
+export function HowFound(props: {
+  of: Seen<Rows<unknown, unknown>> | Seen<unknown>;
+  /** What whoever looks after the product may want to know. */
+  remarks?: string[];
+}): JSX.Element {
+  const { of, remarks = [] } = props;
   const facts: [string, string][] = [
     ["Tool", visible(of.tool)],
     ["Asked", shown(of.arguments)],
@@ -118,6 +124,11 @@ export function HowFound({ of }: { of: Seen<Rows<unknown, unknown>> | Seen<unkno
     <details>
       <summary>How this was found</summary>
       <Facts facts={facts} />
+      {remarks.map((remark) => (
+        <p key={remark} class="label">
+          {visible(remark)}
+        </p>
+      ))}
     </details>
   );
 }

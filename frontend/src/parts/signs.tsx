@@ -1,12 +1,13 @@
 // Small signs that several views draw: a time, a severity, a status, a choice among values.
 import type { JSX } from "preact";
 import { useId } from "preact/hooks";
-import { local, zone } from "../times.ts";
+import { local, shortly, zone } from "../times.ts";
 import { visible } from "../visible.ts";
 
 /** A time in the zone of the person; UTC stands beside it for whoever points at it. */
-export function Time({ at, none = "not known" }: { at: string | null; none?: string }): JSX.Element {
-  const told = at === null ? null : local(at);
+export function Time(props: { at: string | null; none?: string; short?: boolean }): JSX.Element {
+  const { at, none = "not known" } = props;
+  const told = at === null ? null : props.short ? shortly(at) : local(at);
   if (at === null || told === null) {
     return <span class="quiet">{at === null ? none : visible(at)}</span>;
   }
@@ -65,7 +66,7 @@ export function Status({ of }: { of: string | null }): JSX.Element {
 }
 
 export function Owner({ of }: { of: string | null }): JSX.Element {
-  return of === null ? <span class="quiet nowrap">no owner</span> : <span>{visible(of)}</span>;
+  return of === null ? <span class="quiet nowrap">no owner</span> : <span class="person">{visible(of)}</span>;
 }
 
 /** A choice among values, each with its words. */

@@ -11,12 +11,12 @@ import { RefusalNotice } from "../parts/notices.tsx";
 import { Outside } from "../parts/outside.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
 import { moment } from "../parts/tool_status.tsx";
-import { askerOf, type Change, changesOf, incidentOf, spaced, titleOf } from "../requests.ts";
+import { askerOf, type Change, changesOf, incidentOf, titleOf } from "../requests.ts";
 import { span } from "../times.ts";
 import type { Alert, DetailSummary, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
 import type { Approval, Label, Raise, Session, Violation } from "../wire.ts";
-import { StateChip } from "./request.tsx";
+import { Difference, StateChip } from "./request.tsx";
 
 const EFFECTS: Record<string, string> = {
   read: "only reads",
@@ -139,7 +139,7 @@ function OneApproval(props: { id: string; session: Session; change: Approval[] }
   useEffect(() => {
     ask<Approval>("GET", path).then(setFound, (error) => setRefusal(asRefusal(error)));
   }, [path, change]);
-  const number = found === null ? null : incidentOf(found);
+  const number = found === null ? null : incidentOf(found.arguments);
   const reads = session.roles.includes("analyst");
   const workspace = typeof found?.arguments?.workspace === "string" ? found.arguments.workspace : undefined;
   const detail = useLook<Detail>(
@@ -209,8 +209,8 @@ function Decide(props: {
                 {visible(incident.status ?? "not known")}, <Owner of={incident.owner} />.{" "}
               </>
             )}
-            Asked <Time at={approval.asked_at} />, ends <Time at={approval.ends_at} />. For this one call, with exactly
-            this data, once.
+            Asked <Time short at={approval.asked_at} />, ends <Time short at={approval.ends_at} />. For this one call,
+            with exactly this data, once.
           </p>
         </div>
         {open && approval.may_decide ? (
@@ -226,7 +226,7 @@ function Decide(props: {
         ) : null}
       </div>
       <p role="status" class="row">
-        <StateChip state={approval} mine={approval.may_decide} />
+        {open ? <Icon name="clock" /> : <StateChip state={approval} mine={false} />}
         <strong>{STATES[approval.state]}</strong>
         {approval.decision === null ? null : (
           <span>
@@ -265,23 +265,6 @@ function whyNot(approval: Approval): string {
   return approval.own ? `${asker}, so another person decides it.` : others;
 }
 
-const FROM: Record<Change["from"], string> = {
-  words: "stands in the words below",
-  named: "named by the person",
-  trusted: "set by the agent, from what nobody outside can write",
-  outside: "may come from text that somebody outside wrote",
-};
-/** What stands now in the field that an argument writes. */
-const NOW: Record<string, (incident: IncidentDetail) => string | null> = {
-  status: (incident) => incident.status,
-  severity: (incident) => incident.severity,
-  owner: (incident) => incident.owner ?? "no owner",
-  classification: (incident) => incident.classification,
-  classification_reason: (incident) => incident.classification_reason,
-  classification_comment: (incident) => incident.classification_comment,
-};
-const STAYS = ["status", "severity", "owner", "classification"];
-
 /** Every field that will be written, before and after, and where each value comes from. */
 function Written(props: {
   approval: Approval;
@@ -291,14 +274,11 @@ function Written(props: {
 }): JSX.Element {
   const { approval, incident } = props;
   const changes = changesOf(approval);
-  const number = incidentOf(approval);
-  const compares = number !== null && changes.some((change) => Object.hasOwn(NOW, change.name));
-  const stays = STAYS.filter((name) => !changes.some((change) => change.name === name));
-  const verb = approval.effect === "read" ? "What will be read with" : "What will be written";
+  const number = incidentOf(approval.arguments);
   return (
     <section class="card" aria-labelledby="written">
       <header>
-        <h2 id="written">{verb}</h2>
+        <h2 id="written">{approval.effect === "read" ? "What will be read with" : "What will be written"}</h2>
         <span class="quiet">
           {number === null ? "" : `incident ${visible(number)}, `}
           {changes.length === 1 ? "one field" : `${changes.length} fields`}
@@ -309,45 +289,24 @@ function Written(props: {
       ) : changes.length === 0 ? (
         <p>It takes no arguments.</p>
       ) : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-        <section class="scroll" aria-label="Fields" tabIndex={0}>
-          <table class="difference">
-            <thead>
-              <tr>
-                <th scope="col">Field</th>
-                {compares ? <th scope="col">Now</th> : null}
-                <th scope="col">{compares ? "After" : "Value"}</th>
-                <th scope="col">Where it comes from</th>
-              </tr>
-            </thead>
-            <tbody>
-              {changes.map((change) => (
-                <tr key={change.name}>
-                  <th scope="row">{visible(change.label)}</th>
-                  {compares ? <td class="quiet">{nowOf(incident, change.name)}</td> : null}
-                  <td class="after long words">{change.after}</td>
-                  <td class="long">
-                    {change.from === "outside" ? (
-                      <span class="chip warn">
-                        <Icon name="warn" />
-                        {FROM.outside}
-                      </span>
-                    ) : (
-                      FROM[change.from]
-                    )}
-                    <div class="label">{labelOf(approval, change.name)}</div>
-                  </td>
-                </tr>
-              ))}
-              {compares && incident !== null && stays.length > 0 ? (
-                <tr class="stays">
-                  <th scope="row">{stays.map((name) => spaced(name).toLowerCase()).join(", ")}</th>
-                  <td colspan={3}>stay as they are: {stays.map((name) => nowOf(incident, name)).join(", ")}</td>
-                </tr>
-              ) : null}
-            </tbody>
-          </table>
-        </section>
+        <Difference
+          changes={changes}
+          compares={number !== null}
+          incident={incident}
+          from={(change) => (
+            <>
+              {change.from === "outside" ? (
+                <span class="chip warn">
+                  <Icon name="warn" />
+                  {FROM.outside}
+                </span>
+              ) : (
+                FROM[change.from]
+              )}
+              <div class="label">label {labelOf(approval, change.name)}</div>
+            </>
+          )}
+        />
       )}
       {number !== null && incident === null ? (
         <footer>
@@ -362,12 +321,12 @@ function Written(props: {
   );
 }
 
-function nowOf(incident: IncidentDetail | null, name: string): string {
-  if (incident === null || !Object.hasOwn(NOW, name)) {
-    return "not known";
-  }
-  return visible(NOW[name]?.(incident) ?? "not set");
-}
+const FROM: Record<Change["from"], string> = {
+  words: "stands in the words below",
+  named: "named by the person",
+  trusted: "set by the agent, from what nobody outside can write",
+  outside: "may come from text that somebody outside wrote",
+};
 
 function labelOf(approval: Approval, name: string): string {
   const label = approval.argument_labels[name];
@@ -403,7 +362,7 @@ function ReadBefore({ approval, incident }: { approval: Approval; incident: Inci
         ) : (
           <span class="chip ok">
             <Icon name="check" />
-            reaches no value above
+            each value is the person’s own, or trusted
           </span>
         )}
       </header>
@@ -552,7 +511,7 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
     expired: "Nobody decided in time. Nothing was done; it can be asked for again.",
   };
   return (
-    <aside class="card" aria-label="Course of the request">
+    <section class="card" aria-label="Course of the request">
       <header>
         <h2>What {asker} sees</h2>
         <span class="push">
@@ -566,7 +525,7 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
             <Icon name="check" />
             <span>{asker} asked</span>
             <span class="when">
-              <Time at={approval.asked_at} />
+              <Time short at={approval.asked_at} />
             </span>
           </li>
           <li>
@@ -579,7 +538,7 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
                 : `${visible(ruling.by)} ${approval.state === "denied" ? "denied it" : "approved it"}`}
             </span>
             <span class="when">
-              <Time at={ruling?.at ?? approval.ends_at} />
+              <Time short at={ruling?.at ?? approval.ends_at} />
             </span>
           </li>
           {approval.state === "denied" || approval.state === "expired" ? null : (
@@ -587,13 +546,13 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
               <Icon name={approval.used_at === null ? "clock" : "check"} />
               <span>{approval.used_at === null ? "it runs once" : "it ran"}</span>
               <span class="when">
-                <Time at={approval.used_at} none="" />
+                <Time short at={approval.used_at} none="" />
               </span>
             </li>
           )}
         </ol>
       </div>
-    </aside>
+    </section>
   );
 }
 

@@ -4,10 +4,11 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, Refusal } from "../api.ts";
 import { OpenConversation } from "../conversation.ts";
 import { givenNow, keep, listenGiven, taken } from "../draft.ts";
-import { Recent, Suggested, Waits } from "../parts/around.tsx";
+import { Recent, Suggested } from "../parts/around.tsx";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { foundAloneWanted, keepFoundAlone, options } from "../preferences.ts";
+import type { TurnView } from "../turn_view.ts";
 import { visible } from "../visible.ts";
 import type { Approval, Conversation, RequestState, Session } from "../wire.ts";
 import { Carried, ConversationActions } from "./conversation_actions.tsx";
@@ -84,6 +85,7 @@ export function ChatView(props: {
       column.current?.querySelector("article.turn:last-of-type")?.scrollIntoView({ block: "start" });
     }
   }, [conversation, loaded]);
+  const shown = opened ?? (wide ? firstOf(turns) : null);
   const edit = (question: string): void => {
     if (box.current !== null) {
       box.current.value = question;
@@ -93,7 +95,6 @@ export function ChatView(props: {
   return (
     <div class="ask">
       <div class="talk">
-        <Waits approvals={props.waiting.filter((each) => each.may_decide && !isOf(each, requests))} />
         <section ref={column} class="column" aria-label="Conversation">
           <details class="conversations">
             <summary>Conversations</summary>
@@ -107,8 +108,8 @@ export function ChatView(props: {
             </>
           ) : (
             <>
-              <div class="row between">
-                <h1>{visible(title) || "New conversation"}</h1>
+              <div class="row">
+                <h1 class={turns.length === 0 ? "" : "unseen"}>{visible(title) || "New conversation"}</h1>
                 {id === null ? null : (
                   <ConversationActions
                     key={id}
@@ -136,7 +137,7 @@ export function ChatView(props: {
                 <TurnSection
                   key={turn.key}
                   turn={turn}
-                  opened={opened}
+                  opened={shown}
                   requests={requests}
                   waiting={props.waiting}
                   initials={[...visible(session.name)].slice(0, 2).join("").toUpperCase()}
@@ -164,13 +165,22 @@ export function ChatView(props: {
           <QuestionBox box={box} first={turns.length === 0} onAsk={(question) => conversation.put(question)} />
         )}
       </div>
-      <EvidencePanel turns={turns} opened={opened} wide={wide} onClose={() => setOpened(null)} />
+      <EvidencePanel
+        turns={turns}
+        opened={shown}
+        chosen={opened !== null}
+        wide={wide}
+        onClose={() => setOpened(null)}
+      />
     </div>
   );
 }
 
-function isOf(approval: Approval, requests: Map<string, RequestState>): boolean {
-  return [...requests.values()].some((each) => each.approval_id === approval.approval_id);
+/** What stands beside an answer before somebody chooses: what its first sentence with a source rests on. */
+function firstOf(turns: TurnView[]): Opened | null {
+  const turn = turns.findLast((each) => each.state === "answered");
+  const sentence = turn?.sentences.find((each) => each.citations.length > 0);
+  return turn === undefined || sentence === undefined ? null : { turn: turn.key, sentence: sentence.start };
 }
 
 function useWide(): boolean {

@@ -22,20 +22,22 @@ export function ConversationActions(props: Props): JSX.Element {
   const [asked, setAsked] = useState<"rename" | "clear" | "save" | "delete" | null>(null);
   const close = (): void => setAsked(null);
   return (
-    <details class="actions" open={window.matchMedia("(min-width: 720px)").matches}>
+    <details class="actions push" open={window.matchMedia("(min-width: 720px)").matches}>
       <summary>What to do with it</summary>
-      <button type="button" class="small" onClick={() => setAsked("rename")}>
-        Rename
-      </button>
-      <button type="button" class="small" onClick={() => setAsked("clear")}>
-        Start over
-      </button>
-      <button type="button" class="small" onClick={() => setAsked("save")}>
-        Save a report
-      </button>
-      <button type="button" class="small" onClick={() => setAsked("delete")}>
-        Delete
-      </button>
+      <div class="row">
+        <button type="button" class="small" onClick={() => setAsked("rename")}>
+          Rename
+        </button>
+        <button type="button" class="small" onClick={() => setAsked("clear")}>
+          Start over
+        </button>
+        <button type="button" class="small" onClick={() => setAsked("save")}>
+          Save a report
+        </button>
+        <button type="button" class="small" onClick={() => setAsked("delete")}>
+          Delete
+        </button>
+      </div>
       {asked === "rename" ? <Rename {...props} close={close} /> : null}
       {asked === "clear" ? <Clear {...props} close={close} /> : null}
       {asked === "save" ? <Save id={props.id} close={close} /> : null}

@@ -1,5 +1,6 @@
 // The lead's screen: what is open by age and owner, how long closing takes, what waits, and alerts over time. Its title is
 // the finding; no average hides a tail.
+
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask } from "../api.ts";
@@ -8,12 +9,13 @@ import { entityLink } from "../links.ts";
 import { type Look, type Rows, type Seen, useLook } from "../look.ts";
 import { Dots, Legend, Ranking } from "../parts/chart.tsx";
 import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { Choice, Owner, Severity, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
 import { AlertTrend } from "../parts/trend.tsx";
 import { preferredWorkspace } from "../preferences.ts";
 import { titleOf } from "../requests.ts";
 import { ageOf, rankOf, SEVERITIES } from "../severities.ts";
-import { span, zone } from "../times.ts";
+import { age, span, zone } from "../times.ts";
 import type {
   Bucket,
   Counts,
@@ -154,7 +156,7 @@ function Figures(props: {
   const { found } = props.open;
   const rows = found?.result.rows ?? [];
   const oldest = [...rows].sort((one, other) => (one.created_time ?? "9").localeCompare(other.created_time ?? "9"))[0];
-  const age = found === null || oldest === undefined ? null : ageOf(oldest, found.at);
+  const oldestAge = found === null || oldest === undefined ? null : ageOf(oldest, found.at);
   const times = (props.closed.found?.result.rows ?? []).flatMap((row) => closingTime(row) ?? []);
   const median = medianOf(times);
   const longest = Math.max(0, ...props.waiting.map((each) => (Date.now() - Date.parse(each.asked_at)) / 1_000));
@@ -174,7 +176,7 @@ function Figures(props: {
       <div>
         <dt>Oldest open</dt>
         <dd>
-          <div class="value">{unknown ?? (age === null ? "none" : span(age))}</div>
+          <div class="value">{unknown ?? (oldestAge === null ? "none" : age(oldestAge))}</div>
           <div class="label inline">
             {oldest === undefined ? null : (
               <>
@@ -217,14 +219,13 @@ function Ages({ found }: { found: Seen<Listed> }): JSX.Element {
     ...new Set(rows.flatMap((row) => (rankOf(row.severity) < 4 ? [] : [row.severity ?? ""]))),
   ];
   const within = (row: Incident, from: number, to: number): boolean => {
-    const age = ageOf(row, found.at);
-    return age !== null && age >= from * DAY_S && age < to * DAY_S;
+    const seconds = ageOf(row, found.at);
+    return seconds !== null && seconds >= from * DAY_S && seconds < to * DAY_S;
   };
   return (
     <>
       <Warnings of={found} />
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <section class="scroll" aria-label="Open by age and severity" tabIndex={0}>
+      <Scroll label="Open by age and severity">
         <table class="ages">
           <thead>
             <tr>
@@ -261,7 +262,7 @@ function Ages({ found }: { found: Seen<Listed> }): JSX.Element {
             })}
           </tbody>
         </table>
-      </section>
+      </Scroll>
       <footer>
         {coverage.rows_total !== null && coverage.rows_total > rows.length
           ? `The ${rows.length} worst of ${coverage.rows_total}. `
@@ -350,8 +351,7 @@ function Owners({ open, closed }: { open: Seen<Listed>; closed: Seen<Listed> | n
   return (
     <>
       {table.length === 0 ? <p class="quiet">No incident is open, and none was closed in 30 days.</p> : null}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
-      <section class="scroll" aria-label="Owners" tabIndex={0}>
+      <Scroll label="Owners">
         <table>
           <thead>
             <tr>
@@ -373,14 +373,14 @@ function Owners({ open, closed }: { open: Seen<Listed>; closed: Seen<Listed> | n
                   <strong>{row.open}</strong>
                 </td>
                 <td class="num">{row.high === 0 ? <span class="quiet">–</span> : row.high}</td>
-                <td class="num">{row.oldest === null ? <span class="quiet">–</span> : span(row.oldest)}</td>
+                <td class="num">{row.oldest === null ? <span class="quiet">–</span> : age(row.oldest)}</td>
                 <td class="num">{row.closed === 0 ? <span class="quiet">–</span> : row.closed}</td>
                 <td class="num">{row.median === null ? <span class="quiet">–</span> : span(row.median)}</td>
               </tr>
             ))}
           </tbody>
         </table>
-      </section>
+      </Scroll>
     </>
   );
 }
@@ -554,8 +554,7 @@ function Top(props: { found: Seen<Rows<TopEntity, Record<string, number>>>; work
 
 function TopTable({ rows, workspace }: { rows: TopEntity[]; workspace: string }): JSX.Element {
   return (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scroll" aria-label="Entities" tabIndex={0}>
+    <Scroll label="Entities">
       <table>
         <thead>
           <tr>
@@ -597,6 +596,6 @@ function TopTable({ rows, workspace }: { rows: TopEntity[]; workspace: string })
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   );
 }

@@ -21,6 +21,7 @@ export interface Opened {
 }
 
 const MOST_NUMBERS = 3;
+const MOST_CELLS = 12;
 const SAID: Record<SentenceState, string> = {
   values_found: "Its values stand in what it cites. That proves the values, and not the words between them.",
   source_given: "It names a source, and holds nothing that could be compared with it.",
@@ -61,6 +62,8 @@ export function Chip(props: { note: Note; pressed: boolean; onOpen: () => void }
 export function EvidencePanel(props: {
   turns: TurnView[];
   opened: Opened | null;
+  /** Whether a person opened it. */
+  chosen: boolean;
   wide: boolean;
   onClose: () => void;
 }): JSX.Element | null {
@@ -86,11 +89,11 @@ export function EvidencePanel(props: {
   const answered = props.turns.findLast((each) => each.state === "answered");
   return (
     // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <aside class="drawer" aria-label="Evidence" tabIndex={0}>
+    <section class="drawer beside" aria-label="Behind the answer" tabIndex={0}>
       <header>
         <h2>Evidence</h2>
         <span class="quiet">{answered === undefined ? "" : countsOf(answered)}</span>
-        {body === null ? null : (
+        {!props.chosen ? null : (
           <button type="button" class="bare push" onClick={onClose}>
             Close
           </button>
@@ -104,7 +107,7 @@ export function EvidencePanel(props: {
           </p>
         )}
       </div>
-    </aside>
+    </section>
   );
 }
 
@@ -165,7 +168,10 @@ function CitedRow(props: { source: Source; sentence: Sentence; number: number })
       .filter((mark) => mark.call_id === citation.call_id && `${mark.pointer}/`.startsWith(`${citation.pointer}/`))
       .map((mark) => [fieldOf(mark.pointer, citation.pointer), mark.found]),
   );
-  const lit = [...cells].sort(([one], [other]) => Number(compared.has(other)) - Number(compared.has(one)));
+  const lit = [...cells].filter(([name]) => compared.has(name));
+  // Of a result as a whole the others are every cell of every row.
+  const others = [...cells].filter(([name]) => !compared.has(name));
+  const few = citation.pointer === "" ? [] : others.slice(0, MOST_CELLS);
   return (
     <section aria-label={`Source ${props.number}`}>
       <h3>
@@ -173,7 +179,7 @@ function CitedRow(props: { source: Source; sentence: Sentence; number: number })
       </h3>
       {cells.size === 0 ? <p class="quiet">No cell of it was compared.</p> : null}
       <dl class="facts">
-        {lit.map(([name, value]) => {
+        {[...lit, ...few].map(([name, value]) => {
           const found = compared.get(name);
           return (
             <div key={name} class={found === undefined ? "" : found ? "lit found" : "lit other"}>
@@ -186,6 +192,12 @@ function CitedRow(props: { source: Source; sentence: Sentence; number: number })
           );
         })}
       </dl>
+      {few.length < others.length ? (
+        <details>
+          <summary>{others.length - few.length} more cells that the answer used</summary>
+          <Facts facts={others.slice(few.length).map(([name, value]) => [name, shown(value)])} />
+        </details>
+      ) : null}
     </section>
   );
 }

@@ -1,8 +1,8 @@
 // The first screen: the question, the queue with the worst on top and why each stands there, what is new since the last
 // visit, what waits for a decision, and texts that attackers may have left.
 import type { JSX } from "preact";
-import { useEffect, useState } from "preact/hooks";
-import { askNow } from "../draft.ts";
+import { useEffect, useRef, useState } from "preact/hooks";
+import { askNow, keep } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
 import { type Look, type Rows, type Seen, useLook } from "../look.ts";
 import { outsideTexts } from "../outside.ts";
@@ -15,9 +15,9 @@ import { HowFound, Warnings, WhyNone } from "../parts/reading.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
 import { trendOf } from "../parts/trend.tsx";
 import { lastVisit, preferredWorkspace, seenAll, visit } from "../preferences.ts";
-import { changesOf, incidentOf, titleOf } from "../requests.ts";
+import { incidentOf, titleOf } from "../requests.ts";
 import { ageOf, byPriority } from "../severities.ts";
-import { local, span, zone } from "../times.ts";
+import { age, local, zone } from "../times.ts";
 import type { Alert, Bucket, Incident, IncidentSummary, TrendSummary } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 import type { Approval, Session } from "../wire.ts";
@@ -90,6 +90,11 @@ export function HomeView({ session, waiting }: { session: Session; waiting: Appr
 }
 
 function AskBox(): JSX.Element {
+  const box = useRef<HTMLTextAreaElement>(null);
+  useEffect(() => {
+    const shown = box.current;
+    return () => keep(shown?.value ?? "");
+  }, []);
   return (
     <form
       class="askbox"
@@ -97,6 +102,7 @@ function AskBox(): JSX.Element {
         event.preventDefault();
         const question = String(new FormData(event.currentTarget).get("question") ?? "");
         if (question.trim() !== "") {
+          event.currentTarget.reset();
           askNow(question);
         }
       }}
@@ -105,6 +111,7 @@ function AskBox(): JSX.Element {
       <label>
         <span class="unseen">Question</span>
         <textarea
+          ref={box}
           class="question-text"
           name="question"
           rows={1}
@@ -197,7 +204,7 @@ function QueueCard(props: {
       ) : null}
       {found === null ? null : (
         <>
-          <Warnings of={found} />
+          <Warnings of={found} notes={false} />
           {rows.length === 0 ? (
             <div class="empty">
               <WhyNone of={found} none="No incident is open." />
@@ -212,6 +219,9 @@ function QueueCard(props: {
           <footer>
             {shown.length} of {total ?? "an unknown number of"} open incidents. Bold: new since your last visit.{" "}
             {total !== null && total > rows.length ? <a href="#/incidents">All of them</a> : null}
+            {found.result.notes.map((note) => (
+              <div key={note}>{visible(note)}</div>
+            ))}
             <HowFound of={found} />
           </footer>
         </>
@@ -248,7 +258,7 @@ function QueueTable(props: {
       </thead>
       <tbody>
         {props.rows.map((row) => {
-          const age = ageOf(row, props.found.at);
+          const seconds = ageOf(row, props.found.at);
           const reasons = props.reasons(row);
           return (
             <tr key={row.number} class={props.changed.has(row.number) ? "changed" : ""}>
@@ -268,7 +278,7 @@ function QueueTable(props: {
               <td>
                 <Owner of={row.owner} />
               </td>
-              <td class="num end">{age === null ? <span class="quiet">not known</span> : span(age)}</td>
+              <td class="num end">{seconds === null ? <span class="quiet">not known</span> : age(seconds)}</td>
               <td class="num spare">{row.alert_count ?? <span class="quiet">?</span>}</td>
             </tr>
           );
@@ -286,7 +296,7 @@ function reasonsOf(
   holding: Set<number | null>,
   waiting: Approval[],
 ): string[] {
-  const request = waiting.find((each) => incidentOf(each) === String(row.number));
+  const request = waiting.find((each) => incidentOf(each.arguments) === String(row.number));
   const times = rows.map((each) => each.created_time ?? "").filter((time) => time !== "");
   const oldest = rows.length > 2 && row.created_time !== null && row.created_time === times.sort()[0];
   return [
@@ -387,7 +397,7 @@ function News(props: {
                   </a>
                 )}
                 <span class="when push">
-                  <Time at={each.at} />
+                  <Time short at={each.at} />
                 </span>
               </div>
               <div class="clip">{visible(each.words)}</div>
@@ -423,8 +433,7 @@ function Requests({ waiting }: { waiting: Approval[] }): JSX.Element {
             <div class="clip">{visible(titleOf(each))}</div>
             <div class="row between">
               <span class="when">
-                {changesOf(each).length === 0 ? "" : "asked "}
-                <Time at={each.asked_at} />, ends <Time at={each.ends_at} />
+                asked <Time short at={each.asked_at} />, ends <Time short at={each.ends_at} />
               </span>
               <a class="button" href={`#/approvals/${encodeURIComponent(each.approval_id)}`}>
                 {each.may_decide ? "Review" : "Look"}
@@ -479,8 +488,8 @@ function Texts(props: {
               Show all {props.texts.length}
             </button>
           ) : null}{" "}
-          {read} of {total ?? "an unknown number of"} alerts of 14 days were looked at, by signs alone; shown as text,
-          nothing of it is live.
+          What the list tells of {read} of {total ?? "an unknown number of"} alerts of 14 days was looked at, by signs
+          alone. Shown as text, nothing of it is live.
         </footer>
       )}
     </section>

@@ -12,7 +12,7 @@ import { HowFound, Warnings } from "../parts/reading.tsx";
 import { Severity, Status, Time, ZoneLine } from "../parts/signs.tsx";
 import { Timeline } from "../parts/timeline.tsx";
 import { incidentOf, titleOf } from "../requests.ts";
-import { local, span } from "../times.ts";
+import { age, local, span } from "../times.ts";
 import type { DetailSummary, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
 import type { Approval, Session } from "../wire.ts";
@@ -30,7 +30,7 @@ export function IncidentView(props: { id: string; session: Session; waiting: App
   const detail = useLook<Detail>("get_incident_detail", { incident: reference ?? id, workspace, detail: "full" });
   const { found, refusal, busy, again } = detail;
   const rows = found?.result.rows ?? [];
-  const change = props.waiting.filter((each) => incidentOf(each) === reference).length;
+  const change = props.waiting.filter((each) => incidentOf(each.arguments) === reference).length;
   const before = useRef(change);
   useEffect(() => {
     // A request about it was decided: what stands in its cells may be another thing now.
@@ -131,10 +131,10 @@ function OneIncident(props: OneProps): JSX.Element {
   const sections: [string, string, number | null][] = [
     ["story", "Story", null],
     ["happened", "What happened", incident.timeline.length],
-    ["touches", "What it touches", Object.values(incident.entity_counts).reduce((sum, each) => sum + each, 0)],
-    ["alerts", "Alerts", incident.alerts.length],
     ["playbook", "Playbook", null],
     ["past", "Past cases", null],
+    ["touches", "What it touches", Object.values(incident.entity_counts).reduce((sum, each) => sum + each, 0)],
+    ["alerts", "Alerts", incident.alerts.length],
     ...(texts.length === 0 ? [] : [["outside", "Outside text", texts.length] as [string, string, number]]),
     ["facts", "Identifiers", null],
   ];
@@ -175,12 +175,12 @@ function OneIncident(props: OneProps): JSX.Element {
               )}
             </section>
             <div class="stack">
-              <Comments incident={incident} />
               <Closing incident={incident} />
+              <Comments incident={incident} />
+              <Like incident={incident} />
             </div>
           </div>
           <Entanglement incident={incident} workspace={workspace} />
-          <Like incident={incident} />
           {texts.length === 0 ? null : (
             <section class="card" aria-labelledby="outside">
               <header>
@@ -255,14 +255,16 @@ function Chips({ incident, found, texts }: OneProps & { texts: number }): JSX.El
         {incident.alert_count ?? "?"} {incident.alert_count === 1 ? "alert" : "alerts"}, {incident.tactics.length}{" "}
         {incident.tactics.length === 1 ? "tactic" : "tactics"}
       </span>
-      {texts === 0 ? null : <span class="chip foreign">{texts} texts from outside</span>}
+      {texts === 0 ? null : (
+        <span class="chip foreign">{texts === 1 ? "one text" : `${texts} texts`} from outside</span>
+      )}
     </div>
   );
 }
 
 /** The requests about it that wait. */
 function Asked({ incident, waiting }: OneProps): JSX.Element | null {
-  const about = waiting.filter((each) => incidentOf(each) === String(incident.number));
+  const about = waiting.filter((each) => incidentOf(each.arguments) === String(incident.number));
   return about.length === 0 ? null : (
     <div class="stack">
       {about.map((each) => (
@@ -322,7 +324,7 @@ function openFor(incident: IncidentDetail, at: number): string {
     return span(incident.open_duration_s);
   }
   const created = Date.parse(incident.created_time ?? "");
-  return incident.status === "Closed" || Number.isNaN(created) ? UNKNOWN : span((at - created) / 1_000);
+  return incident.status === "Closed" || Number.isNaN(created) ? UNKNOWN : age((at - created) / 1_000);
 }
 
 function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {

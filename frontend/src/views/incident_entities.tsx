@@ -1,14 +1,16 @@
 // What an incident touches: its graph as a picture, beside it the same as lists, and other incidents that touch it too.
+
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { asRefusal } from "../api.ts";
-import { type EntityOfIncident, entitiesOf, graphOf, keyOf, type Shared } from "../entity_graph.ts";
+import { type EntityOfIncident, entitiesOf, graphOf, type Shared } from "../entity_graph.ts";
 import { incidentAddress } from "../incident_address.ts";
 import { entityLink } from "../links.ts";
 import { look, type Rows } from "../look.ts";
 import { signsOf } from "../outside.ts";
 import { Facts } from "../parts/data_table.tsx";
 import { GraphPicture } from "../parts/graph_picture.tsx";
+import { Scroll } from "../parts/scroll.tsx";
 import { Severity, Status, Time } from "../parts/signs.tsx";
 import { rankOf } from "../severities.ts";
 import type { Alert, Incident, IncidentDetail } from "../tool_rows.ts";
@@ -17,7 +19,6 @@ import { shown, visible } from "../visible.ts";
 /** Each entity costs a query, so the telling ones are looked for at once and the others when somebody asks. */
 const AT_ONCE = 8;
 const SHOWN_OF_EACH = 6;
-const LONGEST_NAME = 80;
 
 export function Entanglement(props: { incident: IncidentDetail; workspace: string | undefined }): JSX.Element {
   const { incident, workspace } = props;
@@ -35,7 +36,7 @@ export function Entanglement(props: { incident: IncidentDetail; workspace: strin
       <section class="card" aria-labelledby="touches">
         <header>
           <h2 id="touches">What it touches</h2>
-          <span class="label">In the picture the arrows move, Enter chooses or follows. The lists hold the same.</span>
+          <span class="label">In the picture the arrows move, Enter chooses or follows. The list holds the same.</span>
         </header>
         {incident.alerts.length === 0 ? (
           <p>No alert of it has a row here, so it is not known what it touches.</p>
@@ -50,7 +51,7 @@ export function Entanglement(props: { incident: IncidentDetail; workspace: strin
               />
             </div>
             {left.length === 0 ? null : (
-              <p>Only in the lists: {left.map(([name, count]) => `${count} ${name}`).join(", ")}.</p>
+              <p>Only in the list: {left.map(([name, count]) => `${count} ${name}`).join(", ")}.</p>
             )}
             <Chosen id={chosen} incident={incident} entities={entities} />
           </>
@@ -67,7 +68,12 @@ export function Entanglement(props: { incident: IncidentDetail; workspace: strin
             ) : null}
           </p>
         )}
-        <EntityTable entities={entities} shared={shared} counts={incident.entity_counts} address={address} />
+        {entities.length === 0 ? null : (
+          <details>
+            <summary>The same as a list: {entities.length} entities, and other incidents that name them</summary>
+            <EntityTable entities={entities} shared={shared} counts={incident.entity_counts} address={address} />
+          </details>
+        )}
       </section>
       <AlertTable alerts={incident.alerts} without={incident.alert_ids_without_row.length} />
     </>
@@ -167,8 +173,7 @@ function EntityTable(props: {
 }): JSX.Element | null {
   const all = Object.values(props.counts).reduce((sum, count) => sum + count, 0);
   return props.entities.length === 0 ? null : (
-    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-    <section class="scroll tall" aria-label="Entities" tabIndex={0}>
+    <Scroll label="Entities" tall>
       <table>
         <caption>
           Entities, {props.entities.length} of {all}
@@ -198,7 +203,7 @@ function EntityTable(props: {
           ))}
         </tbody>
       </table>
-    </section>
+    </Scroll>
   );
 }
 
@@ -239,12 +244,11 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
       </header>
       {without === 0 ? null : <p>Of {without} of its alerts there is no row here.</p>}
       {alerts.length === 0 ? null : (
-        // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard
-        <section class="scroll" aria-label="Alerts" tabIndex={0}>
+        <Scroll label="Alerts">
           <table class="fold">
             <thead>
               <tr>
-                {["Severity", "Name, and what it says", "Names", "Product", "Status", "Recorded"].map((title) => (
+                {["Severity", "Name, and what it says", "Where", "Status", "Recorded"].map((title) => (
                   <th key={title} scope="col">
                     {title}
                   </th>
@@ -262,21 +266,18 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
                     {alert.description === null || signsOf(alert.description).length > 0 ? null : (
                       <div class="reason">{visible(alert.description)}</div>
                     )}
+                    <div class="label spare">{visible(alert.product ?? "product not known")}</div>
                   </th>
-                  <td class="long spare">
-                    {alert.entities.slice(0, SHOWN_OF_EACH).map((each, place) => (
-                      <span key={keyOf(each)}>
-                        {place === 0 ? "" : ", "}
-                        <a href={entityLink(each.name)} title={visible(each.kind)}>
-                          {visible(each.name).slice(0, LONGEST_NAME)}
-                        </a>
-                      </span>
-                    ))}
-                    {alert.entity_count > Math.min(SHOWN_OF_EACH, alert.entities.length)
-                      ? ` and ${alert.entity_count - Math.min(SHOWN_OF_EACH, alert.entities.length)} more`
-                      : ""}
+                  <td class="long">
+                    {alert.compromised_entity ? (
+                      <a href={entityLink(alert.compromised_entity)}>{visible(alert.compromised_entity)}</a>
+                    ) : (
+                      <span class="quiet">not told</span>
+                    )}
+                    <div class="label spare">
+                      {alert.entity_count === 1 ? "names one entity" : `names ${alert.entity_count} entities`}
+                    </div>
                   </td>
-                  <td class="spare">{visible(alert.product ?? "not known")}</td>
                   <td>
                     <Status of={alert.status} />
                   </td>
@@ -287,7 +288,7 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
               ))}
             </tbody>
           </table>
-        </section>
+        </Scroll>
       )}
     </section>
   );

@@ -10,7 +10,8 @@ import { Severity, Time } from "../parts/signs.tsx";
 import type { Hit, IncidentDetail, Knowledge } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 
-const MOST = 5;
+const MOST = 4;
+const MOST_SHARED = 3;
 const LONGEST_QUERY = 1_000;
 
 export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
@@ -34,7 +35,7 @@ export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
         {(found) => (
           <>
             <Hits knowledge={found.result} hits={found.result.hits} none="No playbook has a step for it." />
-            <HowFound of={found} />
+            <HowFound of={found} remarks={found.result.remarks} />
           </>
         )}
       </Reading>
@@ -51,7 +52,7 @@ export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
               hits={found.result.hits.filter((hit) => hit.document_id !== `incident-${incident.number}`)}
               none="No past incident is like it."
             />
-            <HowFound of={found} />
+            <HowFound of={found} remarks={found.result.remarks} />
           </>
         )}
       </Reading>
@@ -73,7 +74,7 @@ function wordsOf(incident: IncidentDetail): string {
 }
 
 function Hits(props: { knowledge: Knowledge; hits: Hit[]; none: string }): JSX.Element {
-  const { remarks, freshness } = props.knowledge;
+  const { freshness } = props.knowledge;
   return (
     <>
       {props.hits.length === 0 ? (
@@ -88,13 +89,8 @@ function Hits(props: { knowledge: Knowledge; hits: Hit[]; none: string }): JSX.E
           </li>
         ))}
       </ul>
-      {remarks.map((remark) => (
-        <p key={remark} class="label in">
-          {visible(remark)}
-        </p>
-      ))}
       <p class="label in">
-        Past incidents as of <Time at={freshness.incidents_as_of} none="never: run sentinel knowledge ingest" />.
+        Past incidents as of <Time at={freshness.incidents_as_of} none="never" />.
       </p>
     </>
   );
@@ -133,6 +129,9 @@ function why(hit: Hit): string {
   ];
   const told = shared
     .filter(([, each]) => each.length > 0)
-    .map(([words, each]) => `${words} ${each.slice(0, 6).map(visible).join(", ")}`);
+    .map(([words, each]) => {
+      const more = each.length > MOST_SHARED ? ` and ${each.length - MOST_SHARED} more` : "";
+      return `${words} ${each.slice(0, MOST_SHARED).map(visible).join(", ")}${more}`;
+    });
   return told.length === 0 ? "Like it in meaning." : `It has ${told.join("; ")}.`;
 }

@@ -6,7 +6,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Severity, Time } from "../parts/signs.tsx";
 import { spaced } from "../requests.ts";
 import { rankOf } from "../severities.ts";
-import { local, span } from "../times.ts";
+import { age, local, span } from "../times.ts";
 import type { Alert, Entity, IncidentDetail } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 
@@ -184,7 +184,7 @@ function warningsOf(incident: IncidentDetail, at: number): [string, string][] {
     rankOf(incident.severity) < 2 &&
     !Number.isNaN(created)
   ) {
-    told.push(["Nobody owns it.", `It has been open for ${span((at - created) / 1_000)}.`]);
+    told.push(["Nobody owns it.", `It has been open for ${age((at - created) / 1_000)}.`]);
   }
   return told;
 }

@@ -10,7 +10,8 @@ import { Choice, Severity, Time } from "../parts/signs.tsx";
 import type { Hit, Knowledge } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 
-const MOST = 20;
+const MOST = 10;
+const WHOLE = 20;
 const COLLECTIONS: [string, string][] = [
   ["", "playbooks and past incidents"],
   ["playbooks", "playbooks"],
@@ -26,7 +27,7 @@ export function KnowledgeView({ id }: { id: string | null }): JSX.Element {
     "search_knowledge_base",
     id !== null || wanted === "" ? null : { query: wanted, collection, limit: MOST },
   );
-  const document = useLook<Knowledge>("search_knowledge_base", id === null ? null : { document: id, limit: MOST });
+  const document = useLook<Knowledge>("search_knowledge_base", id === null ? null : { document: id, limit: WHOLE });
   if (id !== null) {
     return (
       <div class="stack">
@@ -96,8 +97,8 @@ function Hits({ found }: { found: Seen<Knowledge> }): JSX.Element {
       </ul>
       <footer>
         {hits.length} of {total}; {freshness.playbooks} playbooks and {freshness.incidents} past incidents were
-        searched, incidents as of <Time at={freshness.incidents_as_of} none="never" />. {remarks.map(visible).join(" ")}
-        <HowFound of={found} />
+        searched, incidents as of <Time at={freshness.incidents_as_of} none="never" />.
+        <HowFound of={found} remarks={remarks} />
       </footer>
     </>
   );

@@ -1,13 +1,15 @@
 // A call that is held back until a person says yes, where it was asked: what would be written, who decides, and what
 // became of it. Waiting is not failing.
-import type { JSX } from "preact";
+import type { ComponentChildren, JSX } from "preact";
 import { useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
+import { type Rows, useLook } from "../look.ts";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
-import { Time } from "../parts/signs.tsx";
-import { doingOf, spaced } from "../requests.ts";
-import { shown, visible } from "../visible.ts";
+import { Owner, Severity, Time } from "../parts/signs.tsx";
+import { doingOf, incidentOf, spaced, writtenBy } from "../requests.ts";
+import type { DetailSummary, IncidentDetail } from "../tool_rows.ts";
+import { visible } from "../visible.ts";
 import type { Approval, RequestState, ToolTrace } from "../wire.ts";
 
 const AGAIN = "do it now";
@@ -42,30 +44,29 @@ export function RequestCard(props: {
     setBusy(false);
   };
   const mine = state.state === "pending" && approval?.may_decide === true;
+  const live = state.state === "pending" || state.state === "approved";
+  const number = incidentOf(tool.arguments);
+  const workspace = typeof tool.arguments.workspace === "string" ? tool.arguments.workspace : undefined;
+  const detail = useLook<Rows<IncidentDetail, DetailSummary>>(
+    "get_incident_detail",
+    number === null || !live ? null : { incident: number, workspace },
+  );
+  const rows = detail.found?.result.rows ?? [];
+  const incident = live && rows.length === 1 ? (rows[0] ?? null) : null;
   return (
-    <section class="card request" aria-label={`Request: ${visible(doing)}`}>
+    <section class={live ? "card request" : "card request over"} aria-label={`Request: ${visible(doing)}`}>
       <header>
         <h3>{visible(doing.slice(0, 1).toUpperCase() + doing.slice(1))}</h3>
         <span class="push">
           <StateChip state={state} mine={mine} />
         </span>
       </header>
-      <table class="difference">
-        <thead>
-          <tr>
-            <th scope="col">Field</th>
-            <th scope="col">Will be</th>
-          </tr>
-        </thead>
-        <tbody>
-          {Object.entries(tool.arguments).map(([name, value]) => (
-            <tr key={name}>
-              <th scope="row">{visible(spaced(name))}</th>
-              <td class="after long">{shown(value)}</td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      {incident === null ? null : (
+        <p class="quiet">
+          {visible(incident.title ?? "")}, <Severity of={incident.severity} />, <Owner of={incident.owner} />
+        </p>
+      )}
+      <Difference changes={writtenBy(tool.arguments)} compares={number !== null && live} incident={incident} />
       <div class="in">
         <p role="status">
           <Said state={state} mine={mine} ends={approval?.ends_at ?? null} />
@@ -131,12 +132,12 @@ function Said({ state, mine, ends }: { state: RequestState; mine: boolean; ends:
       return mine ? (
         <>
           Nothing is done yet. It is done with exactly this, once, when you confirm it before{" "}
-          <Time at={ends} none="it is over" />.
+          <Time short at={ends} none="it is over" />.
         </>
       ) : (
         <>
           Nothing is done yet. Another person decides; you see it here as soon as they have. Asked{" "}
-          <Time at={state.asked_at} />.
+          <Time short at={state.asked_at} />.
         </>
       );
     case "approved":
@@ -148,7 +149,7 @@ function Said({ state, mine, ends }: { state: RequestState; mine: boolean; ends:
     case "used":
       return (
         <>
-          {by} approved it{comment}, and it ran at <Time at={state.used_at} />.
+          {by} approved it{comment}, and it ran at <Time short at={state.used_at} />.
         </>
       );
     case "denied":
@@ -160,4 +161,71 @@ function Said({ state, mine, ends }: { state: RequestState; mine: boolean; ends:
     case "expired":
       return <>Nobody decided in time. Nothing was done; ask for it again.</>;
   }
+}
+
+/** What stands now in the field that an argument writes. */
+const NOW: Record<string, (incident: IncidentDetail) => string | null> = {
+  status: (incident) => incident.status,
+  severity: (incident) => incident.severity,
+  owner: (incident) => incident.owner ?? "no owner",
+  classification: (incident) => incident.classification,
+  classification_reason: (incident) => incident.classification_reason,
+  classification_comment: (incident) => incident.classification_comment,
+};
+const STAYS = ["status", "severity", "owner", "classification"];
+
+/** Fields before and after, and what stays as it is; `incident` is null while it is not known. */
+export function Difference<T extends { name: string; label: string; after: string }>(props: {
+  changes: T[];
+  compares: boolean;
+  incident: IncidentDetail | null;
+  from?: (change: T) => ComponentChildren;
+}): JSX.Element {
+  const { changes, incident, from } = props;
+  const compares = props.compares && changes.some((change) => Object.hasOwn(NOW, change.name));
+  const stays = STAYS.filter((name) => !changes.some((change) => change.name === name));
+  return (
+    <table class="difference">
+      <thead>
+        <tr>
+          <th scope="col">Field</th>
+          {compares ? <th scope="col">Now</th> : null}
+          <th scope="col">{compares ? "After" : "Value"}</th>
+          {from === undefined ? null : <th scope="col">Where it comes from</th>}
+        </tr>
+      </thead>
+      <tbody>
+        {changes.map((change) => (
+          <tr key={change.name}>
+            <th scope="row">{visible(change.label)}</th>
+            {compares ? (
+              <td class="quiet" data-label="now">
+                {nowOf(incident, change.name)}
+              </td>
+            ) : null}
+            <td class="after long words" data-label={compares ? "after" : undefined}>
+              {change.after}
+            </td>
+            {from === undefined ? null : <td class="long">{from(change)}</td>}
+          </tr>
+        ))}
+        {compares && incident !== null && stays.length > 0 ? (
+          <tr class="stays">
+            <th scope="row">{stays.map((name) => spaced(name)).join(", ")}</th>
+            <td colSpan={3}>
+              {stays.length === 1 ? "stays as it is" : "stay as they are"}:{" "}
+              {stays.map((name) => nowOf(incident, name)).join(", ")}
+            </td>
+          </tr>
+        ) : null}
+      </tbody>
+    </table>
+  );
+}
+
+function nowOf(incident: IncidentDetail | null, name: string): string {
+  if (incident === null || !Object.hasOwn(NOW, name)) {
+    return "…";
+  }
+  return visible(NOW[name]?.(incident) ?? "not set");
 }

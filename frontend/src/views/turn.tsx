@@ -5,7 +5,7 @@ import { useEffect, useMemo, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { chartOf, shareOf } from "../charts.ts";
 import { behindLines, linksOf, nameOf, plainText } from "../evidence.ts";
-import { counted, foldedAfter, foundAlone, marked, type Note } from "../marks.ts";
+import { counted, foldedAfter, foundAlone, type Marked, marked, type Note } from "../marks.ts";
 import { Suggested } from "../parts/around.tsx";
 import { ChartOf, Share } from "../parts/chart.tsx";
 import { CopyButton } from "../parts/copy.tsx";
@@ -15,7 +15,7 @@ import { Icon } from "../parts/icon.tsx";
 import { Markdown } from "../parts/markdown.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { Elapsed, ToolList } from "../parts/tool_status.tsx";
-import { span } from "../times.ts";
+import { age } from "../times.ts";
 import type { TurnView } from "../turn_view.ts";
 import { shown, visible } from "../visible.ts";
 import type { Approval, Evidence, Opinion, RequestState, Table, ToolTrace } from "../wire.ts";
@@ -120,7 +120,7 @@ function Body(props: { turn: TurnView; opened: Opened | null; held: boolean } & 
   const { turn, opened } = props;
   const answer = useMemo(() => shownText(turn, props.foundAlone), [turn, props.foundAlone]);
   const folded = useMemo(
-    () => (turn.state === "answered" ? foldedAfter(answer.marked, LEAD_LINES, MOST_LINES) : null),
+    () => (turn.state === "answered" ? foldedAfter(answer, LEAD_LINES, MOST_LINES) : null),
     [answer, turn.state],
   );
   const chip = (note: Note): JSX.Element => (
@@ -134,13 +134,13 @@ function Body(props: { turn: TurnView; opened: Opened | null; held: boolean } & 
     return (
       <details>
         <summary>What the agent said</summary>
-        <Markdown class="rest" marked={answer.marked} chip={chip} />
+        <Markdown class="rest" marked={answer} chip={chip} />
       </details>
     );
   }
   return (
     <>
-      {turn.text === "" ? null : <Markdown marked={folded?.[0] ?? answer.marked} chip={chip} />}
+      {turn.text === "" ? null : <Markdown marked={folded?.[0] ?? answer} chip={chip} />}
       <Figures {...props} />
       {folded === null ? null : (
         <details class="more">
@@ -150,7 +150,6 @@ function Body(props: { turn: TurnView; opened: Opened | null; held: boolean } & 
           <Markdown class="rest" marked={folded[1]} chip={chip} />
         </details>
       )}
-      {answer.hidden === 0 ? null : <p class="label">{answer.hidden} sentences are hidden: they were not found.</p>}
     </>
   );
 }
@@ -231,6 +230,7 @@ function asText(table: Table): string {
 /** What was compared, what can be done with the answer, and how it was found, each in a line. */
 function Foot(props: { turn: TurnView } & TurnActions): JSX.Element {
   const { turn } = props;
+  const hidden = props.foundAlone ? foundAlone(turn.text, turn.sentences).hidden : 0;
   return (
     <>
       <div class="checked">
@@ -243,7 +243,7 @@ function Foot(props: { turn: TurnView } & TurnActions): JSX.Element {
                 checked={props.foundAlone}
                 onChange={(event) => props.onFoundAlone(event.currentTarget.checked)}
               />
-              Show only what was found
+              Show only what was found{hidden === 0 ? "" : ` (${hidden} hidden)`}
             </label>
           </>
         )}
@@ -294,14 +294,14 @@ function provenanceOf(tools: ToolTrace[]): string {
     0,
   );
   const newest = covered.map((each) => Date.parse(each.table_newest ?? "")).filter((time) => !Number.isNaN(time));
-  const age = newest.length === 0 ? null : (Date.now() - Math.max(...newest)) / 1_000;
+  const old = newest.length === 0 ? null : (Date.now() - Math.max(...newest)) / 1_000;
   const whole = covered.every((each) => each.window.start === null && each.window.end === null);
   return [
     tools.length === 0 ? "" : `${tools.length} ${tools.length === 1 ? "call" : "calls"}`,
     covered.length === 0 ? "" : `${rows} of ${total ?? "an unknown number of"} rows`,
     covered.length > 0 && whole ? "all retained data" : "",
     covered.some((each) => each.partial) ? "partial" : "",
-    age === null ? "" : `newest row ${span(age)} old`,
+    old === null ? "" : `newest row ${age(old)} old`,
   ]
     .filter((each) => each !== "")
     .join(" · ");
@@ -314,16 +314,16 @@ function besideSentences(turn: TurnView): Evidence[] {
   return turn.evidence.filter((piece) => !told.has(`${piece.call_id} ${piece.pointer}`));
 }
 
-/** The text as it is shown, and how many of its sentences are hidden. While it is written, what was not compared yet is
+/** The text as it is shown. While it is written, what was not compared yet is
  * kept back from who wants to see what was found alone. */
-function shownText(turn: TurnView, alone: boolean): { marked: ReturnType<typeof marked>; hidden: number } {
+function shownText(turn: TurnView, alone: boolean): Marked {
   if (!alone) {
-    return { marked: marked(turn.text, turn.sentences), hidden: 0 };
+    return marked(turn.text, turn.sentences);
   }
   const compared = Math.max(0, ...turn.sentences.map((sentence) => sentence.end));
   const text = turn.state === "running" ? [...turn.text].slice(0, compared).join("") : turn.text;
   const left = foundAlone(text, turn.sentences);
-  return { marked: marked(left.text, left.sentences), hidden: left.hidden };
+  return marked(left.text, left.sentences);
 }
 
 function EvidenceList(props: { evidence: Evidence[]; onChoose: (number: number) => void }): JSX.Element | null {

@@ -17,7 +17,7 @@ HIDDEN = "powershell -enc SECRET admin"
 
 
 def articles(page: Page) -> list[str]:
-    return [text.split("\n")[0] for text in page.locator("article.turn").all_inner_texts()]
+    return page.locator("article.turn h2").all_inner_texts()
 
 
 @pytest.mark.requirement("SURF-4")
@@ -31,7 +31,7 @@ def test_a_person_signs_in_and_out_and_a_wrong_password_is_told(web: RunningWeb,
     expect(page.get_by_role("alert")).to_contain_text("There is no such name with this password.")
     stranger.sign_in("dana-sign")
     expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(
-        ["Ask", "Incidents", "Trends", "Approvals"]
+        ["Home", "Ask", "Incidents", "Approvals", "Dashboard", "KQL", "Knowledge"]
     )
     page.goto(f"{web.url}/#/audit")
     expect(page.get_by_text("Audit is for people with the role auditor.")).to_be_visible()
@@ -56,15 +56,17 @@ def test_an_answer_shows_its_calls_and_evidence_that_opens_the_row(web: RunningW
     dana = visit("dana-evidence")
     page = dana.page
     dana.ask("call read_alert")
+    dana.open_provenance()
     expect(page.get_by_role("list", name="Tool calls")).to_have_text(re.compile(r"read_alert done, \d+ ms"))
     expect(page.locator(".markdown")).to_contain_text(f"/rows/0/CommandLine {HIDDEN}")
     page.get_by_role("region", name="Evidence").get_by_role("button", name=HIDDEN).click()
-    opened = page.get_by_role("dialog", name="Evidence 2")
+    opened = page.get_by_role("region", name="Behind the answer")
+    expect(opened.get_by_role("heading", name="Evidence 2")).to_be_visible()
     expect(opened.locator("dl").first).to_have_text(f"Hostws-01CommandLine{HIDDEN}")
     [intent] = [record for record in web.gateway.records() if record["kind"] == "intent"][-1:]
     expect(opened.locator("dl").last).to_contain_text(f"Audit record{intent['audit_id']}")
     page.keyboard.press("Escape")
-    expect(opened).to_be_hidden()
+    expect(opened.get_by_role("heading", name="Evidence 2")).to_have_count(0)
     expect(page.get_by_role("navigation", name="Conversations").get_by_role("link")).to_have_text(
         ["New conversation", "call read_alert"]
     )
@@ -75,6 +77,7 @@ def test_a_hidden_value_stays_hidden_from_whom_its_clearance_does_not_reach(visi
     erin = visit("erin-low", clearance=Sensitivity.LOW)
     erin.ask("call read_alert")
     expect(erin.page.locator(".markdown")).to_contain_text("/rows/0/Host ws-01")
+    erin.open_provenance()
     expect(erin.page.get_by_role("region", name="Evidence")).to_be_visible()
     assert "SECRET" not in erin.page.content()
 

@@ -47,6 +47,10 @@ class Visitor:
         self.page.get_by_role("button", name="Sign in").click()
         self.page.get_by_role("button", name="Sign out", exact=True).wait_for()
 
+    def open_provenance(self) -> None:
+        """Open what stands behind the one line below the newest answer."""
+        self.page.locator("article.turn").last.locator("details.provenance > summary").click()
+
     def ask(self, question: str) -> None:
         box = self.page.get_by_role("textbox", name="Question")
         box.fill(question)
