@@ -3,7 +3,7 @@ import type { JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, onSignedOut, type Refusal, useCsrf } from "./api.ts";
 import { forget } from "./draft.ts";
-import { Recent, Waits } from "./parts/around.tsx";
+import { Avatar, Recent, Waits } from "./parts/around.tsx";
 import { Icon, type IconName } from "./parts/icon.tsx";
 import { RefusalNotice } from "./parts/notices.tsx";
 import { Palette } from "./parts/palette.tsx";
@@ -236,14 +236,12 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
               </a>
             ))}
         </nav>
-        {conversations.length === 0 ? null : (
+        {session.roles.includes("analyst") ? (
           <Recent list={conversations} id={chats ? id : null} class="recent" heading />
-        )}
+        ) : null}
         <div class="me">
           <a href="#/account" aria-current={here === ACCOUNT ? "page" : undefined}>
-            <span class="avatar" aria-hidden="true">
-              {[...visible(session.name)].slice(0, 2).join("").toUpperCase()}
-            </span>
+            <Avatar name={session.name} />
             <span class="text">
               <span class="unseen">Account of </span>
               {visible(session.name)}

@@ -51,6 +51,12 @@ export function Waits({ approvals }: { approvals: Approval[] }): JSX.Element {
   );
 }
 
+/** The first letters of a name, for the eye alone. */
+export function Avatar({ name }: { name: string }): JSX.Element {
+  const letters = [...visible(name)].slice(0, 2).join("").toUpperCase();
+  return <span class="avatar" aria-hidden="true" data-letters={letters} />;
+}
+
 export function Suggested(props: { questions: string[]; onAsk: (question: string) => void }): JSX.Element | null {
   return props.questions.length === 0 ? null : (
     <ul class="suggested" aria-label="Questions to ask next">

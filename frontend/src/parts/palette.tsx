@@ -1,6 +1,6 @@
 // Find and go: views, conversations, incidents by number or words, any entity, or the words as a question.
 import type { JSX } from "preact";
-import { useEffect, useMemo, useRef, useState } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
 import { askNow } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
 import { type Rows, useLook } from "../look.ts";
@@ -40,7 +40,8 @@ export function Palette(props: {
     "query_incidents",
     reads ? { limit: 100, order: "newest", workspace } : null,
   );
-  useEffect(() => {
+  useLayoutEffect(() => {
+    // Before the next key: whoever knows the way types on.
     dialog.current?.showModal();
   }, []);
   const wanted = text.trim();
@@ -101,8 +102,7 @@ export function Palette(props: {
             onClick={() => choose(entry)}
           >
             <Icon name={entry.icon} />
-            <span>{visible(entry.words)}</span>
-            <span class="label">{entry.sort}</span>
+            <span>{visible(entry.words)}</span> <span class="label">{entry.sort}</span>
           </div>
         ))}
       </div>

@@ -8,6 +8,7 @@ export function Scroll(props: {
   children: ComponentChildren;
 }): JSX.Element {
   return (
+    // biome-ignore lint/a11y/useSemanticElements: a fieldset is for what can be filled in
     <div
       ref={props.place ?? null}
       class={props.tall ? "scroll tall" : "scroll"}

@@ -38,10 +38,10 @@ export function Timeline(props: { moments: Moment[]; incident: IncidentDetail })
             <span class="dot" />
             <div>
               {alert === null ? (
-                visible(moment.event)
+                <span class="event">{visible(moment.event)}</span>
               ) : (
                 <>
-                  {visible(moment.event.slice(ALERT.length))}
+                  <span class="event">{visible(moment.event.slice(ALERT.length))}</span>
                   <span class="unseen">, alert of severity {alert.severity ?? "not known"}</span>{" "}
                   {alert.compromised_entity ? (
                     <a class="quiet" href={entityLink(alert.compromised_entity)}>

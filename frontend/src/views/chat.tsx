@@ -73,7 +73,7 @@ export function ChatView(props: {
 
   const conversation = open.current;
   const turns = conversation?.turns ?? [];
-  const requests = useRequests(conversation, props.waiting);
+  const [requests, settled] = useRequests(conversation, props.waiting);
   // An id of no form that there is (422) names none either.
   const missing = id !== null && NONE.has(conversation?.refusal?.status ?? 0) && turns.length === 0;
   const title = list.find((each) => each.session_id === id)?.title ?? conversation?.title ?? "";
@@ -139,8 +139,9 @@ export function ChatView(props: {
                   turn={turn}
                   opened={shown}
                   requests={requests}
+                  settled={settled}
                   waiting={props.waiting}
-                  initials={[...visible(session.name)].slice(0, 2).join("").toUpperCase()}
+                  name={session.name}
                   foundAlone={alone}
                   onFoundAlone={(wanted) => {
                     keepFoundAlone(wanted);
@@ -195,19 +196,24 @@ function useWide(): boolean {
 }
 
 /** What became of the calls of this conversation that were held back, by the audit record of each; read again while one
- * of them may change. */
-function useRequests(conversation: OpenConversation | null, waiting: Approval[]): Map<string, RequestState> {
-  const [found, setFound] = useState<{ of: string; states: RequestState[] }>({ of: "", states: [] });
+ * of them may change. And whether it is known of all of them yet. */
+function useRequests(conversation: OpenConversation | null, waiting: Approval[]): [Map<string, RequestState>, boolean] {
+  const [found, setFound] = useState<{ of: string; held: string; states: RequestState[] }>({
+    of: "",
+    held: "",
+    states: [],
+  });
   const id = conversation?.id ?? "";
   const held = (conversation?.turns ?? [])
     .filter((turn) => turn.state !== "running")
-    .flatMap((turn) => turn.tools.filter((tool) => tool.status === "denied").map((tool) => tool.audit_id));
+    .flatMap((turn) => turn.tools.filter((tool) => tool.status === "denied").map((tool) => tool.audit_id))
+    .join();
   const states = found.of === id ? found.states : [];
   const open = states.some((each) => each.state === "pending" || each.state === "approved");
   const turns = conversation?.turns.filter((turn) => turn.state !== "running").length ?? 0;
   const change = waiting.map((each) => each.approval_id).join();
   useEffect(() => {
-    if (id === "" || held.length === 0) {
+    if (id === "" || held === "") {
       return undefined;
     }
     const ended = new AbortController();
@@ -218,8 +224,9 @@ function useRequests(conversation: OpenConversation | null, waiting: Approval[])
         undefined,
         ended.signal,
       ).then(
-        (answer) => setFound({ of: id, states: answer.requests }),
-        () => {}, // the call stands as it was told
+        (answer) => setFound({ of: id, held, states: answer.requests }),
+        // The calls stand as they were told then.
+        () => ended.signal.aborted || setFound((before) => ({ ...before, of: id, held })),
       );
     };
     read();
@@ -228,8 +235,11 @@ function useRequests(conversation: OpenConversation | null, waiting: Approval[])
       ended.abort();
       clearInterval(timer);
     };
-  }, [id, held.join(), turns, change, open]);
-  return new Map(states.map((each) => [each.audit_id, each]));
+  }, [id, held, turns, change, open]);
+  return [
+    new Map(states.map((each) => [each.audit_id, each])),
+    held === "" || (found.of === id && found.held === held),
+  ];
 }
 
 function QuestionBox(props: {

@@ -93,6 +93,9 @@ function AskBox(): JSX.Element {
   const box = useRef<HTMLTextAreaElement>(null);
   useEffect(() => {
     const shown = box.current;
+    if (document.activeElement === null || document.activeElement === document.body) {
+      shown?.focus();
+    }
     return () => keep(shown?.value ?? "");
   }, []);
   return (

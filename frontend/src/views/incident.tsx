@@ -339,12 +339,12 @@ function Comments({ incident }: { incident: IncidentDetail }): JSX.Element {
         {incident.comments.map((comment, place) => (
           <li key={place}>
             <div class="row between">
-              <strong>{visible(comment.author ?? "somebody")}</strong>
+              <strong class="author">{visible(comment.author ?? "somebody")}</strong>
               <span class="when">
                 <Time at={comment.time} />
               </span>
             </div>
-            <div class="words">{visible(comment.message ?? "")}</div>
+            <div class="words message">{visible(comment.message ?? "")}</div>
           </li>
         ))}
       </ul>

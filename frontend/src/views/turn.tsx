@@ -6,7 +6,7 @@ import { ask, asRefusal, type Refusal } from "../api.ts";
 import { chartOf, shareOf } from "../charts.ts";
 import { behindLines, linksOf, nameOf, plainText } from "../evidence.ts";
 import { counted, foldedAfter, foundAlone, type Marked, marked, type Note } from "../marks.ts";
-import { Suggested } from "../parts/around.tsx";
+import { Avatar, Suggested } from "../parts/around.tsx";
 import { ChartOf, Share } from "../parts/chart.tsx";
 import { CopyButton } from "../parts/copy.tsx";
 import { DataTable } from "../parts/data_table.tsx";
@@ -45,8 +45,11 @@ export function TurnSection(
     opened: Opened | null;
     /** What became of calls that were held back, by their audit record. */
     requests: Map<string, RequestState>;
+    /** Whether that is known of all of them. */
+    settled: boolean;
     waiting: Approval[];
-    initials: string;
+    /** Who asked. */
+    name: string;
   } & TurnActions,
 ): JSX.Element {
   const { turn, opened, requests } = props;
@@ -60,7 +63,8 @@ export function TurnSection(
     }
   }, [running]);
   const asked = turn.tools.filter((tool) => requests.has(tool.audit_id));
-  const aside = turn.tools.filter((tool) => tool.status !== "ok" && !requests.has(tool.audit_id));
+  const told = (tool: ToolTrace): boolean => tool.status === "failed" || (tool.status === "denied" && props.settled);
+  const aside = turn.tools.filter((tool) => told(tool) && !requests.has(tool.audit_id));
   return (
     <article
       ref={place}
@@ -69,9 +73,7 @@ export function TurnSection(
       aria-label={`Question: ${visible(turn.question)}`}
     >
       <div class="asked">
-        <span class="avatar" aria-hidden="true">
-          {props.initials}
-        </span>
+        <Avatar name={props.name} />
         <h2>{visible(turn.question)}</h2>
         <button
           type="button"
@@ -270,7 +272,7 @@ function Provenance({ turn, onOpen }: { turn: TurnView } & TurnActions): JSX.Ele
   return (
     <details class="provenance">
       <summary>{provenanceOf(turn.tools) || "How this was found"}</summary>
-      <ToolList tools={turn.tools} since={turn.since} />
+      <ToolList tools={turn.tools.filter((tool) => tool.status === "ok")} since={turn.since} />
       {turn.footnote.length === 0 ? null : (
         <ul>
           {turn.footnote.map((line) => (
@@ -338,9 +340,9 @@ function EvidenceList(props: { evidence: Evidence[]; onChoose: (number: number) 
       <ol class="row">
         {listed.map((piece) => (
           <li key={piece.number} value={piece.number}>
+            {nameOf(piece) === "" ? null : <span class="quiet">{visible(nameOf(piece))}: </span>}
             <button type="button" class="small" onClick={() => props.onChoose(piece.number)}>
-              {nameOf(piece) === "" ? null : <span class="quiet">{visible(nameOf(piece))}: </span>}
-              <span>{visible(plainText(piece)) || shown(piece.value)}</span>
+              {visible(plainText(piece)) || shown(piece.value)}
             </button>
           </li>
         ))}

@@ -62,6 +62,7 @@ def test_nothing_in_an_answer_runs_loads_leads_away_or_hides(visit: Visit) -> No
     dana.ask("say " + "\n\n".join(f"{text} n={number}" for number, text in enumerate(texts)))
     answer = page.locator("article.answered")
     expect(answer).to_have_count(1)
+    dana.open_provenance()
     page.get_by_role("button", name="Show all").click()
     for place in (answer.locator("h2"), answer.locator(".markdown"), answer.get_by_role("region", name="Evidence")):
         told = place.inner_text()
@@ -70,10 +71,10 @@ def test_nothing_in_an_answer_runs_loads_leads_away_or_hides(visit: Visit) -> No
         for text in MARKUP:
             # What Markdown draws loses its marks and nothing else.
             assert text.strip("*`#->! ").partition("`")[0].strip() in told.replace("\u00a0", " ")
-    made = "img, svg, iframe, form:not(.question), a, link, style, meta, base, script, math, [onerror], [onload]"
+    made = "img, svg:not(.i), iframe, form, a, link, style, meta, base, script, math, [onerror], [onload]"
     assert answer.locator(made).count() == 0
     answer.get_by_role("region", name="Evidence").get_by_role("button").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text(MARKUP[0])
+    expect(page.get_by_role("region", name="Behind the answer")).to_contain_text(MARKUP[0])
     page.keyboard.press("Escape")
     expect(page.get_by_role("navigation", name="Conversations").get_by_role("link")).to_have_count(2)
     page.reload()
@@ -87,7 +88,7 @@ def test_an_approval_shows_hostile_arguments_as_what_they_are(web: RunningWeb, v
     web.person("dana-argument").ask(f"call isolate {json.dumps({'host': host})}")
     finn = visit("finn-argument", Role.APPROVER)
     finn.page.get_by_role("region", name="Waiting").get_by_role("link").click()
-    shown = finn.page.locator("article.approval dd").first
+    shown = finn.page.locator("article.approval .after").first
     expect(shown).to_have_text("<img src=x onerror=alert(1)>\\u202eexe.\nApproved by the owner")
     assert finn.page.locator("article.approval img").count() == 0
 

@@ -177,7 +177,7 @@ def test_approvals_audit_and_policy(web: RunningWeb, visit: Visit) -> None:
     for nth, some in enumerate(asked):
         page.get_by_role("link", name="Approvals").click()
         page.get_by_role("region", name="Waiting").get_by_role("link").nth(nth).click()
-        shown = page.locator("article.approval dd").first
+        shown = page.locator("article.approval .after").first
         expect(shown).to_be_visible()
         assert failing(some, parts(str(shown.text_content()), len(some), r"\[(\d+):\]")) == []
         unmoved(page)

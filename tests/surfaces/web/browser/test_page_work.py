@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 from running_web import RunningWeb
 from visitor import Visit, Visitor
 
@@ -30,8 +30,9 @@ def journal_of(web: RunningWeb) -> list[dict[str, Any]]:
     return [entry.record for entry in JournalReader(web.gateway.state.database.path).read(0, 1_000)]
 
 
-def last_tool_status(visitor: Visitor) -> str:
-    return visitor.page.locator("article.turn").last.locator(".tools li").inner_text()
+def newest_request(visitor: Visitor) -> Locator:
+    """What the newest answer shows of a call that a person is asked about."""
+    return visitor.page.locator("article.turn").last.get_by_role("region", name="Request: run isolate: ws-01")
 
 
 def ask_isolate(visitor: Visitor, nth: int) -> None:
@@ -49,13 +50,20 @@ def test_an_approver_reads_the_story_of_the_labels_approves_and_the_call_passes_
     dana.ask("call read_alert")
     expect(dana.page.locator("article.answered")).to_have_count(1)
     ask_isolate(dana, 2)
-    assert "isolate denied" in last_tool_status(dana)
+    asked = dana.page.locator("article.turn").nth(1).get_by_role("region", name="Request: run isolate: ws-01")
+    expect(asked).to_contain_text("Nothing is done yet. Another person decides")
+    expect(asked).to_contain_text("Hostws-01")
+    expect(dana.page.locator("article.turn").last.locator(".denied")).to_have_count(0)  # waiting is not failing
     assert calls_of_isolate(web) == 0
 
     page = finn.page
     expect(page.get_by_role("navigation", name="Views").get_by_role("link")).to_have_text(["Approvals 1 waiting"])
-    page.get_by_role("region", name="Waiting").get_by_role("link", name="isolate").click()
+    page.get_by_role("region", name="Waiting").get_by_role("link", name="dana-page asks to run isolate: ws-01").click()
     story = page.get_by_role("article")
+    expect(page.get_by_role("heading", level=1)).to_have_text("Dana-page asks to run isolate: ws-01")
+    expect(story.get_by_role("region", name="In the words of dana-page")).to_contain_text(ISOLATE)
+    expect(story).to_contain_text("stands in the words below")
+    page.get_by_text("Why a person is asked").click()
     expect(story).to_contain_text("which changes something in your own systems")
     expect(story).to_contain_text("ws-01")
     expect(story).to_contain_text("The policy lets nobody make this call without a person's approval.")
@@ -66,11 +74,15 @@ def test_an_approver_reads_the_story_of_the_labels_approves_and_the_call_passes_
     expect(page.get_by_role("status")).to_contain_text("approved, not used yet")
     expect(page.get_by_role("button", name="Approve", exact=True)).to_be_hidden()
 
-    ask_isolate(dana, 3)
-    assert "isolate denied" not in last_tool_status(dana)
+    # The asker sees it happen, with the note, and does it with one press.
+    expect(asked).to_contain_text("finn-page approved it: “checked with the owner”")
+    asked.get_by_role("button", name="Do it now").click()
+    expect(dana.page.locator("article.turn:not(.running)")).to_have_count(3)
+    expect(newest_request(dana)).to_have_count(0)
+    expect(asked).to_contain_text("and it ran at")
     assert calls_of_isolate(web) == 1
     ask_isolate(dana, 4)
-    assert "isolate denied" in last_tool_status(dana)
+    expect(newest_request(dana)).to_contain_text("Nothing is done yet.")
     assert calls_of_isolate(web) == 1
     page.reload()
     expect(page.get_by_role("status")).to_contain_text("approved and used")
@@ -84,19 +96,73 @@ def test_a_denied_approval_lets_nothing_run_and_nobody_decides_their_own(web: Ru
     gail = visit("gail-page", Role.ANALYST, Role.APPROVER)
     ask_isolate(gail, 1)
     gail.page.get_by_role("link", name="Approvals").click()
-    gail.page.get_by_role("region", name="Waiting").get_by_role("link").last.click()
+    gail.page.get_by_role("region", name="Waiting").get_by_role("link", name="gail-page").click()
     expect(gail.page.get_by_role("article")).to_contain_text("The agent asked this for you, so another person decides")
     expect(gail.page.get_by_role("button", name="Approve", exact=True)).to_have_count(0)
 
     hugo = visit("hugo-page", Role.APPROVER, at=gail.page.url.removeprefix(web.url))
     hugo.page.get_by_role("button", name="Deny").click()
     expect(hugo.page.get_by_role("status")).to_contain_text("denied")
-    gail.page.get_by_role("link", name="Ask").click()
+    gail.page.get_by_role("link", name="Ask", exact=True).click()
     gail.page.get_by_role("link", name=ISOLATE).click()
     expect(gail.page.locator("article.turn")).to_have_count(1)
+    expect(newest_request(gail)).to_contain_text("hugo-page denied it. Nothing was done.")
     ask_isolate(gail, 2)
-    assert "isolate denied" in last_tool_status(gail)
+    expect(gail.page.locator("article.turn").last.locator(".tools .denied")).to_contain_text("isolate denied")
     assert calls_of_isolate(web) == before
+
+
+@pytest.mark.requirement("SURF-4")
+@pytest.mark.requirement("APPR-1")
+def test_a_change_that_the_asker_may_confirm_is_confirmed_where_it_was_asked(web: RunningWeb, visit: Visit) -> None:
+    labels = [each for each in web.gateway.records() if each["kind"] == "intent" and each["tool"] == "label"]
+    ida = visit("ida-confirms")
+    ida.ask('call label {"host": "ws-09"}')
+    asked = ida.page.locator("article.turn").get_by_role("region", name="Request: run label: ws-09")
+    expect(asked).to_contain_text("waits for you")
+    asked.get_by_role("button", name="Confirm, and do it").click()
+    expect(ida.page.locator("article.turn:not(.running)")).to_have_count(2)
+    expect(asked).to_contain_text("ida-confirms approved it, and it ran at")
+    done = [each for each in web.gateway.records() if each["kind"] == "intent" and each["tool"] == "label"]
+    assert len(done) == len(labels) + 1
+
+
+@pytest.mark.requirement("SURF-4")
+def test_an_answer_is_judged_with_a_reason_that_the_server_keeps(web: RunningWeb, visit: Visit) -> None:
+    dana = visit("dana-thumbs")
+    page = dana.page
+    dana.ask("say hello")
+    page.get_by_role("button", name="This did not help").click()
+    page.get_by_role("radio", name="Something was missing").check()
+    page.get_by_label("In your words").fill("the second host")
+    page.get_by_role("button", name="Keep it").click()
+    judged = page.get_by_role("button", name="This did not help")
+    expect(judged).to_have_attribute("aria-pressed", "true")
+    page.reload()
+    expect(judged).to_have_text("Something was missing: the second host")
+    judged.click()  # taken back
+    expect(judged).to_have_attribute("aria-pressed", "false")
+    page.get_by_role("button", name="This helped").click()
+    page.reload()
+    expect(page.get_by_role("button", name="This helped")).to_have_attribute("aria-pressed", "true")
+
+
+@pytest.mark.requirement("SURF-4")
+def test_a_question_is_asked_again_or_edited_first(web: RunningWeb, visit: Visit) -> None:
+    dana = visit("dana-edits")
+    page = dana.page
+    dana.ask("say hello")
+    expect(page.locator("article.answered")).to_have_count(1)
+    page.get_by_role("button", name="Ask again").click()
+    expect(page.locator("article.answered h2")).to_have_text(["say hello", "say hello"])
+    page.get_by_role("button", name="Edit the question").first.click()
+    box = page.get_by_role("textbox", name="Question")
+    expect(box).to_be_focused()
+    expect(box).to_have_value("say hello")
+    box.press("End")
+    box.press_sequentially(" there")
+    box.press("Enter")
+    expect(page.locator("article.answered .markdown").last).to_have_text("hello there")
 
 
 @pytest.mark.requirement("SURF-4")
