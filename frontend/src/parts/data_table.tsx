@@ -10,7 +10,7 @@ import { Severity } from "./signs.tsx";
 
 const COUNT = /^-?\d[\d.,]*$/;
 const FULL_TIME = /^\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(?:\.\d+)?(?: UTC|Z)$/;
-const MOST = 100;
+const MOST = 500;
 
 /** `first`, where it is given, draws the first cell of a row; null leaves it as text. `link` says where a cell leads. */
 export function DataTable(props: {

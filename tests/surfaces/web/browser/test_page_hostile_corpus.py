@@ -40,10 +40,10 @@ WIRE = [each for each in HOSTILE if each.text.encode("utf-8", "ignore").decode()
 ELEMENTS = re.compile(
     "html|head|meta|title|link|script|body|div|noscript|main|header|footer|nav|section|article|aside|h[1-4]|p|span|"
     "strong|em|a|button|form|label|input|textarea|select|option|ul|ol|li|details|summary|table|caption|thead|tbody|"
-    "tr|th|td|dl|dt|dd|pre|code|blockquote|dialog|time"
+    "tr|th|td|dl|dt|dd|pre|code|blockquote|dialog|time|kbd"
 )
 FOREIGN = """() => [...document.querySelectorAll('*')].flatMap(each => [
-    each.localName,
+    each.matches('svg.i, svg.i > path') ? 'p' : each.localName,
     ...[...each.attributes].filter(one => one.name.startsWith('on') || one.name === 'style').map(one => '@' + one.name),
     ...['href', 'src', 'action', 'srcset'].map(name => each.getAttribute(name)).filter(Boolean)
         .filter(target => !/^(#|\\/page\\/|\\/conversations\\/)/.test(target)).map(target => '-> ' + target)])"""
@@ -84,15 +84,17 @@ def unmoved(page: Page) -> None:
     assert [each for each in made if not ELEMENTS.fullmatch(each)] == []
     assert page.evaluate("document.documentElement.scrollWidth - document.documentElement.clientWidth") <= 0
     page.evaluate("window.scrollTo(0, 0)")
-    bar = page.locator("header.bar").bounding_box()
-    assert bar is not None
-    assert (bar["x"], bar["y"]) == (0, 0)
-    assert bar["height"] < 60
+    side, head = page.locator(".side").bounding_box(), page.locator(".head").bounding_box()
+    assert side is not None
+    assert head is not None
+    assert (side["x"], side["y"], side["width"], head["x"], head["y"]) == (0, 0, 208, 208, 0)
+    assert head["height"] < 100
     on_top = page.evaluate(
-        """() => [...document.querySelectorAll('header.bar *')].every(each => {
+        """() => [...document.querySelectorAll('.head *')].every(each => {
             const at = each.getBoundingClientRect();
+            if (at.height === 0) return true;
             const top = document.elementFromPoint(at.x + at.width / 2, at.y + at.height / 2);
-            return top.closest('header.bar') !== null; })"""
+            return top.closest('.head') !== null; })"""
     )
     assert on_top
     assert page.title().endswith("Sentinel RAG")
@@ -120,18 +122,18 @@ def test_rows_answers_tables_evidence_and_what_to_ask_next(
     cells = answer.locator("td:nth-child(2)").all_text_contents()
     assert failing(WIRE, cells) == []
     assert cells == [safe(each.text) for each in WIRE]
+    dana.open_provenance()
     page.get_by_role("button", name=f"Show all {len(WIRE)}").click()
     evidence = answer.get_by_role("region", name="Evidence")
     assert failing(WIRE, evidence.locator("li button").all_text_contents()) == []
-    answer.get_by_text("How this was found").click()
-    assert failing(WIRE, answer.locator("details li").all_text_contents()) == []
+    assert failing(WIRE, answer.locator(".provenance > ul:not(.tools) > li").all_text_contents()) == []
     assert failing(WIRE, answer.locator(".suggested button").all_text_contents()) == []
     unmoved(page)
 
     place = next(number for number, each in enumerate(WIRE) if each.family == "element")
     evidence.locator("li button").nth(place).click()
-    dialog = page.get_by_role("dialog")
-    expect(dialog.locator("dd").first).to_have_text(WIRE[place].text)
+    beside = page.get_by_role("region", name="Behind the answer")
+    expect(beside.locator("dd").first).to_have_text(WIRE[place].text)
     page.keyboard.press("Escape")
     assert page.evaluate("[...document.scripts].map(script => script.getAttribute('src'))") == ["/page/page.js"]
 
@@ -175,7 +177,7 @@ def test_approvals_audit_and_policy(web: RunningWeb, visit: Visit) -> None:
     finn = visit("finn-corpus", *Role, viewport={"width": 1280, "height": 900})
     page = finn.page
     for nth, some in enumerate(asked):
-        page.get_by_role("link", name="Approvals").click()
+        page.get_by_role("navigation", name="Views").get_by_role("link", name="Approvals").click()
         page.get_by_role("region", name="Waiting").get_by_role("link").nth(nth).click()
         shown = page.locator("article.approval .after").first
         expect(shown).to_be_visible()
