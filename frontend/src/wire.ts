@@ -194,7 +194,8 @@ export interface Approval {
   named: string[];
   decided_by: "asker" | "other";
   approvers: string[];
-  decision: { by: string; actor: string; comment: string; at: string } | null;
+  /** `name` is the person's, empty where it is not known here. */
+  decision: { by: string; name: string; comment: string; at: string } | null;
   more_of_tool: number;
   may_decide: boolean;
   outdated: boolean;

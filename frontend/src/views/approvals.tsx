@@ -107,7 +107,7 @@ function Listed({ title, approvals }: { title: string; approvals: Approval[] }):
                 <Time at={each.asked_at} />
               </td>
               <td class="end">
-                {each.state === "pending" ? <Time at={each.ends_at} /> : visible(each.decision?.by ?? "nobody")}
+                {each.state === "pending" ? <Time at={each.ends_at} /> : visible(each.decision === null ? "nobody" : deciderOf(each.decision))}
               </td>
             </tr>
           ))}
@@ -230,7 +230,7 @@ function Decide(props: {
         <strong>{STATES[approval.state]}</strong>
         {approval.decision === null ? null : (
           <span>
-            by {visible(approval.decision.by)} at <Time at={approval.decision.at} />
+            by {visible(deciderOf(approval.decision))} at <Time at={approval.decision.at} />
             {approval.decision.comment === "" ? "" : `: ${visible(approval.decision.comment)}`}
           </span>
         )}
@@ -498,6 +498,10 @@ function Behind({ approval }: { approval: Approval }): JSX.Element {
   );
 }
 
+function deciderOf(ruling: { by: string; name: string }): string {
+  return ruling.name || `the key ${ruling.by}`;
+}
+
 /** What has happened and what comes, and what the asker sees of it. */
 function Course({ approval }: { approval: Approval }): JSX.Element {
   const asker = visible(askerOf(approval));
@@ -535,7 +539,7 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
                 ? approval.state === "expired"
                   ? "nobody decided"
                   : `a person decides${left > 0 ? `, ${span(left)} left` : ""}`
-                : `${visible(ruling.by)} ${approval.state === "denied" ? "denied it" : "approved it"}`}
+                : `${visible(deciderOf(ruling))} ${approval.state === "denied" ? "denied it" : "approved it"}`}
             </span>
             <span class="when">
               <Time short at={ruling?.at ?? approval.ends_at} />

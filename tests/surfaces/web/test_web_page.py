@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 from pathlib import Path
 
 import pytest
@@ -44,6 +45,23 @@ def test_the_files_are_sent_with_their_kind_and_again_only_when_they_changed(bui
             assert (answer.status, answer.headers["content-type"]) == (200, KINDS[name])
             again = client.request("GET", path, headers={"If-None-Match": answer.headers["etag"]})
             assert (again.status, again.content) == (304, b"")
+
+
+def test_the_files_are_packed_for_whoever_can_unpack_them_and_nothing_else_is(built: Path, web: RunningWeb) -> None:
+    with serve(page_of(built)) as url:
+        client = Client(url)
+        plain = client.get("/page/page.js")
+        packed = client.request("GET", "/page/page.js", headers={"Accept-Encoding": "gzip, br"})
+        assert "content-encoding" not in plain.headers
+        assert packed.headers["content-encoding"] == "gzip"
+        assert gzip.decompress(packed.content) == plain.content
+        assert plain.headers["vary"] == packed.headers["vary"] == "Accept-Encoding"
+        assert plain.headers["etag"] != packed.headers["etag"]
+        again = {"Accept-Encoding": "gzip", "If-None-Match": packed.headers["etag"]}
+        assert client.request("GET", "/page/page.js", headers=again).status == 304
+    # Secrets beside texts that others may choose: their length would tell of them.
+    dana = web.person("dana-packed")
+    assert "content-encoding" not in dana.request("GET", "/session", headers={"Accept-Encoding": "gzip"}).headers
 
 
 def test_the_way_in_by_the_identity_provider_is_offered_where_there_is_one(built: Path) -> None:

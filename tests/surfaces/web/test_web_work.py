@@ -105,6 +105,63 @@ def test_an_approver_sees_the_story_decides_once_and_the_call_passes_once(web: R
 
 
 @pytest.mark.requirement("APPR-1")
+def test_whoever_asked_is_told_what_became_of_each_call_that_was_held_back(web: RunningWeb) -> None:
+    dana, finn = web.person("dana-told"), web.person("finn-told", Role.APPROVER)
+    session_id = dana.ask("say please isolate ws-5 and ws-6")["session_id"]
+    first, second = (waiting_id(dana, host, session_id=session_id) for host in ("ws-5", "ws-6"))
+
+    def states() -> dict[str, str]:
+        told = dana.get(f"/conversations/{session_id}/requests").body["requests"]
+        return {each["approval_id"]: each["state"] for each in told}
+
+    assert states() == {first: "pending", second: "pending"}
+    for approval_id, decision in ((first, "approve"), (second, "deny")):
+        finn.post(f"/approvals/{approval_id}/decision", {"decision": decision, "comment": f"{decision}, seen"})
+    assert states() == {first: "approved", second: "denied"}
+    dana.ask(f"call isolate {json.dumps({'host': 'ws-5'})}", session_id=session_id)
+    assert states() == {first: "used", second: "denied"}
+    [used, denied] = dana.get(f"/conversations/{session_id}/requests").body["requests"]
+    turns = dana.get(f"/conversations/{session_id}").body["items"]
+    assert used["audit_id"] in {call["audit_id"] for turn in turns for call in turn["answer"]["tools"]}
+    ruling = used["decision"]
+    assert (used["tool"], ruling["by"], ruling["comment"]) == ("isolate", "finn-told", "approve, seen")
+    assert used["used_at"] > used["decision"]["at"] > used["asked_at"]
+    assert (denied["used_at"], denied["decision"]["comment"]) == (None, "deny, seen")
+    assert finn.get(f"/approvals/{first}").body["decision"]["name"] == "finn-told"
+
+
+def test_what_a_person_thought_of_an_answer_is_kept_with_its_turn_and_can_be_taken_back(web: RunningWeb) -> None:
+    dana = web.person("dana-thinks")
+    answer = dana.ask("say hello")
+    path = f"/turns/{answer['turn_id']}"
+    assert dana.get(path).body["opinion"] is None
+    opinion = {"good": False, "reason": "Something was missing: the second host"}
+    assert dana.request("PUT", f"{path}/opinion", opinion).status == 204
+    [turn] = dana.get(f"/conversations/{answer['session_id']}").body["items"]
+    assert dana.get(path).body["opinion"] == turn["opinion"] == opinion
+    assert dana.request("PUT", f"{path}/opinion", {"good": True, "reason": "x" * 601}).status == 422
+    assert dana.request("DELETE", f"{path}/opinion").status == 204
+    assert dana.get(path).body["opinion"] is None
+    web.analyst.release.clear()
+    running = dana.request("POST", "/chat", {"message": "fail", "session_id": answer["session_id"]})
+    assert running.status >= 500
+    failed = dana.get(f"/conversations/{answer['session_id']}").body["items"][-1]["turn_id"]
+    refused = dana.request("PUT", f"/turns/{failed}/opinion", {"good": True})
+    assert (refused.status, refused.body["reason"]) == (409, "no_answer")
+
+
+def test_an_admin_sees_who_may_sign_in_and_no_secret_of_theirs(web: RunningWeb) -> None:
+    web.add("erin-listed", Role.ANALYST, Role.APPROVER)
+    answer = web.person("adam-people", Role.ADMIN).get("/people")
+    told = {each["name"]: each for each in answer.body["people"]}
+    assert told["erin-listed"]["roles"] == ["analyst", "approver"]
+    assert told["erin-listed"]["signs_in_with"] == ["password"]
+    assert set(told["erin-listed"]) == {
+        *("name", "roles", "groups", "clearance", "state", "signs_in_with", "key_id", "created_at")
+    }
+
+
+@pytest.mark.requirement("APPR-1")
 def test_nobody_decides_what_the_agent_asks_for_them(web: RunningWeb) -> None:
     """The attacker is a person who may ask and approve, and has the agent ask for what they want; with the same key at
     the gateway, and with another after a change of roles."""

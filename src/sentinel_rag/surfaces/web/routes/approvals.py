@@ -75,9 +75,10 @@ def _path(approval_id: str) -> str:
 
 
 async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The approvals, each with `reader`, the person who asked with their own key and without the agent, or null, and
-    `own`: whether this person asked so, or their own conversation did, so that another decides. Where the rule lets the
-    asker confirm, that is as the gateway says."""
+    """The approvals, each with `reader`, the person who asked with their own key and without the agent, or null, in
+    `decision` the `name` of who decided, as far as it is known here, and `own`: whether this person asked so, or their
+    own conversation did, so that another decides. Where the rule lets the asker confirm, that is as the gateway
+    says."""
     sessions = [str(each["session_id"]) for each in approvals]
     owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
     names = {each.key_id: each.name for each in await anyio.to_thread.run_sync(web.people.list) if each.key_id}
@@ -87,5 +88,9 @@ async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> l
         reader = names.get(str(each["key_id"]))
         asked = owners.get(str(each["session_id"])) == account.user_id or reader == account.name
         own = asked and account.user_id != OWNER and each["decided_by"] != "asker"
-        told.append({**each, "reader": reader, "own": own, "may_decide": each["may_decide"] and not own})
+        ruling = each["decision"]
+        if ruling is not None:
+            ruling = {**ruling, "name": ruling["actor"] or names.get(str(ruling["by"]), "")}
+        more = {"reader": reader, "own": own, "may_decide": each["may_decide"] and not own, "decision": ruling}
+        told.append({**each, **more})
     return told

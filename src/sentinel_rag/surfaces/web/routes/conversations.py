@@ -106,9 +106,7 @@ def _ruling(ruling: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
     return {"by": by, "comment": ruling.get("comment", ""), "at": ruling["at"]}
 
 
-async def _stories(
-    web: Web, sign_in: SignIn, conversation: Conversation, turns: Sequence[Turn]
-) -> list[Any | None]:
+async def _stories(web: Web, sign_in: SignIn, conversation: Conversation, turns: Sequence[Turn]) -> list[Any | None]:
     """What became of the calls of each session of the conversation, the oldest first; None for one that is gone."""
     key = await web.key_of(sign_in.account, Scope.USER)
     sessions = dict.fromkeys(str(turn.answer["session_id"]) for turn in turns if turn.answer is not None)

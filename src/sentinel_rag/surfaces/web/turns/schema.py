@@ -24,7 +24,7 @@ def _second(connection: RecordConnection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN surface TEXT")
 
 
-def _third(connection: Connection) -> None:
+def _third(connection: RecordConnection) -> None:
     """What the person thought of the answer, as JSON."""
     connection.execute("ALTER TABLE turn ADD COLUMN opinion TEXT")
 
