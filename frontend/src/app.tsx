@@ -105,7 +105,7 @@ const PLACES: Place[] = [
     view: (id, go) => <AuditView id={id} go={go} />,
   },
   { name: "policy", title: "Policy", icon: "policy", role: "admin", view: () => <PolicyView /> },
-  { name: "users", title: "People", icon: "people", role: "admin", view: () => <UsersView /> },
+  { name: "users", title: "Users", icon: "people", role: "admin", view: () => <UsersView /> },
   {
     name: "entity",
     title: "Entity",

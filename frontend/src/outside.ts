@@ -1,7 +1,7 @@
 // Text that somebody outside may have written to be obeyed: found by its signs, so that a person sees it. Pure.
 //
 // It is a look-out and no guard: an order without these signs is an order too. What it can do is bounded by the labels
-// of the Interceptor, whatever is found here.
+// of the gateway, whatever is found here.
 import words from "./outside_words.json";
 import type { Alert } from "./tool_rows.ts";
 import { visible } from "./visible.ts";

@@ -107,7 +107,11 @@ function Listed({ title, approvals }: { title: string; approvals: Approval[] }):
                 <Time at={each.asked_at} />
               </td>
               <td class="end">
-                {each.state === "pending" ? <Time at={each.ends_at} /> : visible(each.decision === null ? "nobody" : deciderOf(each.decision))}
+                {each.state === "pending" ? (
+                  <Time at={each.ends_at} />
+                ) : (
+                  visible(each.decision === null ? "nobody" : deciderOf(each.decision))
+                )}
               </td>
             </tr>
           ))}

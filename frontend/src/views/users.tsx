@@ -14,14 +14,14 @@ export function UsersView(): JSX.Element {
   const [found, setFound] = useState<Person[] | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   useEffect(() => {
-    ask<{ people: Person[] }>("GET", "/people").then(
-      (answer) => setFound(answer.people),
+    ask<{ users: Person[] }>("GET", "/users").then(
+      (answer) => setFound(answer.users),
       (error) => setRefusal(asRefusal(error)),
     );
   }, []);
   return (
     <div class="stack">
-      <h1>People</h1>
+      <h1>Users</h1>
       <RefusalNotice refusal={refusal} />
       <section class="card" aria-label="Accounts">
         <header>

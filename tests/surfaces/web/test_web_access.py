@@ -47,7 +47,7 @@ ROUTES: dict[tuple[str, str], Any] = {
     ("POST", "/policy/explain"): {"tool": "isolate", "arguments": {"host": "ws-1"}},
     ("GET", "/tools"): None,
     ("POST", "/tools/{tool}"): {"arguments": {}},
-    ("GET", "/people"): None,
+    ("GET", "/users"): None,
     ("GET", "/session"): None,
     ("DELETE", "/session"): None,
     ("DELETE", "/sessions"): None,
@@ -72,7 +72,7 @@ ROLES = {
     "/approvals": Role.APPROVER,
     "/audit": Role.AUDITOR,
     "/policy": Role.ADMIN,
-    "/people": Role.ADMIN,
+    "/users": Role.ADMIN,
     "/tools": Role.ANALYST,
 }
 EACH = sorted(ROUTES)

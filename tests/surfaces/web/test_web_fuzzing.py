@@ -50,7 +50,7 @@ OPERATIONS = [
     "POST /sign-in/once/{token}",
     "GET /sign-in/oidc",
     "GET /sign-in/oidc/callback",
-    "GET /people",
+    "GET /users",
     "GET /session",
     "DELETE /session",
     "DELETE /sessions",

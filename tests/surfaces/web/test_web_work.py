@@ -152,8 +152,8 @@ def test_what_a_person_thought_of_an_answer_is_kept_with_its_turn_and_can_be_tak
 
 def test_an_admin_sees_who_may_sign_in_and_no_secret_of_theirs(web: RunningWeb) -> None:
     web.add("erin-listed", Role.ANALYST, Role.APPROVER)
-    answer = web.person("adam-people", Role.ADMIN).get("/people")
-    told = {each["name"]: each for each in answer.body["people"]}
+    answer = web.person("adam-people", Role.ADMIN).get("/users")
+    told = {each["name"]: each for each in answer.body["users"]}
     assert told["erin-listed"]["roles"] == ["analyst", "approver"]
     assert told["erin-listed"]["signs_in_with"] == ["password"]
     assert set(told["erin-listed"]) == {

@@ -111,7 +111,7 @@ def _policy(page: Page) -> None:
     page.get_by_text("The text in force").click()
 
 
-def _people(page: Page) -> None:
+def _users(page: Page) -> None:
     expect(page.get_by_role("region", name="Accounts").get_by_role("row").nth(1)).to_be_visible()
 
 
@@ -119,7 +119,7 @@ VIEWS: dict[str, Callable[[Page], None]] = {
     "Approvals": _approvals,
     "Audit": _audit,
     "Policy": _policy,
-    "People": _people,
+    "Users": _users,
 }
 
 

@@ -55,10 +55,10 @@ async def use_link(token: LinkToken, web: Parts) -> Response:
     return await signed(web, account, lambda _: RedirectResponse("/", 303))
 
 
-@router.get("/people", summary="Who may sign in, with what they may do")
-async def people(_: Admin, web: Parts) -> dict[str, Any]:
+@router.get("/users", summary="Who may sign in, with what they may do")
+async def users(_: Admin, web: Parts) -> dict[str, Any]:
     found = await anyio.to_thread.run_sync(web.people.list)
-    return {"people": [each.to_dict() for each in found]}
+    return {"users": [each.to_dict() for each in found]}
 
 
 @router.get("/session", summary="Who is signed in, and the token that changes need")
