@@ -4,6 +4,7 @@ import { useEffect, useRef, useState } from "preact/hooks";
 import { ask, asRefusal, onSignedOut, type Refusal, useCsrf } from "./api.ts";
 import { forget } from "./draft.ts";
 import { Avatar, Recent, Waits } from "./parts/around.tsx";
+import { Boundary } from "./parts/boundary.tsx";
 import { Icon, type IconName } from "./parts/icon.tsx";
 import { RefusalNotice } from "./parts/notices.tsx";
 import { Palette } from "./parts/palette.tsx";
@@ -292,13 +293,15 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
           ) : here === undefined ? (
             <p>This account has no role here. Whoever looks after accounts can give one: sentinel users change</p>
           ) : (
-            here.view(
-              id,
-              (to) => {
-                location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
-              },
-              around,
-            )
+            <Boundary key={here.name}>
+              {here.view(
+                id,
+                (to) => {
+                  location.hash = to === null ? `/${here.name}` : `/${here.name}/${encodeURIComponent(to)}`;
+                },
+                around,
+              )}
+            </Boundary>
           )}
         </main>
       </div>
