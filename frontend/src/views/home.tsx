@@ -16,14 +16,14 @@ import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
 import { trendOf } from "../parts/trend.tsx";
 import { lastVisit, preferredWorkspace, seenAll, visit } from "../preferences.ts";
 import { incidentOf, titleOf } from "../requests.ts";
-import { ageOf, byPriority } from "../severities.ts";
-import { age, local, zone } from "../times.ts";
+import { ageOf, byPriority, rankOf } from "../severities.ts";
+import { age, shortly, zone } from "../times.ts";
 import type { Alert, Bucket, Incident, IncidentSummary, TrendSummary } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 import type { Approval, Session } from "../wire.ts";
 
 const MOST = 100;
-const SHOWN_NEW = 6;
+const SHOWN_NEW = 5;
 const SHOWN_TEXTS = 3;
 
 type Queue = Rows<Incident, IncidentSummary>;
@@ -77,11 +77,13 @@ export function HomeView({ session, waiting }: { session: Session; waiting: Appr
           place={place}
           reasons={(row) => reasonsOf(row, queue.found?.result.rows ?? [], touched, holding, waiting)}
           changed={touched}
+          holding={holding}
           name={session.name}
         />
         <div>
+          {waiting.some((each) => each.may_decide) ? <Requests waiting={waiting} /> : null}
           <News since={since} changed={changed} news={news} onSeen={seen} place={place} />
-          <Requests waiting={waiting} />
+          {waiting.some((each) => each.may_decide) ? null : <Requests waiting={waiting} />}
           <Texts look={alerts} texts={texts} place={place} />
         </div>
       </div>
@@ -159,11 +161,19 @@ function QueueCard(props: {
   place: (row: Incident) => Incident;
   reasons: (row: Incident) => string[];
   changed: Set<number | null>;
+  holding: Set<number | null>;
   name: string;
 }): JSX.Element {
   const { found, refusal, busy, again } = props.look;
   const [narrowed, setNarrowed] = useState<Narrowed>("all");
-  const rows = [...(found?.result.rows ?? [])].sort(byPriority);
+  const first = (row: Incident): number =>
+    Number(!props.changed.has(row.number)) * 4 +
+    Number(!props.holding.has(row.number)) * 2 +
+    Number(row.owner !== null);
+  const rows = [...(found?.result.rows ?? [])].sort(
+    (one, other) =>
+      rankOf(one.severity) - rankOf(other.severity) || first(one) - first(other) || byPriority(one, other),
+  );
   const mine = rows.filter((row) => isMine(row, props.name));
   const nobody = rows.filter((row) => row.owner === null);
   const shown = narrowed === "mine" ? mine : narrowed === "nobody" ? nobody : rows;
@@ -220,7 +230,8 @@ function QueueCard(props: {
             <QueueTable {...props} rows={shown} found={found} />
           )}
           <footer>
-            {shown.length} of {total ?? "an unknown number of"} open incidents. Bold: new since your last visit.{" "}
+            {shown.length} of {total ?? "an unknown number of"} open incidents. By severity, then what changed, what
+            holds text from outside, and what nobody owns. Bold: new since your last visit.{" "}
             {total !== null && total > rows.length ? <a href="#/incidents">All of them</a> : null}
             {found.result.notes.map((note) => (
               <div key={note}>{visible(note)}</div>
@@ -368,7 +379,7 @@ function News(props: {
     <section class="card" aria-labelledby="news">
       <header>
         <h2 id="news">Since your last visit</h2>
-        <span class="quiet">{since === null ? "" : local(since)}</span>
+        <span class="quiet">{since === null ? "" : shortly(since)}</span>
         {news.length === 0 ? null : (
           <div class="push">
             <button type="button" class="link" onClick={props.onSeen}>

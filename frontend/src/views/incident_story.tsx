@@ -93,8 +93,10 @@ function WhatItIs({ incident }: { incident: IncidentDetail }): JSX.Element {
     const known = (entities[kind] ?? []).slice(0, MOST_NAMES);
     return count === 0 ? null : (
       <>
-        {count} {count === 1 ? one : many} ({names(known)}
-        {count > known.length ? ", …" : ""})
+        {count === 1 ? `the ${one} ` : `${count} ${many} (`}
+        {names(known)}
+        {count > known.length ? ", …" : ""}
+        {count === 1 ? "" : ")"}
       </>
     );
   };
@@ -106,8 +108,8 @@ function WhatItIs({ incident }: { incident: IncidentDetail }): JSX.Element {
   return (
     <>
       {count === 0 ? "No alert" : count === 1 ? "One alert" : `${count} alerts`}
-      {high === 0 ? "" : `, ${high} of them High,`}
-      {parts.length === 0 ? " that name no account and no host" : " that touch "}
+      {high === 0 ? "" : count === 1 ? ", High," : `, ${high} of them High,`}
+      {parts.length === 0 ? " without an account or a host" : count === 1 ? " that touches " : " that touch "}
       {parts.map((part, place) => (
         <span key={place}>
           {place === 0 ? "" : " and "}

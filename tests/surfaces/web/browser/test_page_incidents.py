@@ -232,7 +232,7 @@ def test_an_incident_is_found_opened_and_asked_about_by_the_keyboard(
     expect(page.locator(".timeline .event")).to_have_text([TOLD, "Incident created"])
     # The story is told from the cells, and warns of what contradicts.
     story = page.get_by_role("region", name="Story")
-    expect(story).to_contain_text("One alert, 1 of them High, that touch 1 account (dana): Initial access.")
+    expect(story).to_contain_text("One alert, High, that touches the account dana: Initial access.")
     expect(story).to_contain_text(f"It began with “{TOLD}”")
     expect(story).to_contain_text("It is New, and nobody owns it.")
     expect(story).to_contain_text("Nobody owns it. It has been open for 2 h.")
