@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo langchain langchain-oldest model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
-  format types imports budget bench bench-kql agentdojo package-check reference cookbook site licences sbom mutation fuzz \
+  format types imports budget bench bench-kql agentdojo package-check reference cookbook pictures site licences sbom mutation fuzz \
   lock deploy-check clean
 
 help: ## This list
@@ -190,6 +190,9 @@ reference: $(VENV)/installed-dev ## docs/reference/ and the policy's JSON schema
 
 cookbook: $(VENV)/installed-dev ## The answers of docs/cookbook/, asked again of a running product
 	$(BIN)/python -m tools.documentation cookbook
+
+pictures: $(VENV)/installed-dev $(PAGE) $(VENV)/browser ## The pictures of docs/pictures/, taken of a running product
+	$(BIN)/python -m tools.documentation pictures
 
 package-check: $(VENV)/installed-dev $(PAGE) ## Build wheel and sdist, install into an empty environment, try and measure
 	$(BIN)/python -m bench install_size

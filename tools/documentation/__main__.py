@@ -1,6 +1,6 @@
-"""`python -m tools.documentation WHAT`: writes `docs/reference/` from the code, the answers of `docs/cookbook/` from a
-running product, or the site from all pages. `reference --check` writes nothing and names the pages that are not as the
-code says."""
+"""`python -m tools.documentation WHAT`: writes `docs/reference/` from the code, the answers of `docs/cookbook/` or the
+pictures of `docs/pictures/` from a running product, or the site from all pages. `reference --check` writes nothing and
+names the pages that are not as the code says."""
 
 from __future__ import annotations
 
@@ -18,6 +18,7 @@ def main() -> int:
     reference.add_argument("--check", action="store_true", help="write nothing; exit code 1 if something would change")
     cookbook = made.add_parser("cookbook", help="ask the questions of docs/cookbook/ again and write the answers")
     cookbook.add_argument("page", nargs="*", help="names of pages; all if left out")
+    made.add_parser("pictures", help="take the pictures of docs/pictures/ anew, of a running product")
     site = made.add_parser("site", help="build the site; every link is checked")
     site.add_argument("--builder", type=Path, required=True, metavar="FOLDER", help="where zensical is installed")
     site.add_argument("--output", type=Path, required=True, metavar="FOLDER", help="where the site goes")
@@ -28,6 +29,10 @@ def main() -> int:
         from tools.documentation.cookbook import write_answers
 
         return write_answers(REPOSITORY, options.page)
+    if options.what == "pictures":
+        from tools.documentation.pictures import take
+
+        return take(REPOSITORY)
     from tools.documentation.site import build
 
     return build(REPOSITORY, options.builder.resolve(), options.output)

@@ -47,6 +47,7 @@ def stage(repository: Path, folder: Path) -> None:
     docs = repository / "docs"
     navigation = yaml.safe_dump({"nav": navigation_of((docs / "README.md").read_text())}, allow_unicode=True)
     shutil.copytree(repository / "tools" / "documentation" / "styles", folder / "docs" / "styles")
+    shutil.copytree(docs / "pictures", folder / "docs" / "pictures")
     (folder / "mkdocs.yml").write_text((repository / CONFIGURATION).read_text() + navigation)
     waiting = [(page, page.relative_to(docs)) for page in sorted(docs.rglob("*.md"))]
     placed = dict(waiting)

@@ -54,7 +54,11 @@ export function RequestCard(props: {
   const rows = detail.found?.result.rows ?? [];
   const incident = live && rows.length === 1 ? (rows[0] ?? null) : null;
   return (
-    <section class={live ? "card request" : "card request over"} aria-label={`Request: ${visible(doing)}`}>
+    <section
+      class={live ? "card request" : "card request over"}
+      aria-busy={live && detail.busy}
+      aria-label={`Request: ${visible(doing)}`}
+    >
       <header>
         <h3>{visible(doing.slice(0, 1).toUpperCase() + doing.slice(1))}</h3>
         <span class="push">
