@@ -14,7 +14,8 @@ from itertools import takewhile
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.computing import computed, periods
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason, ask, call
+from sentinel_rag.agent.planner.leaning import call_words
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.rows import Row, rows
@@ -81,14 +82,16 @@ class Planner:
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
         decision, row = self._decide(contained(_settled(frame), self.queries), now)
-        if decision.kind is Kind.CALL and frame.loose:
-            left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in frame.loose))
+        if decision.kind is Kind.CALL and decision.frame.loose:
+            left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in decision.frame.loose))
             decision = replace(decision, opening=(left_out, *decision.opening))
         return _shown(decision, row)
 
     def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, Row | None]:
         """What becomes of a frame, and the row of the table that says so."""
         decided = self._outside(asked, now) or self._doubt(asked)
+        if decided is not None and decided.reason is Reason.UNREAD:
+            return self._left_out(decided, now)
         if decided is not None:
             return decided, None
         told = _features(asked)
@@ -107,6 +110,17 @@ class Planner:
                 if decision is not None:
                     return replace(self._whole(decision, row), row=row.kind), row
         return unstored or (_no_row(asked), None)
+
+    def _left_out(self, unread: Decision, now: datetime) -> tuple[Decision, Row | None]:
+        """The answer without the unread words where they cannot narrow it, else the question back that offers it."""
+        plain_frame = unread.frame.copy()
+        plain_frame.unread, plain_frame.loose = [], [*unread.frame.loose, *unread.frame.unread]
+        made, row = self._decide(plain_frame, now)
+        if made.kind is not Kind.CALL:
+            return unread, None
+        if _holds_all(made):
+            return made, row
+        return replace(unread, options=(Option(call_words(made.calls[0]), plain_frame, 1),)), None
 
     def _whole(self, decision: Decision, row: Row) -> Decision:
         """The decision, or a question back where its call would leave out some of what was said."""
@@ -296,6 +310,13 @@ def _with_name(f: Frame, name: str) -> Frame:
     one = f.copy()
     one.features["name"] = [name]
     return one
+
+
+def _holds_all(made: Decision) -> bool:
+    """True where no word could have narrowed the answer: the whole record of an incident that is asked about."""
+    f = made.frame
+    told = f.has("ask", "attr", "op")
+    return told and all(each.tool == "get_incident_detail" for each in made.calls)
 
 
 def _no_row(f: Frame) -> Decision:
