@@ -120,6 +120,10 @@ class Planner:
             return unread, None
         if _holds_all(made):
             return made, row
+        named = self.queries.named(str(made.calls[0].arguments.get("template", "")))
+        if named is not None and not made.frame.has("template") and named.says(unread_words(unread.frame)):
+            made.frame.loose = unread.frame.loose
+            return made, row
         return replace(unread, options=(Option(call_words(made.calls[0]), plain_frame, 1),)), None
 
     def _whole(self, decision: Decision, row: Row) -> Decision:

@@ -53,6 +53,7 @@ _FARTHEST = 3
 _LESS = {"ask": 0.4, "word": 0.4}
 """What tells less: who or where, and words that no language file holds."""
 _MISSING_NAME, _ANOTHER_TOPIC = 0.55, 0.6
+_SHORTEST_STEM, _LONGEST_ENDING = 4, 3
 _FITTING, _FILLING = 0.2, 0.05
 
 
@@ -108,6 +109,12 @@ class StoredQuery:
     described: Mapping[str, str] = field(default_factory=dict)
     """What a person is told of each parameter."""
     tables: tuple[str, ...] = ()
+    words: frozenset[str] = frozenset()
+    """All words of its own texts."""
+
+    def says(self, words: Iterable[str]) -> bool:
+        """Whether each of the words stands, in some form, in its own texts: such a word is what it is about."""
+        return all(any(_alike(word, own) for own in self.words) for word in words)
 
 
 class StoredQueries:
@@ -380,4 +387,15 @@ def _entry(row: Mapping[str, Any], reader: Reader) -> StoredQuery:
         about,
         {str(one["name"]): str(one.get("description") or one["name"]).rstrip(".") for one in parameters},
         tuple(map(str, row.get("tables") or ())),
+        frozenset(word for text in (*said, described.said, *map(_told, parameters)) for word in words_of(text)),
     )
+
+
+def _told(parameter: Mapping[str, Any]) -> str:
+    return f"{parameter['name']} {parameter.get('description') or ''}".replace("_", " ")
+
+
+def _alike(one: str, other: str) -> bool:
+    """True for two words that differ by an ending."""
+    stem = max(_SHORTEST_STEM, max(len(one), len(other)) - _LONGEST_ENDING)
+    return one == other or (min(len(one), len(other)) >= stem and one[:stem] == other[:stem])
