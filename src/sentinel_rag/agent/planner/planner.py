@@ -219,7 +219,7 @@ class Planner:
             and not (type_ == "symbol" and logs)
             and not (type_ == "extreme" and f.has("extreme:longest", "extreme:shortest") and f.has("kind:incident"))
         ]
-        if beyond:
+        if beyond and not _of_one_record(f):
             return ask(
                 f, Reason.NOT_EXPRESSIBLE, *((_words_of_type(f, type_) or str(f.one(type_))) for type_ in beyond)
             )
@@ -323,6 +323,11 @@ def _holds_all(made: Decision) -> bool:
     return told and all(each.tool == "get_incident_detail" for each in made.calls)
 
 
+def _of_one_record(f: Frame) -> bool:
+    """True where a field of one incident is asked for: its whole record is shown, which no bound narrows."""
+    return len(f.all("incident")) == 1 and f.has("attr") and not f.has("kind:alert", "plural", "topic", "relation")
+
+
 def _no_row(f: Frame) -> Decision:
     """The question back where no row of the table fits: what a list cannot say, or of what it shall be."""
     lists = [kind for kind in ("incident", "alert") if f.has(f"kind:{kind}")]
@@ -349,6 +354,8 @@ def _for_each_name(f: Frame, tool: str) -> Decision:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
+    if not f.has("num", "digits", "limit", "severity", "min", "above", "symbol", "alerts", "unit", "order") and not f.duration:
+        f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
     _lowest_left_out(f)
     if f.has("owner:unassigned", "status:New") and "updated" in f.all("attr") and "end_time" in f.window:
         untouched = [item for item in f.items if item.sense("attr", _UPDATED)]

@@ -48,6 +48,8 @@ def to_tool(frame: Frame, tool: str) -> Decision:
     for feature in NARROWING:
         if tool == "get_top_entities" and frame.has("not:except") and feature in ("not", "name"):
             continue  # rows of that name are left out of what comes back
+        if tool == "get_incident_detail" and feature == "not" and not frame.has("not:except"):
+            continue  # the whole record tells what is not there: "is 40 taken or not"
         if frame.has(feature) and feature not in takes:
             if feature in ("not", "without"):
                 return ask(frame, Reason.CANNOT_LEAVE_OUT)

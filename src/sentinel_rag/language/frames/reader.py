@@ -40,7 +40,7 @@ _BREAKS = re.compile(r"[,;:]")
 _A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?!\d)")
 _MAYBE_WORDS = ("host", "user", "template", "table")
 """Shapes that a word of the language may have."""
-_LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "know")
+_LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "know", "prop")
 """What a relative clause may stand behind."""
 _NEAR_ENOUGH = 0.7
 """The share of the words that the best language knows, below which another is not tried."""
@@ -407,10 +407,11 @@ def _joints() -> list[str]:
 @cache
 def _ordinals() -> dict[str, int]:
     return {
-        fold(word): int(value)
+        phrase[0]: int(value)
         for language in LANGUAGES
-        for value, words in sections(language).get("ordinal", {}).items()
-        for word in words
+        for value, patterns in sections(language).get("ordinal", {}).items()
+        for pattern in patterns
+        for phrase in phrases_of(pattern)
     }
 
 
@@ -461,9 +462,24 @@ def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]])
         return listed and not (item.sense("that") or before.silent or before.sense("of") or before.sense("rel"))
     if item.sense("ref", frozenset({"they", "its"})) is not None:
         return listed
+    if item.sense("ref", frozenset({"it"})) is not None and listed and _told_before(items, place):
+        return True
     if place and item.sense("ref") is not None and words_of(items[place - 1].text) in begins:
         return False  # "which incident is that part of"
     return item.sense("relative") is not None and listed and any(not one.silent for one in items[place + 1 :])
+
+
+def _told_before(items: list[Item], place: int) -> bool:
+    """True for an "it" behind the clause that names what it is: "any case reopened after we closed it"."""
+    behind = items[place + 1] if place + 1 < len(items) else None
+    if behind is not None and behind.sense("kind") and behind.start - items[place].end <= 1:
+        return False  # "that user"
+    named = False
+    for before, item in itertools.pairwise(items[: place + 1]):
+        named |= before.sense("kind") is not None or before.type in ("topic", "threat")
+        if named and (item.start - before.end > 1 or item.type in ("bound", "ask", "aside")):
+            return True
+    return False
 
 
 def _mark_one(items: list[Item], frame: Frame, book: PhraseBook) -> None:
