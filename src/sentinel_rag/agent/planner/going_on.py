@@ -143,6 +143,12 @@ def moved_time(asked: Sentence) -> Done | None:
     if base is None or not base.frame.window:
         return None
     window = moved(base.frame.window, asked.now, back=asked.frame.has("shift:earlier"), unit=_unit(asked))
+    if asked.frame.has("cmp:more", "cmp:less"):  # "is that more than the week before"
+        beside = unmarked(merged(base.frame, asked.frame))
+        beside.second_window = window
+        beside.features["cmp"] = []
+        beside.tell("op", "compare")
+        return beside
     frame = merged(base.frame, without_compare(asked.frame))
     frame.window = window
     return unmarked(frame)

@@ -34,7 +34,7 @@ _HALF_READ = frozenset(
         Reason.UNREAD, Reason.TIME, Reason.FUTURE, Reason.NOT_TAKEN, Reason.NOT_EXPRESSIBLE, Reason.WHICH_MOMENT,
         Reason.NO_STORED_QUERY, Reason.CANNOT_LEAVE_OUT, Reason.WHICH_NAME, Reason.UNKNOWN_NAME, Reason.NEAR_NAME,
         Reason.AMBIGUOUS_NAME, Reason.OWNER_OR_INVOLVED, Reason.ONE_NAME, Reason.ONE_SEVERITY, Reason.ONE_TIME,
-        Reason.SAME_OR_ALL, Reason.WHICH_THING, Reason.WHICH_OF_THESE,
+        Reason.SAME_OR_ALL, Reason.WHICH_THING, Reason.WHICH_OF_THESE, Reason.NUMBER_OF_WHAT,
     }
 )  # fmt: skip
 """Reasons to ask back after which it is open from where a sentence goes on: from that question or the one before."""

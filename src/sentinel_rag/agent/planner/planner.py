@@ -58,6 +58,8 @@ _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
 """Beside which words of leisure are only talk."""
+_SURELY_LOGS = 2
+"""Topics of logs beside which they are as well ("consents of third-party applications")."""
 _SEARCHED_BY = ("classification", "technique", "tactic", "severity", "since", "until")
 """Filters of a search of past incidents that the person said."""
 _BEYOND = ("bound", "extreme", "symbol")
@@ -166,7 +168,7 @@ class Planner:
             return replace(call(f, SEARCH_TOOL, _searched(wish)), wish=wish)
         if f.has("meta:oos") and not f.has("incident", "name"):
             return Decision(Kind.OUT_OF_SCOPE, f)
-        if f.has("meta:leisure") and not f.has(*_OF_WORK):
+        if f.has("meta:leisure") and not f.has(*_OF_WORK) and len(f.all("topic")) < _SURELY_LOGS:
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:no_answer"):
             return Decision(Kind.OUT_OF_SCOPE, f)
@@ -366,6 +368,8 @@ def _settled(frame: Frame) -> Frame:
     if f.has("ask:who") and f.has("op:top") and f.has("kind:alert") and not f.has("kind:incident", "attr", "owner"):
         f.tell("counted_kind", "account")
         f.tell("kind", "account")
+    if f.has("cmp:only") and f.has("kind:incident", "kind:alert"):
+        f.features["op"] = [op for op in f.all("op") if op != "summary"]  # "what came in, incidents only"
     if f.has("op:compare") and f.window and f.all("ref") == ["previous"]:
         f.features["ref"] = []
     compared = f.has("incident") and (f.has(*SIDE_BY_SIDE) or len(f.all("incident")) > 1)

@@ -86,7 +86,7 @@ def to_tool(frame: Frame, tool: str) -> Decision:
             told["interval"] = _INTERVALS[unit]
     if tool not in ("get_alert_trend", "get_threat_summary"):
         told |= _limit(frame, tool, told)
-    if tool == "query_alerts" and frame.one("status") == "Open":
+    if tool == "query_alerts" and set(frame.all("status")) == {"Open"}:
         both = tuple(Call(tool, {**told, "status": status}) for status in _NOT_SETTLED)
         return Decision(Kind.CALL, frame, calls=both, opening=(_OPEN_ALERTS,))
     return call(frame, tool, told)
@@ -175,7 +175,8 @@ def _filters(frame: Frame, tool: str) -> dict[str, Any]:
 
 def _status(frame: Frame, tool: str) -> str | None:
     named = frame.all("status")
-    status = "Open" if {"New", "Active"} <= set(named) and tool == "query_incidents" else frame.one("status")
+    exact = [one for one in named if one != "Open"] or named  # "that are still at new"
+    status = "Open" if {"New", "Active"} <= set(named) and tool == "query_incidents" else next(iter(exact), None)
     table = _STATUS_OF_INCIDENTS if tool == "query_incidents" else _STATUS_OF_ALERTS
     return table.get(status, status) if status else None
 

@@ -170,11 +170,11 @@ def _object(item: Item, book: PhraseBook) -> bool:
 def _behind(item: Item, text: str, book: PhraseBook, *settings: str) -> bool:
     """True for a word behind one of those of a setting, such as a preposition, where names and descriptions stand."""
     told = [sections(language).get("adverb", {}) for language in dict.fromkeys(("en", book.language))]
-    behind = {word for each in told for one in settings for word in each.get(one, ())}
+    behind = {fold(word) for each in told for one in settings for word in each.get(one, ())}
     return bool(set(words_of(text[: item.start])[-1:]) & behind)
 
 
 def _adverb(item: Item, text: str, book: PhraseBook) -> bool:
     """True for a word with the ending of an adverb that stands where no name does."""
     endings = sections(book.language).get("adverb", {}).get("endings", ())
-    return item.text.islower() and item.text.endswith(tuple(endings)) and not _behind(item, text, book, "never_behind")
+    return item.text[1:].islower() and item.text.endswith(tuple(endings)) and not _behind(item, text, book, "never_behind")

@@ -34,6 +34,8 @@ SILENT = ("f", "pad", "definite", "one", "aside")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
 _SHORTEST_STEM, _SHORTEST_PART = 4, 4
+_GLUED = ("tactic", "status", "class")
+"""Types of phrases that are also written as one word."""
 _BORROWED = 3
 """Words of the longest English phrases that sentences of other languages hold, apart from names of products."""
 
@@ -322,6 +324,11 @@ def phrase_book(language: str) -> PhraseBook:
                     numbers.setdefault(word, int(value))
         own |= {word for phrase in (*phrases, *instead) for word in phrase}
         alone |= {phrase[0] for phrase in (*phrases, *instead) if len(phrase) == 1}
+    for phrase, senses in list(phrases.items()):
+        glued = ("".join(phrase),)
+        if 1 < len(phrase) <= _BORROWED and senses[0][0] in _GLUED and glued not in phrases:
+            phrases[glued] = list(senses)  # as the rows write it: "LateralMovement"
+            own.update(glued)
     single = {phrase[0]: words_of(said) for phrase, said in instead.items() if len(phrase) == 1}
     for phrase, senses in list(phrases.items()):
         # A sentence is looked up when its words of time are English already ("mis à day").
