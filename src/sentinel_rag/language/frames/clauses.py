@@ -81,7 +81,8 @@ def told_apart(items: Sequence[Item], text: str, book: PhraseBook) -> tuple[list
         if (odd or not asks) and last - first >= _FEWEST_WORDS and _finite(items[first:last], book)
     ]
     unknown = [item for first, last in telling for item in items[first:last] if item.type == "text"]
-    if not unknown or len(unknown) > _MOST_LOOSE or any(_like_a_name(item, text) for item in unknown):
+    numbers = any(item.sense("num") for first, last in telling for item in items[first:last])
+    if not (unknown or numbers) or len(unknown) > _MOST_LOOSE or any(_like_a_name(item, text) for item in unknown):
         return list(items), []
     said = [
         item
