@@ -15,8 +15,8 @@ from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.computing import computed, periods
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason, ask, call
-from sentinel_rag.agent.planner.leaning import call_words
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
+from sentinel_rag.agent.planner.leaning import call_words
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
@@ -356,7 +356,10 @@ def _for_each_name(f: Frame, tool: str) -> Decision:
 def _settled(frame: Frame) -> Frame:
     """The frame with what only its kind decides: numbers that are incidents, words that are a title or a topic."""
     f = frame.copy()
-    if not f.has("num", "digits", "limit", "severity", "min", "above", "symbol", "alerts", "unit", "order") and not f.duration:
+    if (
+        not f.has("num", "digits", "limit", "severity", "min", "above", "symbol", "alerts", "unit", "order")
+        and not f.duration
+    ):
         f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
     _lowest_left_out(f)
     if f.has("owner:unassigned", "status:New") and "updated" in f.all("attr") and "end_time" in f.window:

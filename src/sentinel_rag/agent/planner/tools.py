@@ -103,6 +103,7 @@ def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
         item.text
         for item in frame.items
         if not any(type_ in SILENT for type_, _ in item.senses)
+        and item.text not in frame.loose
         and item.text not in titles
         and all(type_ not in carried and f"{type_}:{value}" not in carried for type_, value in item.senses)
     ]

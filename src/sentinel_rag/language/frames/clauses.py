@@ -138,12 +138,23 @@ def loose(items: Sequence[Item], text: str, book: PhraseBook) -> list[Item]:
     found = [
         item
         for place, item in enumerate(items)
-        if item.type == "text" and ((labelled and place <= label) or _adverb(item, text, book))
+        if (item.type == "text" and ((labelled and place <= label) or _adverb(item, text, book)))
+        or (item.type in ("text", "qualifier") and _explains_a_name(items[place : place + 3], text, book))
     ]
     others = [place for place, item in enumerate(items) if item.type == "text" and item not in found]
     if len(others) == 1 and _stands_apart(items, others[0], text, book):
         found.append(items[others[0]])
     return found
+
+
+def _explains_a_name(items: Sequence[Item], text: str, book: PhraseBook) -> bool:
+    """True for a word that tells what a name behind it is: "the finance host, ws-01", "our director m.keller"."""
+    item, *behind = items
+    of_kind = bool(behind) and behind[0].sense("kind") is not None
+    name = behind[1:] if of_kind else behind
+    if not name or name[0].sense("name") is None or _BREAK.search(text[item.end : name[0].start].replace(",", "")):
+        return False
+    return of_kind or (name[0].start - item.end == 1 and _behind(item, text, book, "own"))
 
 
 def _stands_apart(items: Sequence[Item], place: int, text: str, book: PhraseBook) -> bool:
@@ -178,4 +189,6 @@ def _behind(item: Item, text: str, book: PhraseBook, *settings: str) -> bool:
 def _adverb(item: Item, text: str, book: PhraseBook) -> bool:
     """True for a word with the ending of an adverb that stands where no name does."""
     endings = sections(book.language).get("adverb", {}).get("endings", ())
-    return item.text[1:].islower() and item.text.endswith(tuple(endings)) and not _behind(item, text, book, "never_behind")
+    return (
+        item.text[1:].islower() and item.text.endswith(tuple(endings)) and not _behind(item, text, book, "never_behind")
+    )
