@@ -193,7 +193,7 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
         return first
     back = readings.open_question
     if back is not None:
-        return _offering(first.frame, answered, back.reason, *back.values)
+        return offering(first.frame, answered, back.reason, *back.values)
     # Without a mark that leans, a question that only joined to the one before finds no stored query stands alone.
     joins = (
         first.kind is Kind.ASK and not readings.ask and (first.reason is not Reason.NO_STORED_QUERY or readings.leans)
@@ -201,7 +201,7 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
     if not answered or joins:
         return replace(first, options=_options(answered)) if answered and not first.options else first
     if len(answered) > 1 and readings.ask:
-        return _offering(first.frame, answered, Reason.SAME_OR_ALL)
+        return offering(first.frame, answered, Reason.SAME_OR_ALL)
     return with_effect(readings.said, answered[0], before)
 
 
@@ -233,7 +233,8 @@ def _without_effect(said: Frame, made: Decision, before: Decision | None) -> lis
     ]
 
 
-def _offering(frame: Frame, made: Sequence[Decision], reason: Reason | None, *values: str) -> Decision:
+def offering(frame: Frame, made: Sequence[Decision], reason: Reason | None, *values: str) -> Decision:
+    """A question back between decisions, each under a number of its own."""
     return Decision(Kind.ASK, frame, reason=reason, values=values, options=_options(made))
 
 

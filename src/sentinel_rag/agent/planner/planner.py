@@ -14,9 +14,9 @@ from itertools import takewhile
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.computing import computed, periods
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason, ask, call
+from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
-from sentinel_rag.agent.planner.leaning import call_words
+from sentinel_rag.agent.planner.leaning import offering
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.rows import Row, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
@@ -27,6 +27,8 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, Names
 from sentinel_rag.language.frames.orders import read_order
+from sentinel_rag.language.frames.phrases import words_of
+from sentinel_rag.language.frames.reader import part_with
 
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "logon", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
@@ -58,6 +60,8 @@ _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
 """Beside which words of leisure are only talk."""
+_LISTS = ("query_incidents", "query_alerts")
+"""Tools whose rows have titles, so that an unread word may be of one."""
 _SURELY_LOGS = 2
 """Topics of logs beside which they are as well ("consents of third-party applications")."""
 _SEARCHED_BY = ("classification", "technique", "tactic", "severity", "since", "until")
@@ -83,7 +87,10 @@ class Planner:
 
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
-        decision, row = self._decide(contained(_settled(frame), self.queries), now)
+        asked = contained(_settled(frame), self.queries)
+        decision, row = self._decide(asked, now)
+        if decision.reason is Reason.NOT_TAKEN and not decision.options and not asked.has("owner"):
+            decision = self._offered_without(decision, asked, now)
         if decision.kind is Kind.CALL and decision.frame.loose:
             left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in decision.frame.loose))
             decision = replace(decision, opening=(left_out, *decision.opening))
@@ -113,6 +120,14 @@ class Planner:
                     return replace(self._whole(decision, row), row=row.kind), row
         return unstored or (_no_row(asked), None)
 
+    def _offered_without(self, refused: Decision, asked: Frame, now: datetime) -> Decision:
+        """The question back, with the answer without the words that the call has no place for."""
+        words = {word for value in refused.values for word in words_of(value)}
+        less = part_with(asked, [item for item in asked.items if not words & set(words_of(item.text))])
+        less.loose = [*asked.loose, *refused.values]
+        made, _ = self._decide(_settled(less), now)
+        return offering(refused.frame, [made], Reason.NOT_TAKEN, *refused.values) if made.calls else refused
+
     def _left_out(self, unread: Decision, now: datetime) -> tuple[Decision, Row | None]:
         """The answer without the unread words where they cannot narrow it, else the question back that offers it."""
         plain_frame = unread.frame.copy()
@@ -126,7 +141,13 @@ class Planner:
         if named is not None and not made.frame.has("template") and named.says(unread_words(unread.frame)):
             made.frame.loose = unread.frame.loose
             return made, row
-        return replace(unread, options=(Option(call_words(made.calls[0]), plain_frame, 1),)), None
+        searched = unread.frame.copy()
+        searched.unread = []
+        searched.tell("title", " ".join(unread.frame.unread))
+        named, _ = self._decide(searched, now) if made.calls[0].tool in _LISTS else (made, None)
+        made = replace(made, frame=plain_frame)
+        other = [replace(named, frame=searched)] if named.calls and named.calls != made.calls else []
+        return offering(unread.frame, [made, *other], Reason.UNREAD, *unread.values), None
 
     def _whole(self, decision: Decision, row: Row) -> Decision:
         """The decision, or a question back where its call would leave out some of what was said."""
