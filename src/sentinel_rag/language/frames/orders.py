@@ -133,6 +133,8 @@ def read_order(text: str) -> Order | None:
     if not languages:
         return None
     read = _best(text, languages)
+    if _asked_elsewhere(read, text, languages):
+        return None
     return _put_off(read) or _read(read) or _asks_how(read) or _behind_a_question(read)
 
 
@@ -373,11 +375,22 @@ def _verb_at(read: Read) -> int | None:
 # --- an order under a condition
 
 
+def _asked_elsewhere(read: Read, text: str, languages: Sequence[str]) -> bool:
+    """True where the first word asks something in another language, which knows more of the words: "Comment ...?"."""
+    first = read.items[0].text if read.items else ""
+    others = [one for one in LANGUAGES if one not in languages]
+    reads = [items_of(text, one) for one in others if items_of(first, one).items[0].sense("question")]
+    unknown = [sum(item.type == "text" for item in one.items) for one in (read, *reads)]
+    return min(unknown) < unknown[0]
+
+
 def _put_off(read: Read) -> Order | None:
     """An order that begins with a condition or with a time to come."""
     begin = read.first(0, "opening")
     if begin >= len(read.items) or read.text.rstrip().endswith("?"):
         return None
+    if any(item.sense("inverts") for item in read.items[begin + 1 : begin + 2]):
+        return None  # "when did he close it" asks
     later = _later(read.items, begin)
     if not later and not read.items[begin].sense("condition", frozenset({"if"})):
         return None
