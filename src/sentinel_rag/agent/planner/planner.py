@@ -60,6 +60,8 @@ _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
 """Beside which words of leisure are only talk."""
+_NARROWED = ("severity", "min", "status", "owner", "order")
+"""What says of rows which ones, so that a word of help beside them asks for none."""
 _LISTS = ("query_incidents", "query_alerts")
 """Tools whose rows have titles, so that an unread word may be of one."""
 _SURELY_LOGS = 2
@@ -193,7 +195,8 @@ class Planner:
             return Decision(Kind.OUT_OF_SCOPE, f)
         if f.has("meta:no_answer"):
             return Decision(Kind.OUT_OF_SCOPE, f)
-        if f.has("meta:help") and not f.has("title", "name", "incident"):
+        rows_too = f.has("kind:incident", "kind:alert") and (f.window or f.has(*_NARROWED))  # "help me find the oldest"
+        if f.has("meta:help") and not f.has("title", "name", "incident") and not rows_too:
             return Decision(Kind.HELP, f)
         if f.has("meta:small_talk") and not f.unread and not f.window and not f.has(*_CONTENT, *_NARROWING):
             return Decision(Kind.SMALL_TALK, f)
