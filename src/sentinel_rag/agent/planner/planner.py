@@ -139,8 +139,8 @@ class Planner:
             return unread, None
         if _holds_all(made):
             return made, row
-        named = self.queries.named(str(made.calls[0].arguments.get("template", "")))
-        if named is not None and not made.frame.has("template") and named.says(unread_words(unread.frame)):
+        query = self.queries.named(str(made.calls[0].arguments.get("template", "")))
+        if query is not None and not made.frame.has("template") and query.says(unread_words(unread.frame)):
             made.frame.loose = unread.frame.loose
             return made, row
         searched = unread.frame.copy()
