@@ -1,0 +1,1 @@
+"""Functions and operators of KQL as builders of typed SQL; `registry` finds them by name."""
