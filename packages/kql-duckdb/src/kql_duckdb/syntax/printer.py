@@ -22,7 +22,8 @@ _WORDS = frozenset((*HYPHENATED, "true", "false", "True", "False", "in", "and", 
 
 _OR, _AND, _EQUALITY, _RELATION, _SUM, _PRODUCT, _TEXT, _UNARY, _POSTFIX = range(9)
 _LEVELS = {"+": _SUM, "-": _SUM, "*": _PRODUCT, "/": _PRODUCT, "%": _PRODUCT,
-           "==": _EQUALITY, "!=": _EQUALITY, "<": _RELATION, ">": _RELATION, "<=": _RELATION, ">=": _RELATION}  # fmt: skip
+           "==": _EQUALITY, "!=": _EQUALITY, "<": _RELATION, ">": _RELATION, "<=": _RELATION,
+           ">=": _RELATION}  # fmt: skip
 
 
 def print_tree(node: ast.Node) -> str:
@@ -370,6 +371,10 @@ def _facet(node: ast.Facet) -> str:
     return f"facet by {', '.join(_expression(one, _OR) for one in node.columns)}{inner}"
 
 
+def _branch(branch: ast.Branch) -> str:
+    return f"{print_name(branch.name)} = {_piped(branch.operators)}" if branch.name else _piped(branch.operators)
+
+
 _OPERATORS: dict[type, Callable[[Any], str]] = {
     ast.Where: lambda node: f"where {_expression(node.predicate, _OR)}",
     ast.Extend: lambda node: f"extend {_named_list(node.columns)}",
@@ -399,10 +404,7 @@ _OPERATORS: dict[type, Callable[[Any], str]] = {
     ast.Evaluate: _evaluate,
     ast.Invoke: lambda node: f"invoke {_postfix(node.call)}",
     ast.Partition: _partition,
-    ast.Fork: lambda node: (
-        "fork "
-        + " ".join(f"{f'{print_name(b.name)} = ' if b.name else ''}{_piped(b.operators)}" for b in node.branches)
-    ),
+    ast.Fork: lambda node: "fork " + " ".join(map(_branch, node.branches)),
     ast.Facet: _facet,
     ast.TopNested: lambda node: ", ".join(map(_level, node.levels)),
     ast.TopHitters: lambda node: (

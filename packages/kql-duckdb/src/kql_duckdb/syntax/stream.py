@@ -1,4 +1,4 @@
-"""The cursor over the tokens that the parsers share: looking, taking, failing at a place, and going on after a fault."""
+"""The cursor over the tokens that the parsers share: looking, taking, failing at a place, going on after a fault."""
 
 from __future__ import annotations
 
