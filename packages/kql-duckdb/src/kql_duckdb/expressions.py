@@ -40,6 +40,9 @@ class Typed:
     """Whether the SQL holds a window function, so that no other may hold it in the same SELECT."""
     aggregated: bool = False
     """Whether the SQL holds an aggregate."""
+    json_path: tuple[Typed, str] | None = None
+    """For a member of a dynamic: the dynamic and the JSON path to it, so that the member of a member is one look into the
+    text."""
     type_name: bool = False
     """Whether this is `typeof(...)`: `type` is the type that it names."""
 

@@ -62,7 +62,7 @@ _ALIASES = {
     "object": "dynamic",
 }
 
-_WIDTH = (KustoType.INT, KustoType.LONG, KustoType.DECIMAL, KustoType.REAL)
+_WIDTH = (KustoType.INT, KustoType.LONG, KustoType.REAL, KustoType.DECIMAL)
 
 
 def type_named(name: str) -> KustoType | None:
@@ -77,7 +77,7 @@ def type_named(name: str) -> KustoType | None:
 def common_type(types: Iterable[KustoType]) -> KustoType | None:
     """Return the type that values of all `types` can have together; None if there is none.
 
-    Numbers widen (int, long, decimal, real); a dynamic beside another type becomes that type.
+    Numbers widen (int, long, real, decimal); a dynamic beside another type becomes that type.
     """
     found = set(types)
     if len(found) > 1:

@@ -227,41 +227,46 @@ def _defined(signature: str, made: str | Builder | Callable[..., Any], *, aggreg
 def _of_template(template: str, result: KustoType, aggregated: bool) -> Builder:
     def build(call: BoundCall) -> Typed:
         if aggregated:
-            sql = template.format(*(argument.sql for argument in call.arguments))
-            return Typed(sql, result, aggregated=True)
+            return aggregated_over(template, result, *call.arguments)
         return fill(template, result, *call.arguments)
 
     return build
 
 
 def fill(template: str, result: KustoType, *arguments: Typed, nullable: bool | None = None) -> Typed:
-    """Return `template` with its arguments put in, each computed once.
+    """Return `template` with its arguments put in for `{0}`, `{1}` and so on, each computed once.
 
     An argument that the template reads twice, or inside a lambda, is bound by a lambda of its own unless it is a column
     or a literal: the text stays linear in that of the query, and no subquery comes to stand in a lambda.
     """
-    uses = [int(place) for place in _USE.findall(template)]
-    again = "lambda" in template
-    repeated = {
-        place for place in set(uses) if not arguments[place].simple and (again or uses.count(place) > 1)
-    }
+    known = range(len(arguments))
+    uses = [place for found in _USE.findall(template) if (place := int(found)) in known]
     texts = [argument.sql for argument in arguments]
-    if repeated:
-        inner = sorted({place for place in uses if not arguments[place].simple})
+    inner = [place for place in sorted(set(uses)) if not arguments[place].simple]
+    binding = inner and ("lambda" in template or any(uses.count(place) > 1 for place in inner))
+    if binding:
         fields = ", ".join(f"a{place} := {texts[place]}" for place in inner)
+        value = f"struct_pack({fields})" if len(inner) > 1 else texts[inner[0]]
         for place in inner:
             texts[place] = f"_kql.a{place}" if len(inner) > 1 else "_kql"
-        value = f"struct_pack({fields})" if len(inner) > 1 else arguments[inner[0]].sql
-        body = _USE.sub(lambda found: texts[int(found[1])], template)
-        sql = f"list_transform([{value}], lambda _kql: {body})[1]"
-    else:
-        sql = _USE.sub(lambda found: texts[int(found[1])], template)
-    if nullable is None:
-        nullable = result is not KustoType.STRING
+    sql = _USE.sub(lambda found: texts[int(found[1])] if int(found[1]) in known else found[0], template)
+    if binding:
+        sql = f"list_transform([{value}], lambda _kql: {sql})[1]"
     return Typed(
         f"({sql})",
         result,
-        nullable=nullable,
+        nullable=result is not KustoType.STRING if nullable is None else nullable,
         windowed=any(argument.windowed for argument in arguments),
         aggregated=any(argument.aggregated for argument in arguments),
     )
+
+
+def aggregated_over(template: str, result: KustoType, *arguments: Typed) -> Typed:
+    """Return `template`, an aggregate in SQL, over its arguments, which it may read several times.
+
+    What an aggregate reads are values of each row, so DuckDB computes an argument that stands twice once.
+    """
+    texts = [argument.sql for argument in arguments]
+    known = range(len(texts))
+    sql = _USE.sub(lambda found: texts[int(found[1])] if int(found[1]) in known else found[0], template)
+    return Typed(f"({sql})", result, nullable=result is not KustoType.STRING, aggregated=True)

@@ -6,18 +6,112 @@ tells users what is exact, partly so and refused. `install` gives a connection w
 
 from __future__ import annotations
 
-from kql_duckdb.functions import basics
-from kql_duckdb.functions.definitions import AggregateFunction, ScalarFunction
+import difflib
+from collections.abc import Iterable, Iterator
+from typing import TypeVar
 
-_SCALARS: dict[str, ScalarFunction] = {one.name: one for one in basics.FUNCTIONS}
-_AGGREGATES: dict[str, AggregateFunction] = {one.name: one for one in basics.AGGREGATES}
+from kql_duckdb.errors import KqlError
+from kql_duckdb.functions import (
+    addresses,
+    aggregates,
+    conditions,
+    conversion,
+    dynamics,
+    encodings,
+    geography,
+    numbers,
+    operators,
+    parsing,
+    refused,
+    series,
+    text,
+    text_search,
+    times,
+    windows,
+)
+from kql_duckdb.functions.definitions import REFUSED, AggregateFunction, Function, ScalarFunction
+from kql_duckdb.functions.python_functions import install
+
+__all__ = ["aggregate", "install", "is_window", "scalar", "table", "unknown"]
+
+_Kind = TypeVar("_Kind", bound=Function)
+
+
+def _by_name(functions: Iterable[_Kind]) -> dict[str, _Kind]:
+    named: dict[str, _Kind] = {}
+    for function in functions:
+        assert function.name not in named, function.name
+        named[function.name] = function
+    return named
+
+
+_SCALARS: dict[str, ScalarFunction] = _by_name(
+    function
+    for module in (
+        addresses,
+        conditions,
+        conversion,
+        dynamics,
+        encodings,
+        geography,
+        numbers,
+        operators,
+        parsing,
+        series,
+        text,
+        text_search,
+        times,
+        windows,
+    )
+    for function in module.FUNCTIONS
+)
+_AGGREGATES: dict[str, AggregateFunction] = _by_name(aggregates.FUNCTIONS)
+
+_OLD_SPELLINGS = dynamics.ALIASES | {
+    "operator:notcontains": "operator:!contains",
+    "operator:notcontainscs": "operator:!contains_cs",
+    "operator:containscs": "operator:contains_cs",
+    "operator:nothas": "operator:!has",
+    "operator:notin": "operator:!in",
+}
+"""Old name -> the one that it goes by now."""
 
 
 def scalar(name: str) -> ScalarFunction | None:
     """Return the scalar function or operator that goes by `name`, old spellings included; None if there is none."""
-    return _SCALARS.get(name) or _SCALARS.get(name.lower())
+    current = _OLD_SPELLINGS.get(name, name)
+    return _SCALARS.get(current) or _SCALARS.get(_OLD_SPELLINGS.get(name.lower(), name.lower()))
 
 
 def aggregate(name: str) -> AggregateFunction | None:
     """Return the aggregate function that goes by `name`; None if there is none."""
     return _AGGREGATES.get(name) or _AGGREGATES.get(name.lower())
+
+
+def is_window(name: str) -> bool:
+    """Return whether the function looks at neighbouring rows."""
+    return name.lower() in windows.NAMES
+
+
+def unknown(name: str) -> KqlError:
+    """Make the error for a function that is refused by name, or that nobody knows, with the nearest that there are."""
+    why = refused.FUNCTIONS.get(name.lower())
+    if why is not None:
+        return KqlError(f"The function '{name}' is not supported here: {why}.", "KDB0001")
+    known = [each for each in (*_SCALARS, *_AGGREGATES) if not each.startswith(("operator:", "__"))]
+    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.75)
+    hint = f" Did you mean {' or '.join(near)}?" if near else ""
+    return KqlError(f"Unknown function: '{name}'.{hint}", "SEM0260")
+
+
+def table() -> Iterator[tuple[str, str, str, str]]:
+    """Yield name, kind (operator, scalar, aggregate, window), status and note of every function, for the page."""
+    for name, function in sorted(_SCALARS.items()):
+        kind = "operator" if name.startswith("operator:") else "window" if name in windows.NAMES else "scalar"
+        yield name.removeprefix("operator:"), kind, function.status, function.note
+    for name, function in sorted(_AGGREGATES.items()):
+        yield name, "aggregate", function.status, function.note
+    for name, current in sorted(_OLD_SPELLINGS.items()):
+        yield name.removeprefix("operator:"), "old spelling", "exact", f"now {current.removeprefix('operator:')}"
+    for name, why in sorted(refused.FUNCTIONS.items()):
+        yield name, "scalar", REFUSED, why
