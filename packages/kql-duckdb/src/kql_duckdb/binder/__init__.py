@@ -1,0 +1,1 @@
+"""Trees to relations: names found, types known, every operator and function decided."""
