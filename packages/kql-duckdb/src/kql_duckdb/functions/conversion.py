@@ -277,7 +277,7 @@ def _folded(value: Typed, kind: KustoType) -> Typed | None:
         return literal(parse_datetime(str(value.constant)), DATETIME)
     if value.type is STRING and kind is TIMESPAN:
         return literal(parse_timespan(str(value.constant)), TIMESPAN)
-    if value.type in INTEGERS and kind in (REAL, LONG):
+    if value.type in INTEGERS and kind in (REAL, LONG, INT) and (kind is not INT or abs(value.constant) < 2**31):
         return literal(float(value.constant) if kind is REAL else value.constant, kind)
     if value.type in INTEGERS and kind is STRING:
         return literal(str(value.constant), STRING)

@@ -120,7 +120,7 @@ class Function:
                 ARGUMENT_KINDS[kind](call, place, argument)
                 for place, (kind, argument) in enumerate(zip(places, arguments, strict=True))
             )
-        return replace(call, arguments=arguments, names=())
+        return replace(call, name=self.name, arguments=arguments, names=())
 
 
 @dataclass(frozen=True)

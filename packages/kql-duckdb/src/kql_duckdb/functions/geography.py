@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import Typed, literal
 from kql_duckdb.functions.conversion import LONG, REAL, STRING, convert
 from kql_duckdb.functions.definitions import BoundCall, ScalarFunction, fill, function
@@ -84,9 +85,14 @@ def _rings(polygon: Any) -> list[list[list[Vector]]] | None:
     if not isinstance(found, list) or not all(isinstance(one, list) for one in found):
         return None
     polygons = [[_vectors(ring) for ring in one] for one in found]
-    if any(ring is None or len(ring) < 4 for one in polygons for ring in one):
+    if any(ring is None or not _is_ring(ring) for one in polygons for ring in one):
         return None
     return [[ring for ring in one if ring is not None] for one in polygons]
+
+
+def _is_ring(ring: list[Vector]) -> bool:
+    """Closed, with three different corners at least and none twice in a row."""
+    return len(ring) >= 4 and ring[0] == ring[-1] and all(a != b for a, b in zip(ring, ring[1:], strict=False))
 
 
 def _inside(point: Vector, ring: list[Vector]) -> bool:
@@ -146,12 +152,14 @@ def _lines(line: Any) -> list[list[Vector]] | None:
     elif line.get("type") != "MultiLineString":
         return None
     made = [_vectors(one) for one in found] if isinstance(found, list) else [None]
-    return None if None in made else [one for one in made if one is not None]
+    return None if any(one is None or len(one) < 2 for one in made) else [one for one in made if one is not None]
 
 
 @dynamic_function("kql_geo_perimeter", ("JSON",), "DOUBLE")
 def _perimeter(polygon: Any) -> float | None:
     polygons = _rings(polygon)
+    if polygons is not None and len(polygons) > 1:
+        raise KqlError("geo_polygon_perimeter of several polygons is not supported here", "KDB0001")
     return None if polygons is None else float(sum(_length(ring) for rings in polygons for ring in rings))
 
 
@@ -255,12 +263,17 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     ),
     function(f"geo_azimuth({_TWO_POINTS}): real", "kql_geo_azimuth({0}, {1}, {2}, {3})"),
     function(
-        f"geo_point_in_circle({_TWO_POINTS}, c_radius: real): bool", "kql_geo_distance({0}, {1}, {2}, {3}) <= {4}"
+        f"geo_point_in_circle({_TWO_POINTS}, c_radius: real): bool", "CASE WHEN {4} >= 0 THEN kql_geo_distance({0}, {1}, {2}, {3}) <= {4} END"
     ),
     function(f"geo_point_in_polygon({_POINT}, polygon: dynamic): bool", "kql_geo_in_polygon({0}, {1}, {2})"),
     function(f"geo_distance_point_to_line({_POINT}, line: dynamic): real", "kql_geo_distance_to_line({0}, {1}, {2})"),
     function("geo_line_length(line: dynamic): real", "kql_geo_line_length({0})"),
-    function("geo_polygon_perimeter(polygon: dynamic): real", "kql_geo_perimeter({0})"),
+    function(
+        "geo_polygon_perimeter(polygon: dynamic): real",
+        "kql_geo_perimeter({0})",
+        status="partly",
+        note="several polygons end the query",
+    ),
     function(f"geo_point_to_geohash({_POINT}, accuracy?: long)", _geohash_of),
     function("geo_geohash_to_central_point(geohash: string): dynamic", "kql_geohash_center({0})"),
     function("geo_geohash_to_polygon(geohash: string): dynamic", "kql_geohash_polygon({0})"),

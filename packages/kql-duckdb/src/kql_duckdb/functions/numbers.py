@@ -8,7 +8,6 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from kql_duckdb.errors import not_supported
 from kql_duckdb.expressions import Typed, literal
 from kql_duckdb.functions.conversion import (
     BOOL,
@@ -175,79 +174,6 @@ def _size_text(call: BoundCall) -> Typed:
     return fill("kql_format_bytes({0}, {1}, {2})", STRING, convert(size, REAL), *given, *defaults[len(given) :])
 
 
-# Units by what they measure: each as a multiple of the first. The names are those of the pages of `convert_*`.
-_UNITS: dict[str, dict[str, float]] = {
-    "length": {
-        "Meter": 1, "Kilometer": 1e3, "Centimeter": 1e-2, "Millimeter": 1e-3, "Micrometer": 1e-6, "Nanometer": 1e-9,
-        "Decimeter": 0.1, "Hectometer": 100, "Foot": 0.3048, "Inch": 0.0254, "Yard": 0.9144, "Mile": 1609.344,
-        "NauticalMile": 1852, "Fathom": 1.8288, "AstronomicalUnit": 149597870700, "LightYear": 9460730472580800,
-        "Angstrom": 1e-10, "Chain": 20.1168, "Mil": 2.54e-5, "Microinch": 2.54e-8, "UsSurveyFoot": 1200 / 3937,
-        "Hand": 0.1016, "Shackle": 27.432,
-    },
-    "mass": {
-        "Gram": 1, "Kilogram": 1e3, "Milligram": 1e-3, "Microgram": 1e-6, "Nanogram": 1e-9, "Tonne": 1e6, "Megatonne": 1e12,
-        "Kilotonne": 1e9, "Centigram": 1e-2, "Decigram": 0.1, "Decagram": 10, "Hectogram": 100, "Pound": 453.59237,
-        "Ounce": 28.349523125, "Stone": 6350.29318, "ShortTon": 907184.74, "LongTon": 1016046.9088, "Grain": 0.06479891,
-        "ShortHundredweight": 45359.237, "LongHundredweight": 50802.34544, "Slug": 14593.90293720636,
-        "Kilopound": 453592.37, "Megapound": 453592370,
-    },
-    "speed": {
-        "MeterPerSecond": 1, "KilometerPerHour": 1 / 3.6, "KilometerPerMinute": 1000 / 60, "KilometerPerSecond": 1000,
-        "MilePerHour": 0.44704, "FootPerSecond": 0.3048, "FootPerMinute": 0.3048 / 60, "FootPerHour": 0.3048 / 3600,
-        "Knot": 1852 / 3600, "MeterPerMinute": 1 / 60, "MeterPerHour": 1 / 3600, "CentimeterPerSecond": 1e-2,
-        "MillimeterPerSecond": 1e-3, "InchPerSecond": 0.0254, "YardPerSecond": 0.9144, "Mach": 340.29,
-    },
-    "angle": {
-        "Degree": 1, "Radian": 180 / math.pi, "Gradian": 0.9, "Arcminute": 1 / 60, "Arcsecond": 1 / 3600, "Revolution": 360,
-        "Milliradian": 0.18 / math.pi, "Microradian": 0.00018 / math.pi, "Millidegree": 1e-3, "Microdegree": 1e-6,
-    },
-    "energy": {
-        "Joule": 1, "Kilojoule": 1e3, "Megajoule": 1e6, "Gigajoule": 1e9, "Calorie": 4.184, "Kilocalorie": 4184,
-        "WattHour": 3600, "KilowattHour": 3.6e6, "MegawattHour": 3.6e9, "GigawattHour": 3.6e12, "ElectronVolt": 1.602176565e-19,
-        "BritishThermalUnit": 1055.05585262, "FootPound": 1.355817948, "Erg": 1e-7, "Millijoule": 1e-3,
-    },
-    "force": {
-        "Newton": 1, "Kilonewton": 1e3, "Meganewton": 1e6, "Millinewton": 1e-3, "Micronewton": 1e-6, "Decanewton": 10,
-        "Dyn": 1e-5, "KilogramForce": 9.80665, "PoundForce": 4.4482216152605, "OunceForce": 0.2780138509537812,
-        "KiloPond": 9.80665, "Poundal": 0.13825502798973041652092282466083, "TonneForce": 9806.65, "ShortTonForce": 8896.443230521,
-    },
-    "volume": {
-        "CubicMeter": 1, "Liter": 1e-3, "Milliliter": 1e-6, "Centiliter": 1e-5, "Deciliter": 1e-4, "Hectoliter": 0.1,
-        "CubicCentimeter": 1e-6, "CubicDecimeter": 1e-3, "CubicMillimeter": 1e-9, "CubicKilometer": 1e9,
-        "CubicFoot": 0.028316846592, "CubicInch": 1.6387064e-5, "CubicYard": 0.764554857984, "CubicMile": 4168181825.440579584,
-        "UsGallon": 0.003785411784, "ImperialGallon": 0.00454609, "UsQuart": 0.000946352946, "UsPint": 0.000473176473,
-        "ImperialPint": 0.00056826125, "UsOunce": 2.95735295625e-5, "UsTablespoon": 1.478676478125e-5,
-        "UsTeaspoon": 4.92892159375e-6, "MetricCup": 0.00025, "OilBarrel": 0.158987294928,
-    },
-}  # fmt: skip
-# To kelvin: (value + offset) * factor.
-_TEMPERATURES = {
-    "Kelvin": (0.0, 1.0),
-    "DegreeCelsius": (273.15, 1.0),
-    "DegreeFahrenheit": (459.67, 5 / 9),
-    "DegreeRankine": (0.0, 5 / 9),
-    "DegreeReaumur": (273.15 * 0.8, 1.25),
-    "DegreeDelisle": (-559.725, -2 / 3),
-    "MillidegreeCelsius": (273150.0, 1e-3),
-}
-
-
-def _converted(call: BoundCall) -> Typed:
-    measure = call.name.removeprefix("convert_")
-    source, target = call.constant_text(1), call.constant_text(2)
-    known = _TEMPERATURES if measure == "temperature" else _UNITS[measure]
-    for unit in (source, target):
-        if unit not in known:
-            raise not_supported(call.name, f"the unit '{unit}'; known are {', '.join(known)}")
-    value = convert(call.arguments[0], REAL)
-    if measure == "temperature":
-        (offset, factor), (back, divisor) = _TEMPERATURES[str(source)], _TEMPERATURES[str(target)]
-        numbers = [literal(each, REAL) for each in (offset, factor, divisor, back)]
-        return fill("({0} + {1}) * {2} / {3} - {4}", REAL, value, *numbers)
-    units = _UNITS[measure]
-    return fill("{0} * {1} / {2}", REAL, value, literal(float(units[str(source)]), REAL), literal(float(units[str(target)]), REAL))
-
-
 def _beta_fraction(x: float, a: float, b: float) -> float:
     """The continued fraction of the incomplete beta function (Lentz)."""
     tiny, c, d = 1e-300, 1.0, 1.0 - (a + b) * x / (a + 1)
@@ -334,15 +260,6 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     function(
         "format_bytes(size: number, precision?: long, format?: string)",
         _size_text,
-    ),
-    *(
-        function(
-            f"convert_{measure}(value: number, from: string, to: string)",
-            _converted,
-            status="partly",
-            note="the commoner units; any other is refused",
-        )
-        for measure in (*_UNITS, "temperature")
     ),
     *(function(f"beta_{name}(x: real, alpha: real, beta: real)", _over_reals(name)) for name in ("cdf", "pdf", "inv")),
     function(

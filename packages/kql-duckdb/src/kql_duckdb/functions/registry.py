@@ -27,12 +27,13 @@ from kql_duckdb.functions import (
     text,
     text_search,
     times,
+    units,
     windows,
 )
 from kql_duckdb.functions.definitions import REFUSED, AggregateFunction, Function, ScalarFunction
 from kql_duckdb.functions.python_functions import install
 
-__all__ = ["aggregate", "install", "is_window", "scalar", "table", "unknown"]
+__all__ = ["aggregate", "install", "is_window", "names", "scalar", "table", "unknown"]
 
 _Kind = TypeVar("_Kind", bound=Function)
 
@@ -61,6 +62,7 @@ _SCALARS: dict[str, ScalarFunction] = _by_name(
         text,
         text_search,
         times,
+        units,
         windows,
     )
     for function in module.FUNCTIONS
@@ -93,13 +95,17 @@ def is_window(name: str) -> bool:
     return name.lower() in windows.NAMES
 
 
+def names() -> Iterator[str]:
+    """Yield the names that a query may call."""
+    yield from (each for each in (*_SCALARS, *_AGGREGATES) if not each.startswith(("operator:", "__")))
+
+
 def unknown(name: str) -> KqlError:
     """Make the error for a function that is refused by name, or that nobody knows, with the nearest that there are."""
     why = refused.FUNCTIONS.get(name.lower())
     if why is not None:
         return KqlError(f"The function '{name}' is not supported here: {why}.", "KDB0001")
-    known = [each for each in (*_SCALARS, *_AGGREGATES) if not each.startswith(("operator:", "__"))]
-    near = difflib.get_close_matches(name.lower(), known, n=3, cutoff=0.75)
+    near = difflib.get_close_matches(name.lower(), list(names()), n=3, cutoff=0.75)
     hint = f" Did you mean {' or '.join(near)}?" if near else ""
     return KqlError(f"Unknown function: '{name}'.{hint}", "SEM0260")
 

@@ -237,9 +237,9 @@ def _statistics(series: Any, ignore: bool | None) -> dict[str, Any] | None:
     low, high = min(finite), max(finite)
     variance = _variance(finite)
     return {
-        "min": low,
+        "min": float(low),
         "min_idx": numbers.index(low),
-        "max": high,
+        "max": float(high),
         "max_idx": numbers.index(high),
         "avg": math.fsum(finite) / len(finite),
         "stdev": math.sqrt(variance),

@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 from kql_duckdb.errors import KqlError
-from kql_duckdb.expressions import Typed, literal
+from kql_duckdb.expressions import Typed, json_text, literal
 from kql_duckdb.functions.conversion import BOOL, DYNAMIC, STRING, to_string
 from kql_duckdb.functions.definitions import BoundCall, ScalarFunction, fill, function
 from kql_duckdb.functions.python_functions import dynamic_function, python_function
@@ -146,7 +146,7 @@ def _list_search(call: BoundCall) -> Typed:
 def _texts_of(held: object) -> list[str]:
     if isinstance(held, list):
         return [text for one in held for text in _texts_of(one)]
-    return [""] if held is None else [to_string(literal(held, DYNAMIC)).constant if not isinstance(held, str) else held]
+    return ["" if held is None else held if isinstance(held, str) else json_text(held)]
 
 
 def _has_all(text: Typed, needles: Iterable[str]) -> Typed:
