@@ -109,7 +109,9 @@ class _Select:
         return f"SELECT {self.columns}{source}{where}{self.tail}"
 
     def as_source(self) -> str:
-        return self.source if self.is_table and self.source else f"({self.text()})"
+        """What may stand behind FROM under another name."""
+        bare = self.is_table and self.source and " AS " not in self.source
+        return self.source if bare else f"({self.text()})"
 
 
 class _Writer:

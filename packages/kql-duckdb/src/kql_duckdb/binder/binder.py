@@ -211,23 +211,24 @@ class Binder:
             binding.tabular = function.body is not None and self.is_tabular(function.body, inner)
         return binding.tabular
 
-    def table(self, node: ast.Expression, environment: Environment) -> Relation:
-        """The relation of a tabular expression. Raises KqlError with the place."""
+    def table(self, node: ast.Expression, environment: Environment, following: Sequence[ast.Operator] = ()) -> Relation:
+        """The relation of a tabular expression that the operators `following` read. Raises KqlError with the place."""
         try:
             if isinstance(node, ast.Pipeline):
-                relation = self.table(node.source, environment)
+                relation = self.table(node.source, environment, node.operators)
                 return operators.pipeline(self, relation, node.operators, environment)
-            return sources.source(self, node, environment)
+            return sources.source(self, node, environment, following)
         except KqlError as error:
-            raise self.placed(error, node)
+            self.placed(error, node)
+            raise
 
     def pipeline(self, relation: Relation, steps: Sequence[ast.Operator], environment: Environment) -> Relation:
         """The relation after all `steps`."""
         return operators.pipeline(self, relation, steps, environment)
 
-    def leading(self, node: ast.Operator, environment: Environment) -> Relation:
+    def leading(self, node: ast.Operator, environment: Environment, following: Sequence[ast.Operator]) -> Relation:
         """An operator that begins a query."""
-        return operators.leading(self, node, environment)
+        return operators.leading(self, node, environment, following)
 
     def watchlist(self, node: ast.Call, environment: Environment) -> Relation:
         """`_GetWatchlist(alias)`."""

@@ -7,8 +7,8 @@ runs a query over the rows that one row became, so it is a lateral subquery of t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from kql_duckdb.algebra import Column, Extend, Item, Relation, Source, Template, identifiers
@@ -16,6 +16,7 @@ from kql_duckdb.binder.columns import extended_by
 from kql_duckdb.binder.environment import Environment
 from kql_duckdb.binder.expressions import bind_constant, bind_expression
 from kql_duckdb.binder.naming import expression_name
+from kql_duckdb.binder.needed import nodes
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.binder.sources import converted
 from kql_duckdb.errors import KqlError, not_supported
@@ -165,26 +166,16 @@ def _whole(relation: Relation) -> Relation:
 def _outer_row(relation: Relation, alias: str, node: ast.MvApply) -> Relation:
     """The one row around the inner query, with the columns that it may read."""
     read = set(_names((node.columns, node.body)))
-    every = any(isinstance(one, ast.Call) and one.name in ("pack_all", "bag_pack_columns") for one in _nodes(node.body))
+    every = any(isinstance(one, ast.Call) and one.name in ("pack_all", "bag_pack_columns") for one in nodes(node.body))
     columns = tuple(one for one in relation.columns if every or one.name in read)
     listed = ", ".join(f"{quote_name(alias)}.{one.sql} AS {one.sql}" for one in columns)
     return Source(columns, f"(SELECT {listed or '1'}) AS o")
 
 
-def _nodes(node: Any) -> Any:
-    if isinstance(node, tuple):
-        for one in node:
-            yield from _nodes(one)
-    elif is_dataclass(node):
-        yield node
-        for field in fields(node):
-            yield from _nodes(getattr(node, field.name))
-
-
-def _names(node: Any) -> Any:
-    """Every word of a tree that may be a column, names of members and parameters too."""
-    for one in _nodes(node):
+def _names(node: Any) -> Iterator[str]:
+    """Every word of a tree that may be a column, those of `column_ifexists` too."""
+    for one in nodes(node):
         if isinstance(one, ast.Name):
             yield one.name
-        elif isinstance(one, ast.Literal) and one.kind == "string":
+        elif isinstance(one, ast.Literal) and isinstance(one.value, str):
             yield one.value

@@ -16,7 +16,7 @@ from uuid import UUID
 from kql_duckdb.algebra import Column, Limit, Project, Relation, Shared
 from kql_duckdb.binder.environment import Environment, FunctionOf, TableOf, Unbound, ValueOf
 from kql_duckdb.binder.messages import did_you_mean
-from kql_duckdb.binder.naming import expression_name
+from kql_duckdb.binder.naming import argument_name
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.errors import KqlError, not_supported
 from kql_duckdb.expressions import Typed, literal, quote_name, type_literal
@@ -42,7 +42,8 @@ def bind_expression(scope: Scope, node: ast.Expression) -> Typed:
             raise KqlError("A table stands where a value is needed; put it into toscalar().", "SEM0010")
         return handler(scope, node)
     except KqlError as error:
-        raise scope.binder.placed(error, node)
+        scope.binder.placed(error, node)
+        raise
 
 
 def bind_condition(scope: Scope, node: ast.Expression) -> Typed:
@@ -155,22 +156,26 @@ def _unknown(scope: Scope, node: ast.Call) -> KqlError:
     return registry.unknown(node.name)
 
 
-def bound_call(scope: Scope, node: ast.Call, name: str | None = None) -> BoundCall:
-    """The call with its arguments bound in the row of `scope`, each with the name that it gives a column."""
+def bound_call(scope: Scope, function: Function, node: ast.Call) -> BoundCall:
+    """The call with its arguments bound in the row of `scope`, each with the name that it gives a column.
+
+    A name before an argument that is none of the function's parameters names the value: `bin(Hour = t, 1h)`.
+    """
     arguments: list[Typed] = []
+    names: list[str | None] = []
     for one in node.arguments:
+        names.append(one.name if one.name in function.parameters else None)
         if isinstance(one.value, ast.TypeOf):
             arguments.append(type_literal(KustoType(one.value.types[0])))
         else:
             value = bind_expression(scope, one.value)
-            arguments.append(value.named(expression_name(one.value)))
-    names = tuple(one.name for one in node.arguments)
-    called = name or node.name
-    return BoundCall(called, tuple(arguments), names if any(names) else (), scope.context(called.lower()))
+            arguments.append(value.named(argument_name(one)))
+    given = tuple(names) if any(names) else ()
+    return BoundCall(node.name, tuple(arguments), given, scope.context(node.name.lower()))
 
 
 def build(scope: Scope, function: Function, node: ast.Call) -> Typed:
-    return function.build(bound_call(scope, node))
+    return function.build(bound_call(scope, function, node))
 
 
 def bind_named(scope: Scope, column: ast.Named) -> list[tuple[str, Typed]]:
@@ -182,14 +187,16 @@ def bind_named(scope: Scope, column: ast.Named) -> list[tuple[str, Typed]]:
     node, given = column.expression, column.names
     function = registry.scalar(node.name) if isinstance(node, ast.Call) else None
     if function is None or function.make_columns is None or (given and not column.several):
+        value = bind_expression(scope, node)
         if len(given) > 1:
             raise scope.binder.placed(KqlError("The expression has one value and several names.", "SEM0001"), column)
-        return [(given[0] if given else "", bind_expression(scope, node))]
+        return [(given[0] if given else "", value)]
     assert isinstance(node, ast.Call)
     try:
-        made = function.build_columns(bound_call(scope, node))
+        made = function.build_columns(bound_call(scope, function, node))
     except KqlError as error:
-        raise scope.binder.placed(error, node)
+        scope.binder.placed(error, node)
+        raise
     if len(given) > len(made):
         raise scope.binder.placed(KqlError("The expression has fewer values than names.", "SEM0001"), column)
     if given:

@@ -38,18 +38,23 @@ def expression_name(node: ast.Expression) -> str:
     if not isinstance(node, ast.Call):
         return ""
     name = node.name.lower()
-    first = node.arguments[0].value if node.arguments else None
+    first = node.arguments[0] if node.arguments else None
     if registry.aggregate(name) is not None and registry.scalar(name) is None:
         return aggregate_name(node)
     if first is None:
         return ""
     if name in NAME_PRESERVING:
-        return expression_name(first)
+        return argument_name(first)
     if name in _PREFIXED:
-        return f"{_PREFIXED[name]}_{expression_name(first)}"
+        return f"{_PREFIXED[name]}_{argument_name(first)}"
     if name in _SORTING:
-        return f"{first.name}_sorted" if isinstance(first, ast.Name) else "array0_sorted"
+        return f"{first.value.name}_sorted" if isinstance(first.value, ast.Name) else "array0_sorted"
     return ""
+
+
+def argument_name(one: ast.Argument) -> str:
+    """The name that an argument gives: the one before it, or that of its expression."""
+    return one.name if one.name is not None else expression_name(one.value)
 
 
 def aggregate_name(node: ast.Call) -> str:
@@ -57,7 +62,7 @@ def aggregate_name(node: ast.Call) -> str:
     function = registry.aggregate(node.name)
     assert function is not None
     arguments = tuple(
-        literal(None, KustoType.LONG).named(expression_name(one.value))
+        literal(None, KustoType.LONG).named(argument_name(one))
         if not (isinstance(one.value, ast.Literal) and isinstance(one.value.value, (int, float)))
         else literal(one.value.value, KustoType(one.value.kind)).named("")
         if one.value.kind in ("int", "long", "real")

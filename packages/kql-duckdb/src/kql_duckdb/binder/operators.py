@@ -52,16 +52,19 @@ def pipeline(binder: Binder, relation: Relation, steps: Sequence[ast.Operator], 
                 continue
             relation = _HANDLERS[type(step)](binder, relation, step, environment)
         except KqlError as error:
-            raise binder.placed(error, step)
+            binder.placed(error, step)
+            raise
     return relation
 
 
-def leading(binder: Binder, node: ast.Operator, environment: Environment) -> Relation:
+def leading(
+    binder: Binder, node: ast.Operator, environment: Environment, following: Sequence[ast.Operator]
+) -> Relation:
     """An operator that begins a query."""
     if isinstance(node, ast.Union):
-        return unions.union(binder, None, node, environment)
+        return unions.union(binder, None, node, environment, following)
     if isinstance(node, ast.Search):
-        return searches.search(binder, None, node, environment)
+        return searches.search(binder, None, node, environment, following)
     if isinstance(node, ast.Find):
         return searches.find(binder, node, environment)
     if isinstance(node, ast.Evaluate):

@@ -83,11 +83,25 @@ def parse(binder: Binder, relation: Relation, node: ast.Parse, environment: Envi
             tests = [matched.sql]
             tests += [f"{value.sql} IS NOT NULL" for value in values if value.type is not KustoType.STRING]
             matched = scope.hoist(Typed(f"({' AND '.join(tests)})", KustoType.BOOL, nullable=False))
-        made = {one.name: _kept(value, matched, kind) for one, value in zip(columns, values, strict=True)}
+        names = _names(relation, columns, values)
+        made = {name: _kept(value, matched, kind) for name, value in zip(names, values, strict=True)}
     before = scope.relation
     if node.keyword == "parse-where":
         before = Filter(relation.columns, before, matched.sql, serialized=before.serialized, order=before.order)
     return extended_by(before, made) if made else before
+
+
+def _names(relation: Relation, columns: list[ast.ParseColumn], values: list[Typed]) -> list[str]:
+    """A column takes the place of one of its name and type; beside one of another type it takes a number."""
+    taken = {one.name: one.type for one in relation.columns}
+    names = []
+    for one, value in zip(columns, values, strict=True):
+        name, number = one.name, 0
+        while taken.get(name, value.type) is not value.type:
+            number += 1
+            name = f"{one.name}{number}"
+        names.append(name)
+    return names
 
 
 def _check(node: ast.Parse, kind: str, flags: str) -> None:

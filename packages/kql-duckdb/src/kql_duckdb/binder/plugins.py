@@ -40,7 +40,8 @@ def evaluate(binder: Binder, relation: Relation | None, node: ast.Evaluate, envi
     try:
         return plugin(binder, relation, node, environment)
     except KqlError as error:
-        raise binder.placed(error, node.call)
+        binder.placed(error, node.call)
+        raise
 
 
 def _arguments(node: ast.Evaluate, names: Sequence[str]) -> Options:

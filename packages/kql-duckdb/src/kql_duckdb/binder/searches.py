@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kql_duckdb.algebra import Column, Extend, Filter, Project, Relation
 from kql_duckdb.binder.environment import Environment
 from kql_duckdb.binder.expressions import bind_condition
+from kql_duckdb.binder.needed import needed_columns
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.binder.unions import input_relations, united
 from kql_duckdb.errors import KqlError, not_supported
@@ -34,7 +35,13 @@ _SEPARATOR = "\x01"
 """Between the texts of a row: no letter or digit, so no term reaches from one column into the next."""
 
 
-def search(binder: Binder, before: Relation | None, node: ast.Search, environment: Environment) -> Relation:
+def search(
+    binder: Binder,
+    before: Relation | None,
+    node: ast.Search,
+    environment: Environment,
+    following: Sequence[ast.Operator] = (),
+) -> Relation:
     """The rows that a predicate finds, in `before` or in tables, with the name of the table as first column."""
     sensitive = any(isinstance(one.value, ast.Name) and one.value.name == "case_sensitive" for one in node.parameters)
     if before is not None:
@@ -46,39 +53,35 @@ def search(binder: Binder, before: Relation | None, node: ast.Search, environmen
     matching = [
         replace(_found(binder, one, node.predicate, environment, sensitive), label=one.label)
         for one in relations
-        if _may_match(one, node.predicate)
+        if _may_match(one, node.predicate, environment)
     ]
-    _refuse_unknown(relations, node.predicate)
-    return united(matching or relations[:1], source=_LABEL)
+    _refuse_unknown(relations, node.predicate, environment)
+    return united(matching or relations[:1], source=_LABEL, needed=needed_columns(following))
 
 
 def _searched(binder: Binder, tables: Sequence[ast.Expression], environment: Environment) -> list[Relation]:
     return [relation for one in tables or (ast.Pattern("*"),) for relation in input_relations(binder, one, environment)]
 
 
-def _may_match(relation: Relation, predicate: ast.Expression) -> bool:
-    """Whether a table can hold a row that is found: a column that it lacks is false."""
-    return _constant(relation, predicate) is not False
+def _may_match(relation: Relation, predicate: ast.Expression, environment: Environment) -> bool:
+    """Whether a table can hold a row that is found: a test of a column that it lacks is false."""
+
+    def is_false(node: ast.Expression) -> bool:
+        if isinstance(node, ast.Logical):
+            found = [is_false(one) for one in node.operands]
+            return any(found) if node.operator == "and" else all(found)
+        if isinstance(node, ast.Call) and node.name == "not":
+            return False
+        names = _column_names(node)
+        return any(relation.column(name) is None and environment.find(name) is None for name in names)
+
+    return not is_false(predicate)
 
 
-def _constant(relation: Relation, node: ast.Expression) -> bool | None:
-    if isinstance(node, ast.Logical):
-        values = [_constant(relation, one) for one in node.operands]
-        if node.operator == "and":
-            return False if False in values else None
-        return False if all(value is False for value in values) else None
-    lacking = any(relation.column(name) is None for name in _column_names(node))
-    return False if lacking and not _has_term_inside(node) else None
-
-
-def _has_term_inside(node: ast.Expression) -> bool:
-    return isinstance(node, ast.Call) and node.name == "not"
-
-
-def _refuse_unknown(relations: Sequence[Relation], predicate: ast.Expression) -> None:
+def _refuse_unknown(relations: Sequence[Relation], predicate: ast.Expression, environment: Environment) -> None:
     known = {column.name for relation in relations for column in relation.columns}
     for name in _column_names(predicate):
-        if name not in known:
+        if name not in known and environment.find(name) is None:
             raise KqlError(f"Failed to resolve column or scalar expression named '{name}'.", "SEM0100")
 
 
@@ -244,7 +247,7 @@ def find(binder: Binder, node: ast.Find, environment: Environment) -> Relation:
     wanted = {one.name for one in node.columns}
     parts = []
     for relation in _searched(binder, node.tables, environment):
-        if not _may_match(relation, node.predicate):
+        if not _may_match(relation, node.predicate, environment):
             continue
         found = _found(binder, relation, node.predicate, environment, False)
         columns = tuple(column for column in found.columns if column.name in wanted)

@@ -31,7 +31,9 @@ if TYPE_CHECKING:
     from kql_duckdb.binder.binder import Binder
 
 
-def source(binder: Binder, node: ast.Expression, environment: Environment) -> Relation:
+def source(
+    binder: Binder, node: ast.Expression, environment: Environment, following: Sequence[ast.Operator] = ()
+) -> Relation:
     """The relation of an expression that begins a pipeline."""
     if isinstance(node, ast.Name):
         return named(binder, node.name, environment)
@@ -48,9 +50,9 @@ def source(binder: Binder, node: ast.Expression, environment: Environment) -> Re
     if isinstance(node, ast.Qualified):
         raise not_supported(place_of(node), "another place of tables")
     if isinstance(node, ast.Pattern):
-        return binder.leading(ast.Union((node,)), environment)
+        return binder.leading(ast.Union((node,)), environment, following)
     if isinstance(node, ast.Operator):
-        return binder.leading(node, environment)
+        return binder.leading(node, environment, following)
     raise KqlError("A table is needed here, and this is a value.", "SEM0010")
 
 

@@ -86,7 +86,7 @@ class _Inside(Scope):
 def aggregate_call(scope: Scope, function: AggregateFunction, node: ast.Call) -> BoundCall:
     """The call over the rows; a star is left out for `count(*)` and is all columns for the aggregates of rows."""
     arguments = tuple(one for one in node.arguments if not isinstance(one.value, ast.Pattern))
-    call = bound_call(scope, replace(node, arguments=arguments))
+    call = bound_call(scope, function, replace(node, arguments=arguments))
     if node.name.lower().startswith(_ORDERED) and scope.relation.serialized:
         call = replace(call, context=scope.ordered_context())
     return call
@@ -145,7 +145,8 @@ def aggregated_columns(
     try:
         made = _of_aggregate(result, function, node, keys)
     except KqlError as error:
-        raise result.binder.placed(error, node)
+        result.binder.placed(error, node)
+        raise
     if len(one.names) > len(made):
         raise result.binder.placed(KqlError("The aggregate has fewer values than names.", "SEM0001"), one)
     return [

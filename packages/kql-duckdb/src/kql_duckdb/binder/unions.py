@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 from kql_duckdb.algebra import Column, Item, Project, Relation, UnionAll, identifiers
 from kql_duckdb.binder.choices import matches
 from kql_duckdb.binder.environment import Environment
+from kql_duckdb.binder.needed import needed_columns
 from kql_duckdb.errors import KqlError, not_supported
 from kql_duckdb.expressions import literal
 from kql_duckdb.syntax import ast
@@ -22,7 +23,13 @@ if TYPE_CHECKING:
     from kql_duckdb.binder.binder import Binder
 
 
-def union(binder: Binder, before: Relation | None, node: ast.Union, environment: Environment) -> Relation:
+def union(
+    binder: Binder,
+    before: Relation | None,
+    node: ast.Union,
+    environment: Environment,
+    following: Sequence[ast.Operator] = (),
+) -> Relation:
     """The relation of `union`, at the beginning or behind a relation."""
     options = {one.name: one.value for one in node.parameters}
     kind = options.get("kind")
@@ -37,12 +44,19 @@ def union(binder: Binder, before: Relation | None, node: ast.Union, environment:
     return united(
         inputs,
         inner=isinstance(kind, ast.Name) and kind.name == "inner",
-        source=source.name
-        if isinstance(source, ast.Name)
-        else str(source.value)
-        if isinstance(source, ast.Literal)
-        else "",
+        source=_source_name(source),
+        needed=needed_columns(following) if len(inputs) > WIDE else None,
     )
+
+
+WIDE = 8
+"""Inputs beyond which only the columns that are read are written."""
+
+
+def _source_name(node: ast.Expression | None) -> str:
+    if isinstance(node, ast.Name):
+        return node.name
+    return str(node.value) if isinstance(node, ast.Literal) else ""
 
 
 def input_relations(
@@ -64,8 +78,11 @@ def input_relations(
         raise
 
 
-def united(inputs: Sequence[Relation], *, inner: bool = False, source: str = "") -> Relation:
-    """The union of `inputs`; with `inner` only the columns that all have, with `source` a column that tells the input."""
+def united(
+    inputs: Sequence[Relation], *, inner: bool = False, source: str = "", needed: frozenset[str] | None = None
+) -> Relation:
+    """The union of `inputs`; with `inner` only the columns that all have, with `source` a column that tells the input,
+    with `needed` only columns that somebody reads."""
     names = list(dict.fromkeys(column.name for one in inputs for column in one.columns))
     kinds: dict[str, dict[KustoType, bool]] = {name: {} for name in names}
     counts = dict.fromkeys(names, 0)
@@ -81,6 +98,8 @@ def united(inputs: Sequence[Relation], *, inner: bool = False, source: str = "")
     for name in names:
         several = len(kinds[name]) > 1
         columns += [(f"{name}_{kind}" if several else name, kind, name) for kind in kinds[name]]
+    if needed is not None:
+        columns = [one for one in columns if one[0] in needed or one[2] in needed]
     shown = [*([source] if source else []), *(name for name, _, _ in columns)]
     repeated = next((name for name in shown if shown.count(name) > 1), None) if len(set(shown)) < len(shown) else None
     if repeated is not None:

@@ -76,7 +76,7 @@ def _extreme(call: BoundCall) -> Typed:
 
 
 def _count(call: BoundCall) -> Typed:
-    if not call.arguments:
+    if not call.arguments or (call.name == "count" and call.arguments[0].type is not BOOL):
         return Typed("count(*)", LONG, nullable=False, aggregated=True)
     test = condition(call, call.arguments[0])
     return replace(aggregated_over("count(*) FILTER (WHERE {0})", LONG, test), nullable=False)
@@ -156,14 +156,15 @@ def _any_columns(call: BoundCall) -> Output:
 
 
 def _row_of_extreme(call: BoundCall) -> Output:
-    """The extreme, and the other arguments at the first row that has it; nulls of the extreme are no extreme."""
+    """The extreme, and the other arguments at the first row that has it; at the first row where it is always null."""
     extreme, *returned = call.arguments
     _ordered(call, extreme)
     word = "max" if call.name.endswith("max") else "min"
     old = not call.name.startswith("arg_")
     columns = [(f"{word}_{extreme.name}" if old else extreme.name or f"{word}_", _extreme_value(word, extreme))]
     for argument in returned:
-        made = aggregated_over(f"arg_{word}_null({{0}}, {{1}})", argument.type, argument, extreme)
+        found = f"CASE WHEN count({{1}}) > 0 THEN arg_{word}_null({{0}}, {{1}}) ELSE first({{0}}) END"
+        made = aggregated_over(found, argument.type, argument, extreme)
         made = to_string(replace(made, nullable=True)) if argument.type is STRING else made
         columns.append((f"{word}_{extreme.name}_{argument.name}" if old else argument.name, made))
     return tuple(columns)

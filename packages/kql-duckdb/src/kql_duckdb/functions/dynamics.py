@@ -445,9 +445,10 @@ def _bag_set_key(bag: Any, key: str | None, value: Any) -> dict[str, Any] | None
 
 @dynamic_function("kql_bag_zip", ("JSON", "JSON"))
 def _bag_zip(keys: Any, values: Any) -> dict[str, Any] | None:
-    if not isinstance(keys, list) or not isinstance(values, list):
+    if not isinstance(keys, list):
         return None
-    pairs = zip(keys, itertools.chain(values, itertools.repeat(None)), strict=False)
+    listed = values if isinstance(values, list) else []
+    pairs = zip(keys, itertools.chain(listed, itertools.repeat(None)), strict=False)
     return {key: value for key, value in pairs if isinstance(key, str)}
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import base64
 import binascii
 import gzip
+import re
 import struct
 import zlib
 from datetime import datetime, timedelta
@@ -16,7 +17,7 @@ from urllib.parse import quote, unquote_plus
 from uuid import UUID
 
 from kql_duckdb.expressions import Typed, literal, microseconds
-from kql_duckdb.functions.conversion import DYNAMIC, INT, LONG, STRING, convert, to_string
+from kql_duckdb.functions.conversion import DYNAMIC, GUID, INT, LONG, STRING, convert, to_string
 from kql_duckdb.functions.definitions import BoundCall, ScalarFunction, fill, function
 from kql_duckdb.functions.python_functions import dynamic_function, python_function
 
@@ -96,22 +97,32 @@ def _pack(text: str, gzipped: bool) -> str:
     return base64.b64encode(packed).decode()
 
 
-@python_function("kql_punycode", ("VARCHAR", "BOOLEAN", "BOOLEAN"), "VARCHAR")
-def _punycode(text: str, domain: bool, decode: bool) -> str:
-    """A domain is coded label by label, with the mark `xn--` before a coded one."""
+@python_function("kql_punycode", ("VARCHAR", "BOOLEAN"), "VARCHAR")
+def _punycode(text: str, encode: bool) -> str:
     try:
-        if not domain:
-            return text.encode().decode("punycode") if decode else text.encode("punycode").decode().rstrip("-")
-        labels = text.split(".")
-        if decode:
-            return ".".join(
-                label[4:].encode().decode("punycode") if label.lower().startswith("xn--") else label for label in labels
-            )
-        return ".".join(
-            label if label.isascii() else "xn--" + label.encode("punycode").decode().lstrip("-") for label in labels
-        )
+        return text.encode("punycode").decode().rstrip("-") if encode else text.encode().decode("punycode")
     except (UnicodeError, ValueError):
         return ""
+
+
+_DOTS = re.compile("[.\u3002\uff0e\uff61]")
+
+
+@python_function("kql_punycode_domain", ("VARCHAR", "BOOLEAN"), "VARCHAR")
+def _punycode_domain(text: str, encode: bool) -> str:
+    """Label by label, with the mark `xn--` before one that is not plain."""
+    try:
+        return ".".join((_encoded_label if encode else _decoded_label)(label) for label in _DOTS.split(text))
+    except (UnicodeError, ValueError):
+        return ""
+
+
+def _encoded_label(label: str) -> str:
+    return label if label.isascii() else "xn--" + label.encode("punycode").decode()
+
+
+def _decoded_label(label: str) -> str:
+    return label[4:].encode().decode("punycode") if label.lower().startswith("xn--") else label
 
 
 @dynamic_function("kql_codepoints", ("VARCHAR",))
@@ -248,7 +259,10 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     function("base64_decode_toarray(base64_string: string): dynamic", "kql_base64_toarray({0})"),
     function("base64_encode_fromarray(array: dynamic): string", "coalesce(kql_base64_fromarray({0}), '')"),
     function("base64_decode_toguid(base64_string: string): guid", "kql_base64_toguid({0})"),
-    function("base64_encode_fromguid(guid: guid): string", "kql_base64_fromguid({0})"),
+    function(
+        "base64_encode_fromguid(guid: any)",
+        lambda call: fill("kql_base64_fromguid({0})", STRING, convert(call.arguments[0], GUID)),
+    ),
     function("zlib_decompress_from_base64_string(string: string): string", "kql_unpack({0}, FALSE)"),
     function("gzip_decompress_from_base64_string(string: string): string", "kql_unpack({0}, TRUE)"),
     function(
@@ -263,10 +277,11 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
         status="partly",
         note=_BYTES_MAY_DIFFER,
     ),
-    function("punycode_from_string(string: string): string", "kql_punycode({0}, FALSE, FALSE)"),
-    function("punycode_to_string(string: string): string", "kql_punycode({0}, FALSE, TRUE)"),
-    function("punycode_domain_from_string(string: string): string", "kql_punycode({0}, TRUE, FALSE)"),
-    function("punycode_domain_to_string(string: string): string", "kql_punycode({0}, TRUE, TRUE)"),
+    function("punycode_from_string(string: string): string", "kql_punycode({0}, TRUE)"),
+    function("punycode_to_string(string: string): string", "kql_punycode({0}, FALSE)"),
+    # A domain "from a string" is decoded, the other way round than the two before.
+    function("punycode_domain_from_string(string: string): string", "kql_punycode_domain({0}, FALSE)"),
+    function("punycode_domain_to_string(string: string): string", "kql_punycode_domain({0}, TRUE)"),
     *(
         function(f"{name}(value: text): dynamic", "kql_codepoints({0})")
         for name in ("unicode_codepoints_from_string", "to_utf8")

@@ -24,7 +24,7 @@ Vector = tuple[float, float, float]
 
 def _vector(longitude: float | None, latitude: float | None) -> Vector | None:
     """The point on the unit sphere; null outside of the valid degrees."""
-    if longitude is None or latitude is None or not (-180 <= longitude <= 180 and -90 <= latitude <= 90):
+    if not isinstance(longitude, (int, float)) or not isinstance(latitude, (int, float)) or not (-180 <= longitude <= 180 and -90 <= latitude <= 90):
         return None
     across, up = math.radians(longitude), math.radians(latitude)
     return math.cos(up) * math.cos(across), math.cos(up) * math.sin(across), math.sin(up)

@@ -204,8 +204,10 @@ def incomplete_beta(x: float, a: float, b: float) -> float:
 
 @python_function("kql_beta", ("VARCHAR", "DOUBLE", "DOUBLE", "DOUBLE"), "DOUBLE")
 def _beta(kind: str, x: float | None, alpha: float | None, beta: float | None) -> float | None:
-    if x is None or alpha is None or beta is None or alpha <= 0 or beta <= 0 or not 0 <= x <= 1:
+    if x is None or alpha is None or beta is None:
         return None
+    if alpha <= 0 or beta <= 0 or not 0 <= x <= 1:
+        return math.nan if kind != "inv" or alpha <= 0 or beta <= 0 else None
     if kind == "cdf":
         return incomplete_beta(x, alpha, beta)
     if kind == "pdf":

@@ -155,7 +155,7 @@ class OperatorParser(ExpressionParser):
         while self.is_name() or self.token.kind in ("string", "long", "real", "span", "typed"):
             at = self.token.start
             name = None
-            if self.is_name() and self.is_mark("=", 1):
+            if self.token.kind == "name" and self.is_mark("=", 1):
                 name = self.name()
                 self.advance()
             found.append(ast.Argument(self.additive(), name, at=at))

@@ -242,8 +242,7 @@ def _parameter_value(value: ast.Expression) -> str:
 
 def _options(options: Iterable[ast.Argument]) -> str:
     return ", ".join(
-        f"{print_name(one.name)} = {_expression(one.value, _SUM)}" if one.name else _expression(one.value, _SUM)
-        for one in options
+        f"{one.name} = {_expression(one.value, _SUM)}" if one.name else _expression(one.value, _SUM) for one in options
     )
 
 
