@@ -1,0 +1,78 @@
+"""Statements with worked-out answers: each expression through DuckDB alone, over columns, and through the engine.
+
+`statements.jsonl` holds one expression a line with its Kusto type and the cell that Azure's API writes. The answers are
+worked out by hand or are those of the examples on Kusto's pages.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator
+from pathlib import Path
+
+import duckdb
+import pytest
+from evaluation import NOW, Cell, cell, evaluate
+
+from kql_duckdb.engine import Engine, kql
+from kql_duckdb.errors import KqlError
+from kql_duckdb.functions import registry
+
+_LINES = (Path(__file__).parent / "statements.jsonl").read_text(encoding="utf-8").splitlines()
+STATEMENTS: list[tuple[str, str, Cell]] = [tuple(json.loads(line)) for line in _LINES]
+
+
+@pytest.fixture(scope="module")
+def connection() -> Iterator[duckdb.DuckDBPyConnection]:
+    opened = duckdb.connect()
+    registry.install(opened)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture(scope="module")
+def engine() -> Iterator[Engine]:
+    opened = duckdb.connect()
+    yield kql(opened)
+    opened.close()
+
+
+def same(found: Cell, expected: Cell) -> bool:
+    """Equal; reals to the digits that Kusto's pages show."""
+    if isinstance(found, float) and isinstance(expected, (int, float)):
+        return math.isclose(found, expected, rel_tol=1e-9)
+    return found == expected and isinstance(found, bool) == isinstance(expected, bool)
+
+
+@pytest.mark.parametrize(("expression", "kind", "value"), STATEMENTS)
+def test_a_statement_answers_as_kusto_does(
+    connection: duckdb.DuckDBPyConnection, expression: str, kind: str, value: Cell
+) -> None:
+    found = evaluate(connection, expression)
+    assert found[0] == kind
+    assert same(found[1], value), found
+
+
+@pytest.mark.parametrize(("expression", "kind", "value"), STATEMENTS)
+def test_a_statement_over_columns_answers_as_over_constants(
+    connection: duckdb.DuckDBPyConnection, expression: str, kind: str, value: Cell
+) -> None:
+    """Functions that need a constant refuse a column in KQL's words."""
+    try:
+        found = evaluate(connection, expression, as_columns=True)
+    except KqlError:
+        return
+    assert found[0] == kind
+    assert same(found[1], value), found
+
+
+@pytest.mark.parametrize(("expression", "kind", "value"), STATEMENTS)
+def test_a_statement_through_the_engine(engine: Engine, expression: str, kind: str, value: Cell) -> None:
+    result = engine.query(f"print x = {expression}", now=NOW)
+    assert [str(one) for _, one in result.columns] == [kind]
+    assert same(cell(result.columns[0][1], result.rows[0][0]), value), result.rows
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len({expression for expression, _, _ in STATEMENTS}) == len(STATEMENTS) >= 400
