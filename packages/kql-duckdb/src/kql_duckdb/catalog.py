@@ -80,10 +80,7 @@ class ConnectedTables:
 
     def names(self) -> Iterable[str]:
         if self._names is None:
-            rows = self._connection.execute(
-                "SELECT table_name FROM information_schema.tables WHERE table_schema = current_schema() "
-                "AND table_catalog = current_database() ORDER BY table_name"
-            ).fetchall()
+            rows = self._connection.execute("SHOW TABLES").fetchall()
             self._names = [row[0] for row in rows]
         return self._names
 

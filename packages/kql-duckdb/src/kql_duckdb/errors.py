@@ -10,7 +10,16 @@ from __future__ import annotations
 class KqlError(Exception):
     """A query is refused or failed."""
 
-    def __init__(self, message: str, code: str = "SEM0001", line: int | None = None, column: int | None = None) -> None:
+    def __init__(
+        self,
+        message: str,
+        code: str = "SEM0001",
+        line: int | None = None,
+        column: int | None = None,
+        *,
+        token: str = "",
+        suggestions: tuple[str, ...] = (),
+    ) -> None:
         super().__init__(message)
         self.message = message
         self.code = code
@@ -20,6 +29,11 @@ class KqlError(Exception):
         """Counted from 1; None where the place is not known."""
         self.column = column
         """Counted from 1; None where the place is not known."""
+
+        self.token = token
+        """The name or construct that is refused, where there is one."""
+        self.suggestions = suggestions
+        """Names that are like an unknown one, best first."""
 
     def at(self, line: int, column: int) -> KqlError:
         """Return this error with a place, unless it has one."""
@@ -34,4 +48,4 @@ class KqlError(Exception):
 
 def not_supported(construct: str, why: str = "") -> KqlError:
     """Make the error for valid KQL that this engine does not run, which is better than an answer that is wrong."""
-    return KqlError(f"'{construct}' is not supported here{f': {why}' if why else ''}.", "KDB0001")
+    return KqlError(f"'{construct}' is not supported here{f': {why}' if why else ''}.", "KDB0001", token=construct)

@@ -42,7 +42,7 @@ def statement(relation: Relation, shared: Sequence[Shared]) -> str:
     writer = _Writer({id(one) for one in named})
     parts = [f"{quote_name(one.name)} AS {_hint(one)}({writer.select(one.relation).text()})" for one in named]
     columns = _items((column.identifier, column.sql) for column in relation.columns)
-    body = replace(writer.opened(relation), columns=columns or '1 AS "$none"')
+    body = replace(writer.opened(relation), columns=columns or _NO_COLUMN)
     order = body.text()
     with_clause = f"WITH {', '.join(parts)} " if parts else ""
     return with_clause + order
@@ -80,6 +80,10 @@ def _items(items: Iterable[Item]) -> str:
     return ", ".join(
         f"{sql} AS {name}" if sql != (name := quote_name(identifier)) else sql for identifier, sql in items
     )
+
+
+_NO_COLUMN = '1 AS "$none"'
+"""What a SELECT without columns selects, since SQL has no rows without one."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +131,7 @@ class _Writer:
 
     def select(self, relation: Relation) -> _Select:
         if isinstance(relation, Source):
-            return _Select(relation.text, "*" if relation.text else '1 AS "$none"')
+            return _Select(relation.text, "*" if relation.text else _NO_COLUMN)
         if isinstance(relation, Filter):
             made = self.opened(relation.input)
             return replace(made, where=(*made.where, relation.predicate))
@@ -140,7 +144,7 @@ class _Writer:
             by = (
                 f" GROUP BY {', '.join(str(place + 1) for place in range(len(relation.keys)))}" if relation.keys else ""
             )
-            return replace(made, columns=_items((*relation.keys, *relation.aggregates)), tail=by)
+            return replace(made, columns=_items((*relation.keys, *relation.aggregates)) or _NO_COLUMN, tail=by)
         if isinstance(relation, Sort):
             made = self.opened(relation.input)
             return replace(made, tail=f" ORDER BY {', '.join(relation.keys)}")
@@ -159,7 +163,7 @@ class _Writer:
     def _projected(self, relation: Project) -> _Select:
         if isinstance(relation.input, Source) and not relation.input.text:
             return _Select("", _items(relation.items))
-        return replace(self.opened(relation.input), columns=_items(relation.items) or '1 AS "$none"')
+        return replace(self.opened(relation.input), columns=_items(relation.items) or _NO_COLUMN)
 
     def _extended(self, relation: Extend) -> _Select:
         present = {column.identifier.casefold() for column in relation.input.columns}

@@ -63,6 +63,7 @@ class Binder:
         self.tables: set[str] = set()
         self.render: ast.Render | None = None
         self._numbers = 0
+        self._laterals = 0
         self._entered: list[str] = []
 
     # ------------------------------------------------------------------------------------------ what parts share
@@ -83,9 +84,19 @@ class Binder:
 
     def discover(self, relation: Relation, construct: str) -> list[tuple[Any, ...]]:
         """The rows of `relation` now, for operators whose columns come from the data."""
+        if self._laterals:
+            raise not_supported(construct, "its columns come from rows, which inside mv-apply and partition differ")
         if self._discover is None:
             raise not_supported(construct, "its columns come from rows, and no rows are at hand")
         return self._discover(relation, self.shared)
+
+    def lateral(self, relation: Relation, steps: Sequence[ast.Operator], environment: Environment) -> Relation:
+        """The relation after `steps` of a query inside a row or a group of another one."""
+        self._laterals += 1
+        try:
+            return self.pipeline(relation, steps, environment)
+        finally:
+            self._laterals -= 1
 
     def placed(self, error: KqlError, node: ast.Node) -> KqlError:
         """The error with the place of `node`, unless it has a place already."""

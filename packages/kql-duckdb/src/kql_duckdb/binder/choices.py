@@ -6,8 +6,7 @@ import re
 from typing import TYPE_CHECKING, Any
 
 from kql_duckdb.algebra import Column, Relation
-from kql_duckdb.binder.messages import did_you_mean
-from kql_duckdb.errors import KqlError
+from kql_duckdb.binder.messages import unresolved
 from kql_duckdb.syntax import ast
 
 if TYPE_CHECKING:
@@ -38,10 +37,7 @@ def _wanted(binder: Binder, columns: list[Column], wanted: ast.OrderedBy) -> lis
         found = [column for column in columns if column.name == node.name]
         if not found:
             known = (column.name for column in columns)
-            raise binder.placed(
-                KqlError(f"Failed to resolve column named '{node.name}'.{did_you_mean(node.name, known)}", "SEM0100"),
-                node,
-            )
+            raise binder.placed(unresolved("column or scalar", node.name, known), node)
         return found
     assert isinstance(node, ast.Pattern)
     found = [column for column in columns if matches(node.pattern, column.name)]

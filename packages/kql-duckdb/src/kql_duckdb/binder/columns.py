@@ -68,7 +68,8 @@ def sort_keys(scope: Scope, keys: Sequence[ast.OrderedBy]) -> tuple[str, ...]:
         elif value.type is KustoType.DYNAMIC:
             raise scope.binder.placed(
                 KqlError(
-                    "A dynamic has no order: convert it first, with tostring(), tolong() or todouble().", "SEM0001"
+                    "'sort': a dynamic has no order; convert it first, with tostring(), tolong() or todouble().",
+                    "SEM0001",
                 ),
                 key,
             )

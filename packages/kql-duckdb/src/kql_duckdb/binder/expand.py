@@ -135,7 +135,7 @@ def mv_apply(binder: Binder, relation: Relation, node: ast.MvApply, environment:
     alias = f"$row{binder.number()}"
     outer = _outer_row(relation, alias, node)
     inside, expanded_names = expanded(binder, outer, node.columns, options, environment)
-    inner = binder.pipeline(inside, node.body, environment)
+    inner = binder.lateral(inside, node.body, environment)
     in_place = {
         name
         for name, one in zip(expanded_names, node.columns, strict=True)

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from kql_duckdb.algebra import Column, Limit, Project, Relation, Shared
 from kql_duckdb.binder.environment import Environment, FunctionOf, TableOf, Unbound, ValueOf
-from kql_duckdb.binder.messages import did_you_mean
+from kql_duckdb.binder.messages import unresolved
 from kql_duckdb.binder.naming import argument_name
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.errors import KqlError, not_supported
@@ -98,9 +98,7 @@ def _name(scope: Scope, node: ast.Name) -> Typed:
     if binding is not None or scope.binder.is_table(node.name):
         raise KqlError(f"'{node.name}' is a table where a value is needed; put it into toscalar().", "SEM0010")
     known = [*scope.names(), *scope.environment.names()]
-    raise KqlError(
-        f"Failed to resolve column or scalar expression named '{node.name}'.{did_you_mean(node.name, known)}", "SEM0100"
-    )
+    raise unresolved("column or scalar", node.name, known)
 
 
 def _let_value(binder: Binder, name: str, binding: Unbound, environment: Environment) -> Typed:
@@ -153,7 +151,9 @@ def _unknown(scope: Scope, node: ast.Call) -> KqlError:
         return KqlError(
             f"Function '{node.name}' is an aggregate and stands only in summarize, make-series and the like.", "SEM0242"
         )
-    return registry.unknown(node.name)
+    error = registry.unknown(node.name)
+    error.token = node.name
+    return error
 
 
 def bound_call(scope: Scope, function: Function, node: ast.Call) -> BoundCall:
@@ -189,7 +189,9 @@ def bind_named(scope: Scope, column: ast.Named) -> list[tuple[str, Typed]]:
     if function is None or function.make_columns is None or (given and not column.several):
         value = bind_expression(scope, node)
         if len(given) > 1:
-            raise scope.binder.placed(KqlError("The expression has one value and several names.", "SEM0001"), column)
+            raise scope.binder.placed(
+                KqlError(f"({', '.join(given)}) =: the expression has one value.", "SEM0001"), column
+            )
         return [(given[0] if given else "", value)]
     assert isinstance(node, ast.Call)
     try:
@@ -198,7 +200,9 @@ def bind_named(scope: Scope, column: ast.Named) -> list[tuple[str, Typed]]:
         scope.binder.placed(error, node)
         raise
     if len(given) > len(made):
-        raise scope.binder.placed(KqlError("The expression has fewer values than names.", "SEM0001"), column)
+        raise scope.binder.placed(
+            KqlError(f"({', '.join(given)}) =: the expression has fewer values.", "SEM0001"), column
+        )
     if given:
         return [(name, value) for name, (_, value) in zip(given, made, strict=False)]
     return [(name if len(made) > 1 else "", value) for name, value in made]

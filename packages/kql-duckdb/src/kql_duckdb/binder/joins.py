@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from kql_duckdb.algebra import Column, Item, Join, Relation, Template, identifiers
 from kql_duckdb.binder.environment import Environment
-from kql_duckdb.binder.messages import did_you_mean
+from kql_duckdb.binder.messages import unresolved
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import Typed
@@ -127,10 +127,7 @@ class _Sides:
     def _column(self, scope: Scope, name: ast.Name) -> Typed:
         found = scope.find(name.name)
         if found is None:
-            hint = did_you_mean(name.name, scope.names())
-            raise self.binder.placed(
-                KqlError(f"Failed to resolve column or scalar expression named '{name.name}'.{hint}", "SEM0100"), name
-            )
+            raise self.binder.placed(unresolved("column or scalar", name.name, scope.names()), name)
         return found
 
 

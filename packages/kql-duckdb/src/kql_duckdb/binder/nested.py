@@ -8,6 +8,7 @@ from kql_duckdb.algebra import Column, Limit, Relation, Sort, Template, identifi
 from kql_duckdb.binder.columns import limited
 from kql_duckdb.binder.environment import Environment
 from kql_duckdb.binder.expressions import bind_constant, bind_expression
+from kql_duckdb.binder.messages import unresolved
 from kql_duckdb.binder.naming import Namer, expression_name
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.binder.sources import shared
@@ -28,11 +29,11 @@ def partition(binder: Binder, relation: Relation, node: ast.Partition, environme
         raise not_supported("partition", "with a query of its own source; write partition by Column (operators)")
     key = relation.column(node.key.name)
     if key is None:
-        raise binder.placed(KqlError(f"Failed to resolve column named '{node.key.name}'.", "SEM0100"), node.key)
+        raise binder.placed(unresolved("column", node.key.name, (one.name for one in relation.columns)), node.key)
     rows = shared(binder, relation)
     group = f"$group{binder.number()}"
     text = _in_group(rows, key, group)
-    inner = binder.pipeline(text, node.body, environment)
+    inner = binder.lateral(text, node.body, environment)
     result = f"$part{binder.number()}"
     names = ", ".join(one.sql for one in inner.columns) or "1"
     listed = ", ".join(f"{quote_name(result)}.{one.sql}" for one in inner.columns) or "1"

@@ -27,12 +27,14 @@ from kql_duckdb.binder.choices import chosen_columns
 from kql_duckdb.binder.columns import extended_by, limited, projected, sort_keys
 from kql_duckdb.binder.environment import Environment, FunctionOf, TableOf
 from kql_duckdb.binder.expressions import bind_condition, bind_constant, bind_expression, bind_named
-from kql_duckdb.binder.messages import did_you_mean
+from kql_duckdb.binder.messages import unresolved
 from kql_duckdb.binder.naming import Namer, declared_names, expression_name
+from kql_duckdb.binder.needed import nodes
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.binder.sources import call_function, literal_rows, shared
 from kql_duckdb.errors import KqlError, not_supported
 from kql_duckdb.expressions import Typed, quote_name
+from kql_duckdb.functions import registry
 from kql_duckdb.syntax import ast
 from kql_duckdb.types import KustoType
 
@@ -76,12 +78,21 @@ def leading(
 
 
 def _where(binder: Binder, relation: Relation, node: ast.Where, environment: Environment) -> Relation:
-    """Each conjunct is a filter of its own, so that what one computes ahead is not computed for rows that another drops."""
+    """Each conjunct is a filter of its own, so that what one computes ahead is not computed for rows that another drops.
+
+    Functions over neighbouring rows look at all rows that came in, so with one of them the predicate stays whole.
+    """
     predicate = node.predicate
-    parts = predicate.operands if isinstance(predicate, ast.Logical) and predicate.operator == "and" else (predicate,)
+    parts: tuple[ast.Expression, ...] = (predicate,)
+    if isinstance(predicate, ast.Logical) and predicate.operator == "and" and not _has_window(predicate):
+        parts = predicate.operands
     for part in parts:
         relation = filtered(binder, relation, part, environment)
     return relation
+
+
+def _has_window(node: ast.Expression) -> bool:
+    return any(isinstance(one, ast.Call) and registry.is_window(one.name) for one in nodes(node))
 
 
 def filtered(binder: Binder, relation: Relation, predicate: ast.Expression, environment: Environment) -> Relation:
@@ -92,9 +103,7 @@ def filtered(binder: Binder, relation: Relation, predicate: ast.Expression, envi
     if test.windowed:
         test = scope.hoist(test)
     before = scope.relation
-    return Filter(
-        before.columns, before, test.sql, serialized=before.serialized, order=before.order, label=before.label
-    )
+    return Filter(before.columns, before, test.sql, serialized=before.serialized, order=before.order)
 
 
 def _take(binder: Binder, relation: Relation, node: ast.Take, environment: Environment) -> Relation:
@@ -190,9 +199,7 @@ def _renamed(binder: Binder, relation: Relation, node: ast.Project) -> Relation:
         old = one.expression.name
         if relation.column(old) is None:
             known = (column.name for column in relation.columns)
-            raise binder.placed(
-                KqlError(f"Failed to resolve column named '{old}'.{did_you_mean(old, known)}", "SEM0100"), one
-            )
+            raise binder.placed(unresolved("column", old, known), one)
         new_names[old] = one.names[0]
     names = [new_names.get(column.name, column.name) for column in relation.columns]
     repeated = next((name for name in new_names.values() if names.count(name) > 1), None)

@@ -160,6 +160,8 @@ def _filled(series: Column, place: int, default: Typed | None) -> str:
     found = f'"$s{place}"[list_position("$b", t)]'
     if default is None:
         default = literal("" if series.type is _STRING else 0, _STRING if series.type is _STRING else KustoType.LONG)
+    if series.type is _REAL and default.type in NUMBERS:
+        default = Typed(f"CAST({default.sql} AS DOUBLE)", _REAL)
     if series.type is KustoType.TIMESPAN or series.type is KustoType.DATETIME or default.type is not series.type:
         nothing = f"to_json({default.sql})" if default.constant is not None else "NULL"
         chosen = f'CASE WHEN list_contains("$b", t) THEN to_json({found}) ELSE {nothing} END'

@@ -17,7 +17,7 @@ from kql_duckdb.algebra import (
 )
 from kql_duckdb.binder import expressions
 from kql_duckdb.binder.environment import Environment, FunctionOf, TableOf, Unbound
-from kql_duckdb.binder.messages import did_you_mean
+from kql_duckdb.binder.messages import unresolved
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.catalog import Table
 from kql_duckdb.errors import KqlError, not_supported
@@ -88,9 +88,7 @@ def named(binder: Binder, name: str, environment: Environment) -> Relation:
     table = binder.catalog.table(name)
     if table is None:
         known = [*binder.catalog.names(), *environment.names()]
-        raise KqlError(
-            f"Failed to resolve table or column expression named '{name}'.{did_you_mean(name, known)}", "SEM0100"
-        )
+        raise unresolved("table or column", name, known)
     return scan(binder, table)
 
 

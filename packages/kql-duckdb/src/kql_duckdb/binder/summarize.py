@@ -140,7 +140,9 @@ def aggregated_columns(
     function = registry.aggregate(node.name) if isinstance(node, ast.Call) else None
     if function is None or not isinstance(node, ast.Call):
         if len(one.names) > 1:
-            raise result.binder.placed(KqlError("The expression has one value and several names.", "SEM0001"), one)
+            raise result.binder.placed(
+                KqlError(f"({', '.join(one.names)}) =: the expression has one value.", "SEM0001"), one
+            )
         return [(one.names[0] if one.names else "", bind_expression(result, node))]
     try:
         made = _of_aggregate(result, function, node, keys)
@@ -148,7 +150,9 @@ def aggregated_columns(
         result.binder.placed(error, node)
         raise
     if len(one.names) > len(made):
-        raise result.binder.placed(KqlError("The aggregate has fewer values than names.", "SEM0001"), one)
+        raise result.binder.placed(
+            KqlError(f"({', '.join(one.names)}) =: the aggregate has fewer values.", "SEM0001"), one
+        )
     return [
         (one.names[place] if place < len(one.names) else name, result.added(value))
         for place, (name, value) in enumerate(made)
