@@ -26,8 +26,11 @@ from kql_duckdb.types import KustoType
 if TYPE_CHECKING:
     import duckdb
 
-_READERS = {".parquet": "read_parquet", ".csv": "read_csv", ".tsv": "read_csv", ".json": "read_json", ".jsonl": "read_json",
-            ".ndjson": "read_json"}  # fmt: skip
+_READERS = {
+    ".parquet": "read_parquet",
+    **dict.fromkeys((".csv", ".tsv"), "read_csv"),
+    **dict.fromkeys((".json", ".jsonl", ".ndjson"), "read_json"),
+}
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

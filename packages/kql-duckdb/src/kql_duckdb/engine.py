@@ -59,7 +59,7 @@ class Result:
 
     def arrow(self) -> Any:
         """The rows as a pyarrow Table with the names of the query; needs pyarrow. Takes the place of `rows`."""
-        table = self._cursor.to_arrow_table()
+        table: Any = self._cursor.to_arrow_table()
         return table.rename_columns([name for name, _ in self.columns])
 
 
@@ -134,7 +134,7 @@ def kql(
 
 
 def check(text: str, schema: Mapping[str, Mapping[str, str]]) -> list[KqlError]:
-    """What is wrong with a text over tables `{table: {column: KQL type}}`: every syntax error, or the first other one."""
+    """What is wrong with a text over tables `{table: {column: KQL type}}`: every syntax error, or one other."""
     parser = Parser(text)
     try:
         parser.script()

@@ -30,7 +30,7 @@ from kql_duckdb.expressions import quote_name
 
 
 def statement(relation: Relation, shared: Sequence[Shared]) -> str:
-    """The statement whose rows are those of `relation`, its visible columns in order. `shared` is in order of making."""
+    """The statement with the rows of `relation`, its visible columns in order. `shared` is in order of making."""
     counts: Counter[int] = Counter()
     _count(relation, counts)
     needed: list[Shared] = []

@@ -195,7 +195,7 @@ CASES: dict[str, tuple[str, str, list[tuple[object, ...]]]] = {
         "union withsource=From Logs, Places, Logs, Places, Logs, Places, Logs, Places, Logs, Places | where Who == 'ann' | summarize count() by From | sort by From asc",
         "From:string count_:long", [("Logs", 10), ("Places", 5)],
     ),
-    "search over tables": ("search in (Logs, Places) 'ann' | summarize count() by $table", "$table:string count_:long", [("Logs", 2), ("Places", 1)]),
+    "search over tables": ("search in (Logs, Places) 'ann' | summarize count() by $table | sort by $table asc", "$table:string count_:long", [("Logs", 2), ("Places", 1)]),
     "search behind operators": ("datatable(s:string)['abc'] | where s != '' | search 'abc' | count", "Count:long", [(1,)]),
     "search in a column, with a star and connectives": (
         "search in (Logs) Message:'log*' and not(Who == 'bob') | count", "Count:long", [(2,)],

@@ -79,8 +79,8 @@ def _pairs(binder: Binder, left: Relation, right: Relation, node: ast.Expression
     if isinstance(node, ast.Binary) and node.operator == "==":
         first, second = _side(node.left), _side(node.right)
         if first is not None and second is not None and {first[0], second[0]} == {"$left", "$right"}:
-            one, two = (first, second) if first[0] == "$left" else (second, first)
-            yield ast.Name(one[1], at=node.left.at), ast.Name(two[1], at=node.right.at)
+            of_left, of_right = (first, second) if first[0] == "$left" else (second, first)
+            yield ast.Name(of_left[1], at=node.left.at), ast.Name(of_right[1], at=node.right.at)
             return
         if isinstance(node.left, ast.Name) and node.left == node.right:
             yield node.left, node.left

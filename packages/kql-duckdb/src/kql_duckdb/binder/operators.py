@@ -78,7 +78,7 @@ def leading(
 
 
 def _where(binder: Binder, relation: Relation, node: ast.Where, environment: Environment) -> Relation:
-    """Each conjunct is a filter of its own, so that what one computes ahead is not computed for rows that another drops.
+    """Each conjunct is a filter of its own, so that none computes ahead for rows that another drops.
 
     Functions over neighbouring rows look at all rows that came in, so with one of them the predicate stays whole.
     """

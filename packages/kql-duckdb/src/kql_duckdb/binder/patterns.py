@@ -216,14 +216,13 @@ def parse_kv(binder: Binder, relation: Relation, node: ast.ParseKv, environment:
     if not text.simple:
         text = scope.hoist(text)
     made: dict[str, Typed] = {}
-    for one in node.columns:
-        pattern = _pair(one.name, options)
+    for column_type in node.columns:
+        pattern = _pair(column_type.name, options)
         raw = Typed(f"regexp_extract({text.sql}, {quote_text(pattern)}, ['_v', '_q'])", KustoType.STRING)
         found = scope.hoist(raw)
         value = f"CASE WHEN {found.sql}._q <> '' THEN {found.sql}._q ELSE trim({found.sql}._v) END"
-        made[one.name] = converted(
-            scope, scope.hoist(Typed(f"({value})", KustoType.STRING, nullable=False)), KustoType(one.type)
-        )
+        held = scope.hoist(Typed(f"({value})", KustoType.STRING, nullable=False))
+        made[column_type.name] = converted(scope, held, KustoType(column_type.type))
     return extended_by(scope.relation, made)
 
 
@@ -235,7 +234,8 @@ def _pair(key: str, options: dict[str, str]) -> str:
     escape = _escaped(options["escape"]) if options["escape"] else ""
     inside = f"(?:{escape}.|[^{closing}])*?" if escape else f"[^{closing}]*"
     quoted = f"{opening}(?P<_q>{inside}){closing}|" if quotes else ""
-    plain = ".*?"
     end = f"(?:{pair}[^{between}]*{between}|$)" if options.get("greedy") and pair else f"(?:{pair}|$)"
-    group = "" if quotes else "(?P<_q>)"
-    return f"(?s)(?:^|{pair})\\s*{opening and f'{opening}?'}{_escaped(key)}{closing and f'{closing}?'}\\s*{between}\\s*(?:{quoted}{group}(?P<_v>{plain})){end}"
+    named = "" if quotes else "(?P<_q>)"
+    quote = (f"{opening}?", f"{closing}?") if quotes else ("", "")
+    head = f"(?s)(?:^|{pair})\\s*{quote[0]}{_escaped(key)}{quote[1]}\\s*{between}\\s*"
+    return f"{head}(?:{quoted}{named}(?P<_v>.*?)){end}"

@@ -223,7 +223,7 @@ def _pivot_values(
 def _pivoted(
     binder: Binder, scope: Scope, kept: Sequence[Column], key: Typed, aggregate: ast.Call, values: Sequence[str]
 ) -> Relation:
-    """The aggregate for each combination of the kept columns and the key first, then the one of each value picked out."""
+    """The aggregate for each combination of the kept columns and the key, then that of each value picked out."""
     function = registry.aggregate(aggregate.name)
     assert function is not None
     value = function.build(aggregate_call(scope, function, aggregate))

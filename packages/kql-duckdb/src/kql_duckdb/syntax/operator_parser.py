@@ -9,10 +9,9 @@ from kql_duckdb.syntax import ast
 from kql_duckdb.syntax.expression_parser import ExpressionParser
 
 _JOIN_WORDS = ("kind", "withsource", "with_source", "isfuzzy")
-_UNREAD = frozenset(
-    """assert-schema execute-and-cache graph-mark-components graph-match graph-shortest-paths
-    graph-to-table graph-where-edges graph-where-nodes macro-expand make-graph project-by-names""".split()
-)  # noqa: SIM905 - a word list reads better
+_WORDS = """assert-schema execute-and-cache graph-mark-components graph-match graph-shortest-paths
+    graph-to-table graph-where-edges graph-where-nodes macro-expand make-graph project-by-names"""
+_UNREAD = frozenset(_WORDS.split())
 
 
 class OperatorParser(ExpressionParser):
