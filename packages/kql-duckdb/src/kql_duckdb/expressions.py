@@ -41,8 +41,12 @@ class Typed:
     aggregated: bool = False
     """Whether the SQL holds an aggregate."""
     json_path: tuple[Typed, str] | None = None
-    """For a member of a dynamic: the dynamic and the JSON path to it, so that the member of a member is one look into the
-    text."""
+    """For a member of a dynamic: the dynamic and the JSON path to it, so that the member of a member is one look into
+    the text."""
+    text: Typed | None = None
+    """For a dynamic that is surely a text or null: that text, so that nobody makes JSON of it to read it back."""
+    texts: Typed | None = None
+    """For a dynamic that is surely an array of texts: them as a list of DuckDB."""
     type_name: bool = False
     """Whether this is `typeof(...)`: `type` is the type that it names."""
 

@@ -22,7 +22,7 @@ from kql_duckdb.syntax.parser import parse
 from kql_duckdb.types import KustoType
 
 Cell = bool | int | float | str | None
-NOW = datetime(2024, 5, 6, 7, 8, 9)  # noqa: DTZ001
+NOW = datetime(2024, 5, 6, 7, 8, 9)
 CONTEXT = Context(now=literal(NOW, KustoType.DATETIME), names={"current_database": "logs"})
 
 
@@ -104,7 +104,13 @@ def cell(kind: KustoType, value: Any) -> Cell:
         return "" if kind is KustoType.STRING else None
     if kind is KustoType.DYNAMIC:
         held = json.loads(value)
-        return held if isinstance(held, str) else None if held is None else json.dumps(held, separators=(",", ":"), ensure_ascii=False)
+        return (
+            held
+            if isinstance(held, str)
+            else None
+            if held is None
+            else json.dumps(held, separators=(",", ":"), ensure_ascii=False)
+        )
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z"
     if isinstance(value, timedelta):

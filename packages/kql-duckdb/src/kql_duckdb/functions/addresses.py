@@ -249,7 +249,9 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     ),
     function("ipv4_range_to_cidr_list(start_ip: string, end_ip: string): dynamic", "kql_ipv4_range({0}, {1})"),
     function("format_ipv4(ip: any, prefix?: long)", _with_length("kql_format_ipv4({0}, {1}, FALSE)", STRING, _BITS)),
-    function("format_ipv4_mask(ip: any, prefix?: long)", _with_length("kql_format_ipv4({0}, {1}, TRUE)", STRING, _BITS)),
+    function(
+        "format_ipv4_mask(ip: any, prefix?: long)", _with_length("kql_format_ipv4({0}, {1}, TRUE)", STRING, _BITS)
+    ),
     *(
         function(f"{name}(source: string, ips: any...)", _among("kql_has_ipv4", f", {prefixes}"))
         for name, prefixes in (
@@ -275,6 +277,6 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
         "geo_info_from_ip_address(ip: string): dynamic",
         "kql_geo_info({0})",
         status="partly",
-        note="null for private and reserved addresses; a public one ends the query, because no geographic data is shipped",
+        note="null for private and reserved addresses; a public one ends the query, as no geographic data is here",
     ),
 )

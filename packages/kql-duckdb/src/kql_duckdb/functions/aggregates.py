@@ -63,7 +63,8 @@ def _value(call: BoundCall) -> tuple[Typed, str, tuple[Typed, ...]]:
 def _ordered(call: BoundCall, value: Typed) -> Typed:
     if value.type is DYNAMIC:
         raise not_supported(
-            f"{call.name}() of a dynamic", "a dynamic has no order; convert it with tolong(), todatetime() or tostring()"
+            f"{call.name}() of a dynamic",
+            "a dynamic has no order; convert it with tolong(), todatetime() or tostring()",
         )
     return value
 
@@ -181,9 +182,9 @@ def _extreme_value(word: str, value: Typed) -> Typed:
 _PLAIN = frozenset((STRING, LONG, INT, BOOL, GUID))
 _SORTED_UP_TO, _FEW = 10_000, 64
 
-# The different values of a list, each where it first stands. Few are looked for one by one; many are sorted twice, since
-# a look-up for each would be quadratic. Of more than ten thousand values with more than 64 different ones the order is
-# DuckDB's, as Kusto leaves it open.
+# The different values of a list, each where it first stands. Few are looked for one by one; many are sorted twice,
+# since a look-up for each would be quadratic. Of more than ten thousand values with more than 64 different ones the
+# order is DuckDB's, as Kusto leaves it open.
 _BY_PLACE = (
     "list_transform(list_sort(list_transform(_few, lambda _v: struct_pack(i := list_position(_values, _v), v := _v))), "
     "lambda _p: _p.v)"
@@ -334,9 +335,7 @@ def _percentile_array(call: BoundCall) -> Typed:
     return fill(f"json_array({listed})", DYNAMIC, *values)
 
 
-@python_function(
-    "kql_weighted_percentile", ("STRUCT(v DOUBLE, w BIGINT)[]", "DOUBLE"), "DOUBLE"
-)
+@python_function("kql_weighted_percentile", ("STRUCT(v DOUBLE, w BIGINT)[]", "DOUBLE"), "DOUBLE")
 def _weighted_percentile(rows: list[dict[str, float]] | None, share: float) -> float | None:
     """The value at the nearest rank, as if each stood as often as it weighs."""
     ordered = sorted((row["v"], row["w"]) for row in rows or ())
@@ -366,11 +365,8 @@ def _sketch(call: BoundCall) -> Typed:
 
 
 def _merged_sketch(call: BoundCall) -> Typed:
-    return aggregated_over(
-        "to_json(list_distinct(flatten(coalesce(list(TRY_CAST({0} AS VARCHAR[])) FILTER (WHERE {0} IS NOT NULL), []))))",
-        DYNAMIC,
-        call.arguments[0],
-    )
+    listed = "coalesce(list(TRY_CAST({0} AS VARCHAR[])) FILTER (WHERE {0} IS NOT NULL), [])"
+    return aggregated_over(f"to_json(list_distinct(flatten({listed})))", DYNAMIC, call.arguments[0])
 
 
 _EXACT_HERE = "exact here, an estimate in Azure for large groups"
@@ -378,7 +374,9 @@ _SKETCH = "holds hashes of the different values, not Azure's sketch: only for hl
 _SET_ORDER = "elements as they first appear (in no order for a large group); Azure promises no order"
 
 
-def _pair(name: str, arguments: str, made: Builder, *, prefix: str | None = None, note: str = "") -> list[AggregateFunction]:
+def _pair(
+    name: str, arguments: str, made: Builder, *, prefix: str | None = None, note: str = ""
+) -> list[AggregateFunction]:
     """An aggregate and its form with a condition."""
     status = "partly" if note else "exact"
     return [
@@ -393,7 +391,9 @@ def _pair(name: str, arguments: str, made: Builder, *, prefix: str | None = None
     ]
 
 
-def _several(signature: str, one: Callable[[BoundCall], Typed], many: Callable[[BoundCall], Output], **kw: str) -> AggregateFunction:
+def _several(
+    signature: str, one: Callable[[BoundCall], Typed], many: Callable[[BoundCall], Output], **kw: str
+) -> AggregateFunction:
     status = "partly" if kw.get("note") else "exact"
     return aggregate(signature, one, columns=many, prefix=kw.get("prefix"), status=status, note=kw.get("note", ""))
 
@@ -411,11 +411,7 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
     *_pair("min", "expr: any", _extreme),
     *_pair("max", "expr: any", _extreme),
     *(one for name in ("stdev", "stdevp", "variance", "variancep") for one in _pair(name, "expr: number", _statistic)),
-    *(
-        one
-        for name in ("covariance", "covariancep")
-        for one in _pair(name, "expr1: number, expr2: number", _statistic)
-    ),
+    *(one for name in ("covariance", "covariancep") for one in _pair(name, "expr1: number, expr2: number", _statistic)),
     aggregate("dcount(expr: any, accuracy?: any)", _distinct, status="partly", note=_EXACT_HERE),
     aggregate("dcountif(expr: any, predicate: any, accuracy?: any)", _distinct, status="partly", note=_EXACT_HERE),
     *_pair("count_distinct", "expr: any", _distinct),
@@ -447,7 +443,10 @@ FUNCTIONS: tuple[AggregateFunction, ...] = (
     ),
     *(
         _several(
-            f"{name}(expr: any, weight: long, percentile: any...)", _one_percentile, _percentile_columns, note=_EXACT_HERE
+            f"{name}(expr: any, weight: long, percentile: any...)",
+            _one_percentile,
+            _percentile_columns,
+            note=_EXACT_HERE,
         )
         for name in ("percentilew", "percentilesw")
     ),

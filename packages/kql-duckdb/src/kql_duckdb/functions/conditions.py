@@ -1,7 +1,7 @@
 """Choices and questions about emptiness: `iff`, `case`, `coalesce`, `isnull`, `isempty` and their kind.
 
-Source: the Kusto pages named like the functions. A string is never null, so `isnull` of one is false and `coalesce` goes
-past the empty text.
+Source: the Kusto pages named like the functions. A string is never null, so `isnull` of one is false and `coalesce`
+goes past the empty text.
 """
 
 from __future__ import annotations
@@ -160,7 +160,9 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
         note="the column that the table names for it; null where there is none",
     ),
     *(
-        function(f"{name}()", _told_name, status="partly", note="what the engine is told; refused where it is told nothing")
+        function(
+            f"{name}()", _told_name, status="partly", note="what the engine is told; refused where it is told nothing"
+        )
         for name in ("current_database", "current_cluster_endpoint", "current_principal")
     ),
 )

@@ -242,9 +242,13 @@ def fill(template: str, result: KustoType, *arguments: Typed, nullable: bool | N
     known = range(len(arguments))
     uses = [place for found in _USE.findall(template) if (place := int(found)) in known]
     texts = [argument.sql for argument in arguments]
-    inner = [place for place in sorted(set(uses)) if not arguments[place].simple]
-    binding = inner and ("lambda" in template or any(uses.count(place) > 1 for place in inner))
+    inside = "lambda" in template
+    binding = any(
+        not arguments[place].simple and (inside or (uses.count(place) > 1 and not _repeatable(arguments[place])))
+        for place in set(uses)
+    )
     if binding:
+        inner = [place for place in sorted(set(uses)) if not arguments[place].simple]
         fields = ", ".join(f"a{place} := {texts[place]}" for place in inner)
         value = f"struct_pack({fields})" if len(inner) > 1 else texts[inner[0]]
         for place in inner:
@@ -259,6 +263,19 @@ def fill(template: str, result: KustoType, *arguments: Typed, nullable: bool | N
         windowed=any(argument.windowed for argument in arguments),
         aggregated=any(argument.aggregated for argument in arguments),
     )
+
+
+_DEAR = ("lambda", "kql_", "select ", "random", "uuid", " over ")
+_SHORT = 120
+
+
+def _repeatable(argument: Typed) -> bool:
+    """Whether computing it twice is cheaper than a lambda, in which DuckDB compiles a regular expression for each row.
+
+    A text so short cannot grow by nesting: what holds it twice is longer.
+    """
+    sql = argument.sql.lower()
+    return len(sql) <= _SHORT and not argument.aggregated and not any(word in sql for word in _DEAR)
 
 
 def aggregated_over(template: str, result: KustoType, *arguments: Typed) -> Typed:

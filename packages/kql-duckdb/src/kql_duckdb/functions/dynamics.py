@@ -1,7 +1,7 @@
 """Dynamic values: members, arrays, property bags and sets.
 
-Source: the Kusto pages named like the functions. A dynamic is JSON text. What hunting asks of each row is SQL; the rest is
-Python over the decoded value. What is no array or bag where one is needed gives null. Sets keep the order in which
+Source: the Kusto pages named like the functions. A dynamic is JSON text. What hunting asks of each row is SQL; the rest
+is Python over the decoded value. What is no array or bag where one is needed gives null. Sets keep the order in which
 elements first stand, which Kusto leaves open.
 """
 
@@ -10,6 +10,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections.abc import Callable, Iterable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -42,23 +43,17 @@ _PRESENT = "nullif({0}, CAST('null' AS JSON))"
 
 def member_of(value: Typed, step: str | int) -> Typed:
     """Return the member of a dynamic by a key or an index that is known; null if there is none."""
+    if value.texts is not None and isinstance(step, int):
+        element = fill(f"{{0}}[{step + 1 if step >= 0 else step}]", STRING, value.texts, nullable=True)
+        return replace(fill("to_json({0})", DYNAMIC, element), text=element)
     if isinstance(step, str) and ('"' in step or "\\" in step):
         pointer = "/" + step.replace("~", "~0").replace("/", "~1")
         found = _PRESENT.replace("{0}", "json_extract({0}, {1})")
         return fill(found, DYNAMIC, value, literal(pointer, STRING))
     base, path = value.json_path or (value, "$")
-    if isinstance(step, str):
-        path = f'{path}."{step}"'
-    else:
-        path = f"{path}[{step}]" if step >= 0 else f"{path}[#{step}]"
-    found = fill(_PRESENT.replace("{0}", "json_extract({0}, {1})"), DYNAMIC, base, literal(path, STRING))
-    return Typed(
-        found.sql,
-        DYNAMIC,
-        json_path=(base, path),
-        windowed=base.windowed,
-        aggregated=base.aggregated,
-    )
+    path += f'."{step}"' if isinstance(step, str) else f"[{step}]" if step >= 0 else f"[#{step}]"
+    made = fill(_PRESENT.replace("{0}", "json_extract({0}, {1})"), DYNAMIC, base, literal(path, STRING))
+    return replace(made, json_path=(base, path))
 
 
 def _member(call: BoundCall) -> Typed:
@@ -249,9 +244,9 @@ def _sorted(call: BoundCall) -> tuple[Typed, int]:
 
 
 def _array_sort(call: BoundCall) -> Typed:
-    """One array; several are several columns, of which the first is the value here."""
-    together, _ = _sorted(call)
-    return member_of(together, 0)
+    """One array; several are several columns, and where one value stands the array of them."""
+    together, count = _sorted(call)
+    return member_of(together, 0) if count == 1 else together
 
 
 def _array_sort_columns(call: BoundCall) -> Output:
@@ -388,7 +383,9 @@ def json_path(text: str) -> list[str | int] | None:
         if step is None:
             return None
         name, index, single, double = step.groups()
-        steps.append(int(index) if index is not None else next(part for part in (name, single, double) if part is not None))
+        steps.append(
+            int(index) if index is not None else next(part for part in (name, single, double) if part is not None)
+        )
         place = step.end()
     return steps
 
@@ -401,9 +398,11 @@ def _steps(key: str) -> list[str | int]:
 def _at(value: Any, steps: list[str | int]) -> tuple[bool, Any]:
     """Whether there is something at the end of the steps, and what."""
     for step in steps:
-        if isinstance(step, str) and isinstance(value, dict) and step in value:
+        if isinstance(step, str):
+            if not isinstance(value, dict) or step not in value:
+                return False, None
             value = value[step]
-        elif isinstance(step, int) and isinstance(value, list) and -len(value) <= step < len(value):
+        elif isinstance(value, list) and -len(value) <= step < len(value):
             value = value[step]
         else:
             return False, None
@@ -599,9 +598,7 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     function("set_intersect(set: dynamic...)", _over_all("kql_set_intersect")),
     function("set_difference(set: dynamic...)", _over_all("kql_set_difference")),
     function("set_equals(set1: dynamic, set2: dynamic): bool", "kql_set_equals({0}, {1})"),
-    function(
-        "set_has_element(set: dynamic, value: json): bool", "list_contains(TRY_CAST({0} AS JSON[]), {1})"
-    ),
+    function("set_has_element(set: dynamic, value: json): bool", "list_contains(TRY_CAST({0} AS JSON[]), {1})"),
     function("jaccard_index(set1: dynamic, set2: dynamic): real", "kql_jaccard_index({0}, {1})"),
     *(
         function(f"{name}(json_path: string, json_text: any, type?: type)", _extract_json)

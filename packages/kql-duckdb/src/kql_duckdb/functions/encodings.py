@@ -233,7 +233,9 @@ def _hexadecimal(call: BoundCall) -> Typed:
     digits = "lower(hex({0}))" if value.type is not INT else "lower(right(hex({0}), 8))"
     if not length:
         return fill(digits, STRING, value)
-    padded = f"CASE WHEN length({digits}) >= {{1}} THEN {digits} ELSE lpad({digits}, least({{1}}, 16)::INTEGER, '0') END"
+    padded = (
+        f"CASE WHEN length({digits}) >= {{1}} THEN {digits} ELSE lpad({digits}, least({{1}}, 16)::INTEGER, '0') END"
+    )
     return fill(padded, STRING, value, convert(length[0], LONG))
 
 
@@ -286,10 +288,7 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
         function(f"{name}(value: text): dynamic", "kql_codepoints({0})")
         for name in ("unicode_codepoints_from_string", "to_utf8")
     ),
-    *(
-        function(f"{name}(value: json...)", _of_codepoints)
-        for name in ("unicode_codepoints_to_string", "make_string")
-    ),
+    *(function(f"{name}(value: json...)", _of_codepoints) for name in ("unicode_codepoints_to_string", "make_string")),
     function("tohex(value: number, minLength?: long)", _hexadecimal),
     *(
         function(f"{name}(source: text): string", f"coalesce({digest}(nullif({{0}}, '')), '')")

@@ -6,6 +6,7 @@ more of the geometry of the sphere (buffers, intersections, S2 and H3 cells) is 
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from collections.abc import Iterable
@@ -24,7 +25,11 @@ Vector = tuple[float, float, float]
 
 def _vector(longitude: float | None, latitude: float | None) -> Vector | None:
     """The point on the unit sphere; null outside of the valid degrees."""
-    if not isinstance(longitude, (int, float)) or not isinstance(latitude, (int, float)) or not (-180 <= longitude <= 180 and -90 <= latitude <= 90):
+    if (
+        not isinstance(longitude, (int, float))
+        or not isinstance(latitude, (int, float))
+        or not (-180 <= longitude <= 180 and -90 <= latitude <= 90)
+    ):
         return None
     across, up = math.radians(longitude), math.radians(latitude)
     return math.cos(up) * math.cos(across), math.cos(up) * math.sin(across), math.sin(up)
@@ -57,9 +62,10 @@ def _azimuth(
     longitude1: float | None, latitude1: float | None, longitude2: float | None, latitude2: float | None
 ) -> float | None:
     """The direction of the second point from north, in radians; null for points that are the same or opposite."""
+    if longitude1 is None or latitude1 is None or longitude2 is None or latitude2 is None:
+        return None
     if _vector(longitude1, latitude1) is None or _vector(longitude2, latitude2) is None:
         return None
-    assert longitude1 is not None and latitude1 is not None and longitude2 is not None and latitude2 is not None
     across, low, high = math.radians(longitude2 - longitude1), math.radians(latitude1), math.radians(latitude2)
     east = math.sin(across) * math.cos(high)
     north = math.cos(low) * math.sin(high) - math.sin(low) * math.cos(high) * math.cos(across)
@@ -92,7 +98,7 @@ def _rings(polygon: Any) -> list[list[list[Vector]]] | None:
 
 def _is_ring(ring: list[Vector]) -> bool:
     """Closed, with three different corners at least and none twice in a row."""
-    return len(ring) >= 4 and ring[0] == ring[-1] and all(a != b for a, b in zip(ring, ring[1:], strict=False))
+    return len(ring) >= 4 and ring[0] == ring[-1] and all(a != b for a, b in itertools.pairwise(ring))
 
 
 def _inside(point: Vector, ring: list[Vector]) -> bool:
@@ -133,8 +139,7 @@ def _decoded_rings(text: str | None) -> list[list[list[Vector]]] | None:
 
 
 def _length(points: Iterable[Vector]) -> float:
-    listed = list(points)
-    return sum(_angle(a, b) for a, b in zip(listed, listed[1:], strict=False)) * EARTH_RADIUS
+    return sum(_angle(a, b) for a, b in itertools.pairwise(points)) * EARTH_RADIUS
 
 
 @dynamic_function("kql_geo_line_length", ("JSON",), "DOUBLE")
@@ -168,7 +173,7 @@ def _distance_to_line(longitude: float | None, latitude: float | None, text: str
     point, lines = _vector(longitude, latitude), _lines(json.loads(text)) if text is not None else None
     if point is None or not lines:
         return None
-    arcs = (_to_arc(point, a, b) for line in lines for a, b in zip(line, line[1:], strict=False))
+    arcs = (_to_arc(point, a, b) for line in lines for a, b in itertools.pairwise(line))
     return min(arcs, default=math.inf) * EARTH_RADIUS
 
 
@@ -189,9 +194,10 @@ _LETTERS = "0123456789bcdefghjkmnpqrstuvwxyz"
 
 @python_function("kql_geohash", ("DOUBLE", "DOUBLE", "BIGINT"), "VARCHAR")
 def _geohash(longitude: float | None, latitude: float | None, accuracy: int | None) -> str:
-    if _vector(longitude, latitude) is None or accuracy is None or not 1 <= accuracy <= 18:
+    if longitude is None or latitude is None or _vector(longitude, latitude) is None:
         return ""
-    assert longitude is not None and latitude is not None
+    if accuracy is None or not 1 <= accuracy <= 18:
+        return ""
     ranges, values = [[-180.0, 180.0], [-90.0, 90.0]], (longitude, latitude)
     letters, bits = [], 0
     for place in range(accuracy * 5):
@@ -263,7 +269,8 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     ),
     function(f"geo_azimuth({_TWO_POINTS}): real", "kql_geo_azimuth({0}, {1}, {2}, {3})"),
     function(
-        f"geo_point_in_circle({_TWO_POINTS}, c_radius: real): bool", "CASE WHEN {4} >= 0 THEN kql_geo_distance({0}, {1}, {2}, {3}) <= {4} END"
+        f"geo_point_in_circle({_TWO_POINTS}, c_radius: real): bool",
+        "CASE WHEN {4} >= 0 THEN kql_geo_distance({0}, {1}, {2}, {3}) <= {4} END",
     ),
     function(f"geo_point_in_polygon({_POINT}, polygon: dynamic): bool", "kql_geo_in_polygon({0}, {1}, {2})"),
     function(f"geo_distance_point_to_line({_POINT}, line: dynamic): real", "kql_geo_distance_to_line({0}, {1}, {2})"),

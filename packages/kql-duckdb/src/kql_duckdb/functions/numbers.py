@@ -89,7 +89,7 @@ def _random(call: BoundCall) -> Typed:
 
 
 def bin_of(call: BoundCall) -> Typed:
-    """`bin(value, size)`: the largest multiple of the size that is not above the value. Bins of time count from year 1."""
+    """`bin(value, size)`: the largest multiple of the size that is not above the value; times count from year 1."""
     value, size = call.arguments
     if value.type is DYNAMIC:
         value = convert(value, size.type if size.type is not TIMESPAN else DATETIME)
@@ -223,7 +223,9 @@ def _beta(kind: str, x: float | None, alpha: float | None, beta: float | None) -
 
 
 @python_function("kql_welch_test", ("DOUBLE",) * 6, "DOUBLE")
-def _welch(mean1: float, variance1: float, count1: float, mean2: float, variance2: float, count2: float) -> float | None:
+def _welch(
+    mean1: float, variance1: float, count1: float, mean2: float, variance2: float, count2: float
+) -> float | None:
     """The two-sided probability of a difference of means as large as this."""
     if None in (mean1, variance1, count1, mean2, variance2, count2) or count1 < 2 or count2 < 2:
         return None

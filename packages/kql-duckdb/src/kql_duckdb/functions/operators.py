@@ -1,13 +1,13 @@
 """Arithmetic, comparison, logic and membership, with Kusto's types and nulls.
 
-Source: the Kusto pages "Numerical operators", "Datetime / timespan arithmetic", "in operator" and "Null values". Equality
-is total: a null equals no value and differs from every one, and only two nulls leave it null. Types that Kusto brings
-together are converted here, constants before anything else, so that no row can fail a query.
+Source: the Kusto pages "Numerical operators", "Datetime / timespan arithmetic", "in operator" and "Null values".
+Equality is total: a null equals no value and differs from every one, and only two nulls leave it null. Types that Kusto
+brings together are converted here, constants before anything else, so that no row can fail a query.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from kql_duckdb.errors import KqlError
@@ -150,8 +150,7 @@ def _logic(call: BoundCall) -> Typed:
     """Three-valued, as SQL's."""
     operator = call.name.removeprefix("operator:").upper()
     sides = [condition(call, argument) for argument in call.arguments]
-    made = fill(f" {operator} ".join(f"{{{place}}}" for place in range(len(sides))), BOOL, *sides)
-    return made
+    return fill(f" {operator} ".join(f"{{{place}}}" for place in range(len(sides))), BOOL, *sides)
 
 
 def _not(call: BoundCall) -> Typed:
@@ -379,7 +378,7 @@ def _in_relation(value: Typed, relation: Typed, folded: bool) -> Typed:
         value, held = to_string(value), to_string(held)
     elif value.type is DYNAMIC:
         value, held = nullable_text(value), nullable_text(held)
-    rows = Typed(f"SELECT {held.sql} FROM ({relation.sql}) AS _kql_in(_kql_v)", held.type, simple=True)  # noqa: S608
+    rows = Typed(f"SELECT {held.sql} FROM ({relation.sql}) AS _kql_in(_kql_v)", held.type, simple=True)
     return fill("coalesce({0} IN ({1}), FALSE)", BOOL, value, rows, nullable=False)
 
 
@@ -399,7 +398,7 @@ def _defined(names: str, builder: Builder, least: int = 2, most: int | None = 2)
     return [ScalarFunction(f"operator:{name}", builder, least, most) for name in names.split()]
 
 
-_SPECS: tuple[tuple[str, Callable[[BoundCall], Typed], int, int | None], ...] = (
+_SPECS: tuple[tuple[str, Builder, int, int | None], ...] = (
     ("+ - * / %", _arithmetic, 2, 2),
     ("unary- unary+", _sign, 1, 1),
     ("and or", _logic, 2, None),

@@ -1,6 +1,6 @@
 """Texts that have a form: URLs, paths, CSV, XML, versions, command lines and user agents.
 
-Source: the Kusto pages named like the functions, and for URLs what was measured on Kusto. Python, since SQL is no parser.
+Source: the Kusto pages named like the functions, and for URLs what was measured on Kusto.
 """
 
 from __future__ import annotations

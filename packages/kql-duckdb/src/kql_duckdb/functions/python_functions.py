@@ -88,14 +88,14 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 
 def install(connection: duckdb.DuckDBPyConnection) -> None:
     """Register every function on the database of `connection`; one that has them is left as it is."""
-    known = connection.execute("SELECT 1 FROM duckdb_functions() WHERE function_name = ?", [VERSION]).fetchall()
-    if known:
+    import duckdb  # here, so that a text can be checked where DuckDB is not loaded
+
+    try:
+        connection.execute(f"SELECT {VERSION}()").fetchall()
         return
+    except duckdb.CatalogException:
+        pass
+    register: Any = connection.create_function  # its types name no type that is text, which it takes
     for function in (*_FUNCTIONS.values(), PythonFunction(VERSION, lambda: True, (), "BOOLEAN")):
-        connection.create_function(
-            function.name,
-            function.call,
-            None if function.parameters is None else list(function.parameters),  # type: ignore[arg-type]
-            function.result,  # type: ignore[arg-type]
-            null_handling="special",  # type: ignore[arg-type]
-        )
+        parameters = None if function.parameters is None else list(function.parameters)
+        register(function.name, function.call, parameters, function.result, null_handling="special")

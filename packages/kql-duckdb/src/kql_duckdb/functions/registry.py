@@ -115,8 +115,8 @@ def table() -> Iterator[tuple[str, str, str, str]]:
     for name, function in sorted(_SCALARS.items()):
         kind = "operator" if name.startswith("operator:") else "window" if name in windows.NAMES else "scalar"
         yield name.removeprefix("operator:"), kind, function.status, function.note
-    for name, function in sorted(_AGGREGATES.items()):
-        yield name, "aggregate", function.status, function.note
+    for name, aggregated in sorted(_AGGREGATES.items()):
+        yield name, "aggregate", aggregated.status, aggregated.note
     for name, current in sorted(_OLD_SPELLINGS.items()):
         yield name.removeprefix("operator:"), "old spelling", "exact", f"now {current.removeprefix('operator:')}"
     for name, why in sorted(refused.FUNCTIONS.items()):

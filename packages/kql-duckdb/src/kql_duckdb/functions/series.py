@@ -60,7 +60,9 @@ _EACH: dict[str, Callable[[Number], Number]] = {
 @dynamic_function("kql_series_each", ("JSON", "VARCHAR"))
 def _each(series: Any, name: str) -> list[Any] | None:
     numbers = _numbers(series)
-    return None if numbers is None else [None if number is None else _computed(_EACH[name], number) for number in numbers]
+    return (
+        None if numbers is None else [None if number is None else _computed(_EACH[name], number) for number in numbers]
+    )
 
 
 def _computed(made: Callable[..., Any], *numbers: Number) -> Any:
@@ -147,7 +149,9 @@ def _fill(series: Any, placeholder: float | None, backward: bool) -> list[Any] |
 
 
 @dynamic_function("kql_series_fill_linear", ("JSON", "DOUBLE", "BOOLEAN", "DOUBLE"))
-def _fill_linear(series: Any, placeholder: float | None, edges: bool | None, constant: float | None) -> list[Any] | None:
+def _fill_linear(
+    series: Any, placeholder: float | None, edges: bool | None, constant: float | None
+) -> list[Any] | None:
     """Between two whole neighbours of a series of whole numbers the value is cut to one."""
     gaps = _gaps(series, placeholder)
     if gaps is None:
@@ -389,10 +393,7 @@ _NO_NUMBER, _YES, _NO = literal(None, REAL), literal(True, BOOL), literal(False,
 _STATS, _FIT = "kql_series_stats({0}, {1})", "kql_series_fit_line({0})"
 
 FUNCTIONS: tuple[ScalarFunction, ...] = (
-    *(
-        function(f"series_{name}(series: dynamic): dynamic", f"kql_series_each({{0}}, '{name}')")
-        for name in _EACH
-    ),
+    *(function(f"series_{name}(series: dynamic): dynamic", f"kql_series_each({{0}}, '{name}')") for name in _EACH),
     *(function(f"series_{name}(series1: any, series2: any)", _of_two(name)) for name in _PAIRS),
     function(
         "series_fill_const(series: dynamic, constant_value?: number, missing_value_placeholder?: real)",
@@ -413,7 +414,7 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
         _with_defaults("kql_series_fill({0}, {1}, TRUE)", _NO_NUMBER),
     ),
     function(
-        "series_fill_linear(series: dynamic, missing_value_placeholder?: real, fill_edges?: bool, constant_value?: real)",
+        "series_fill_linear(series: dynamic, missing_value?: real, fill_edges?: bool, constant_value?: real)",
         _with_defaults("kql_series_fill_linear({0}, {1}, {2}, {3})", _NO_NUMBER, _YES, literal(0.0, REAL)),
     ),
     *(

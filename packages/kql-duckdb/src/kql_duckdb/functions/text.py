@@ -1,13 +1,14 @@
 """Text: joining, cutting, searching, replacing and extracting strings.
 
-Source: the Kusto pages named like the functions. Positions count characters from 0. What hunting asks of each row is SQL;
-the rest is Python. Encodings are in `encodings`, texts that have a form of their own in `parsing`.
+Source: the Kusto pages named like the functions. Positions count characters from 0. What hunting asks of each row is
+SQL; the rest is Python. Encodings are in `encodings`, texts that have a form of their own in `parsing`.
 """
 
 from __future__ import annotations
 
 import itertools
 import re
+from dataclasses import replace
 from typing import Any
 
 from kql_duckdb.expressions import Typed, literal
@@ -92,7 +93,9 @@ def _count_of(call: BoundCall) -> Typed:
         return fill("kql_countof({0}, {1})", LONG, text, looked_for, nullable=False)
     if kind != "regex":
         raise call.invalid("argument #3 must be 'normal' or 'regex'.", "SEM0207")
-    return fill("CAST(len(regexp_extract_all({0}, {1})) AS BIGINT)", LONG, text, regex_argument(call, 1), nullable=False)
+    return fill(
+        "CAST(len(regexp_extract_all({0}, {1})) AS BIGINT)", LONG, text, regex_argument(call, 1), nullable=False
+    )
 
 
 @python_function("kql_countof", ("VARCHAR", "VARCHAR"), "BIGINT")
@@ -105,7 +108,9 @@ def _occurrences(text: str, looked_for: str) -> int:
 
 
 def _replace_regex(call: BoundCall) -> Typed:
-    return fill("regexp_replace({0}, {1}, {2}, 'g')", STRING, call.arguments[0], regex_argument(call, 1), call.arguments[2])
+    return fill(
+        "regexp_replace({0}, {1}, {2}, 'g')", STRING, call.arguments[0], regex_argument(call, 1), call.arguments[2]
+    )
 
 
 def _replace(call: BoundCall) -> Typed:
@@ -145,9 +150,7 @@ _PIECE = re.compile(r"\\.|\[\^?\]?(?:\\.|[^\]\\])*\]|\((?:\?P<(\w+)>)?(\?)?", re
 def _groups(pattern: str) -> list[str]:
     """The capture groups of a regular expression in order, each by its name or ""."""
     return [
-        found[1] or ""
-        for found in _PIECE.finditer(pattern)
-        if found[0].startswith("(") and (found[1] or not found[2])
+        found[1] or "" for found in _PIECE.finditer(pattern) if found[0].startswith("(") and (found[1] or not found[2])
     ]
 
 
@@ -163,7 +166,7 @@ def _extract_all(call: BoundCall) -> Typed:
     text = to_string(text)
     if len(wanted) == 1:
         matches = fill(f"regexp_extract_all({{0}}, {{1}}, {wanted[0]})", DYNAMIC, text, pattern)
-        return fill("CASE WHEN len({0}) > 0 THEN to_json({0}) END", DYNAMIC, matches)
+        return replace(fill("CASE WHEN len({0}) > 0 THEN to_json({0}) END", DYNAMIC, matches), texts=matches)
     lists = ", ".join(f"regexp_extract_all({{0}}, {{1}}, {group})" for group in wanted)
     matches = fill(f"[{lists}]", DYNAMIC, text, pattern)
     row = ", ".join(f"{{0}}[{place + 1}][_i]" for place in range(len(wanted)))
@@ -190,7 +193,8 @@ def _wanted_groups(call: BoundCall, names: list[str]) -> list[int]:
 def _split(call: BoundCall) -> Typed:
     text, delimiter, *index = call.arguments
     if not index:
-        return fill("to_json(str_split({0}, {1}))", DYNAMIC, text, delimiter, nullable=False)
+        parts = fill("str_split({0}, {1})", STRING, text, delimiter)
+        return replace(fill("to_json({0})", DYNAMIC, parts, nullable=False), texts=parts)
     place = convert(index[0], LONG)
     one = "CASE WHEN {2} < 0 THEN [] ELSE list_slice(str_split({0}, {1}), {2} + 1, {2} + 1) END"
     return fill(f"to_json({one})", DYNAMIC, text, delimiter, place)
@@ -251,7 +255,9 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     function("tolower(value: text): string", "lower({0})"),
     function("substring(string: text, start: long, length?: long)", _substring),
     function("indexof(string: text, match: text, start?: long, length?: long, occurrence?: long)", _index_of),
-    function("indexof_regex(string: text, match: text, start?: long, length?: long, occurrence?: long)", _index_of_regex),
+    function(
+        "indexof_regex(string: text, match: text, start?: long, length?: long, occurrence?: long)", _index_of_regex
+    ),
     function("reverse(value: text): string", "reverse({0})"),
     function("split(source: text, delimiter: string, requestedIndex?: any)", _split),
     function("extract(regex: string, captureGroup: long, source: string, typeLiteral?: type)", _extract),

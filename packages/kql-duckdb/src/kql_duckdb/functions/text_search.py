@@ -20,7 +20,11 @@ from kql_duckdb.functions.python_functions import dynamic_function, python_funct
 _TERM_OPERATORS = {"has": (True, True), "hasprefix": (True, False), "hassuffix": (False, True)}
 """Operator -> whether a term must begin and end where the text that is looked for does."""
 
-_SUBSTRING = {"contains": "contains({0}, {1})", "startswith": "starts_with({0}, {1})", "endswith": "ends_with({0}, {1})"}
+_SUBSTRING = {
+    "contains": "contains({0}, {1})",
+    "startswith": "starts_with({0}, {1})",
+    "endswith": "ends_with({0}, {1})",
+}
 _ILIKE = {"contains": "%{}%", "startswith": "{}%", "endswith": "%{}"}
 _META = re.compile(r"[\\.+*?()|\[\]{}^$]")
 _FEW = 3
@@ -67,6 +71,9 @@ def _term(text: Typed, needle: str, begins: bool, ends: bool, sensitive: bool) -
         # `_` and `%` only widen ILIKE, which finds at least every text that has this one.
         present, part = "{0} ILIKE {1}", f"%{needle}%"
     else:
+        return fill("regexp_matches({0}, {1})", BOOL, text, matching, nullable=False)
+    if not text.simple and len(text.sql) > 120:
+        # In a lambda the pattern would be compiled for each row.
         return fill("regexp_matches({0}, {1})", BOOL, text, matching, nullable=False)
     both = f"CASE WHEN {present} THEN regexp_matches({{0}}, {{2}}) ELSE FALSE END"
     return fill(both, BOOL, text, literal(part, STRING), matching, nullable=False)

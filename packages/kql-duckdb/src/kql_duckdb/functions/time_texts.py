@@ -17,7 +17,9 @@ _MONTHS = {
         ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
     )
 }
-_CLOCK = r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?\s*(?P<half>[AaPp][Mm])?"
+_CLOCK = (
+    r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?\s*(?P<half>[AaPp][Mm])?"
+)
 _ZONE = r"\s*(?P<zone>Z|z|UTC|GMT|[+-]\d{1,2}(?::?\d{2})?)?"
 _TAIL = rf"(?:(?:[Tt]|\s+){_CLOCK}{_ZONE})?"
 _DAY_NAME = r"(?:[A-Za-z]{3,9},?\s+)?"
@@ -28,7 +30,7 @@ _FORMS = tuple(
         rf"(?P<month>\d{{1,2}})[-/.](?P<day>\d{{1,2}})[-/.](?P<year>\d{{4}}){_TAIL}",
         rf"{_DAY_NAME}(?P<day>\d{{1,2}})[ -](?P<name>[A-Za-z]{{3,9}})[ -](?P<year>\d{{2,4}}){_TAIL}",
         rf"{_DAY_NAME}(?P<name>[A-Za-z]{{3,9}})\s+(?P<day>\d{{1,2}}),?\s+(?P<year>\d{{4}}){_TAIL}",
-        rf"(?P<year>\d{{4}})(?P<month>\d{{2}})(?P<day>\d{{2}})(?:[Tt]?(?P<hour>\d{{2}})(?P<minute>\d{{2}})(?P<second>\d{{2}})?)?",
+        r"(?P<year>\d{4})(?P<month>\d{2})(?P<day>\d{2})(?:[Tt]?(?P<hour>\d{2})(?P<minute>\d{2})(?P<second>\d{2})?)?",
         r"(?P<year>(?:19|20)\d{2})",
     )
 )

@@ -1,7 +1,7 @@
 """Times and spans: their parts, periods, zones, Unix times and text forms.
 
-Source: the Kusto pages named like the functions. A time has microseconds here: the seventh digit of Kusto's is 0, and the
-last moment of a period ends in `.999999`. Weeks begin on Sundays.
+Source: the Kusto pages named like the functions. A time has microseconds here: the seventh digit of Kusto's is 0, and
+the last moment of a period ends in `.999999`. Weeks begin on Sundays.
 """
 
 from __future__ import annotations
@@ -18,7 +18,11 @@ from kql_duckdb.types import NUMBERS
 
 _SHARED_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second", "millisecond", "microsecond")
 _PERIODS = {part: part for part in _SHARED_PARTS} | {"week": "week"}
-_FIELDS = {part: part for part in _SHARED_PARTS} | {"week_of_year": "week", "weekofyear": "week", "dayofyear": "dayofyear"}
+_FIELDS = {part: part for part in _SHARED_PARTS} | {
+    "week_of_year": "week",
+    "weekofyear": "week",
+    "dayofyear": "dayofyear",
+}
 
 
 def _part(call: BoundCall, parts: dict[str, str]) -> str:
@@ -75,8 +79,8 @@ def _period(edge: str, period: str) -> Builder:
 
 
 _DATETIME_ELEMENTS = {
-    "d": "%-d", "dd": "%d", "h": "%-I", "hh": "%I", "H": "%-H", "HH": "%H", "m": "%-M", "mm": "%M", "M": "%-m", "MM": "%m",
-    "s": "%-S", "ss": "%S", "y": "%-y", "yy": "%y", "yyyy": "%Y", "tt": "%p",
+    "d": "%-d", "dd": "%d", "h": "%-I", "hh": "%I", "H": "%-H", "HH": "%H", "m": "%-M", "mm": "%M", "M": "%-m",
+    "MM": "%m", "s": "%-S", "ss": "%S", "y": "%-y", "yy": "%y", "yyyy": "%Y", "tt": "%p",
 }  # fmt: skip
 _RUNS = {"d": 2, "h": 2, "H": 2, "m": 2, "M": 2, "s": 2, "y": 4, "t": 2, "f": 7, "F": 7}
 _DELIMITERS = " /-:,._[]"
@@ -256,7 +260,9 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     ),
     function("format_datetime(date: datetime, format: string)", _format_datetime),
     function("format_timespan(timespan: timespan, format: string)", _format_timespan),
-    function("make_datetime(year: any, month?: any, day?: any, hour?: any, minute?: any, second?: any)", _make_datetime),
+    function(
+        "make_datetime(year: any, month?: any, day?: any, hour?: any, minute?: any, second?: any)", _make_datetime
+    ),
     function("make_timespan(first: any, second?: any, third?: any, fourth?: any)", _make_timespan),
     function("datetime_utc_to_local(from: datetime, timezone: string)", _zone),
     function("datetime_local_to_utc(from: datetime, timezone: string)", _zone),
