@@ -70,6 +70,12 @@ class KnownTables:
         return list(self._tables)
 
 
+_NAMES = """
+    SELECT DISTINCT table_name FROM information_schema.tables
+    WHERE table_schema = current_schema() AND table_catalog IN (current_database(), 'temp') ORDER BY table_name
+"""
+
+
 class ConnectedTables:
     """The tables and views of a connection's current database, asked for when a query names one."""
 
@@ -80,7 +86,7 @@ class ConnectedTables:
 
     def names(self) -> Iterable[str]:
         if self._names is None:
-            rows = self._connection.execute("SHOW TABLES").fetchall()
+            rows = self._connection.execute(_NAMES).fetchall()
             self._names = [row[0] for row in rows]
         return self._names
 

@@ -20,6 +20,7 @@ from typing import IO, TYPE_CHECKING, Any
 from kql_duckdb.engine import Engine, Result
 from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import quote_name, quote_text
+from kql_duckdb.functions import registry
 from kql_duckdb.syntax.expression_parser import timespan_text
 from kql_duckdb.types import KustoType
 
@@ -36,12 +37,18 @@ _READERS = {
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command; 0 if the query ran, 1 if it was refused, 2 if it was called wrongly."""
     parser = argparse.ArgumentParser(prog="kql", description="Run a query in the Kusto Query Language over files.")
-    parser.add_argument("query", help="the text of the query, or @FILE to read it from a file")
+    parser.add_argument("query", nargs="?", help="the text of the query, or @FILE to read it from a file")
     parser.add_argument("files", nargs="*", metavar="FILE[=NAME]", help="parquet, csv, tsv, json or jsonl")
     parser.add_argument("--database", type=Path, help="a DuckDB database, opened for reading")
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table")
     parser.add_argument("--explain", action="store_true", help="print the algebra and the SQL instead of rows")
+    parser.add_argument("--functions", action="store_true", help="print every function and what becomes of it")
     chosen = parser.parse_args(arguments)
+    if chosen.functions:
+        sys.stdout.write(functions_page())
+        return 0
+    if chosen.query is None:
+        parser.error("a query is missing")
     try:
         text = Path(chosen.query[1:]).read_text("utf-8") if chosen.query.startswith("@") else chosen.query
         connection = _opened(chosen.database, chosen.files)
@@ -58,6 +65,22 @@ def main(arguments: Sequence[str] | None = None) -> int:
         print(f"kql: {error}", file=sys.stderr)
         return 1
     return 0
+
+
+def functions_page() -> str:
+    """Every operator and function as a table in Markdown."""
+    lines = [
+        "# Functions of KQL",
+        "",
+        "Made by `kql --functions`.",
+        "",
+        "| name | kind | status | how |",
+        "|---|---|---|---|",
+    ]
+    for name, kind, status, note in registry.table():
+        cells = (f"`{name}`", kind, status, note)
+        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def _opened(database: Path | None, files: Sequence[str]) -> duckdb.DuckDBPyConnection:

@@ -9,9 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from kql_duckdb.algebra import Column, Relation, Shared, explained, in_order
+from kql_duckdb.algebra import Column, Extend, Relation, Shared, explained, in_order
 from kql_duckdb.binder.binder import Binder, Bound
 from kql_duckdb.catalog import Catalog, ConnectedTables, KnownTables
 from kql_duckdb.errors import KqlError
@@ -42,24 +43,22 @@ class Translation:
 class Result:
     """The rows of a query, with Kusto's types."""
 
-    def __init__(self, columns: Sequence[Column], cursor: duckdb.DuckDBPyConnection, render: ast.Render | None) -> None:
+    def __init__(self, columns: Sequence[Column], rows: duckdb.DuckDBPyRelation, render: ast.Render | None) -> None:
         self.columns = tuple((column.name, column.type) for column in columns)
+        """Name and type of each column, in order."""
         self.render = render
-        self._cursor = cursor
-        self._rows: list[tuple[Any, ...]] | None = None
+        """How the query asks its rows to be shown, if it does."""
+        self._relation = rows
 
-    @property
+    @cached_property
     def rows(self) -> list[tuple[Any, ...]]:
         """Rows as DuckDB gives them: a dynamic as JSON text, a datetime in UTC without zone."""
-        if self._rows is None:
-            self._rows = self._cursor.fetchall()
-            if not self.columns:
-                self._rows = [() for _ in self._rows]
-        return self._rows
+        rows = self._relation.fetchall()
+        return rows if self.columns else [() for _ in rows]
 
     def arrow(self) -> Any:
-        """The rows as a pyarrow Table with the names of the query; needs pyarrow. Takes the place of `rows`."""
-        table: Any = self._cursor.to_arrow_table()
+        """The rows as a pyarrow Table under the names of the query. Needs pyarrow, and takes the place of `rows`."""
+        table: Any = self._relation.to_arrow_table()
         return table.rename_columns([name for name, _ in self.columns])
 
 
@@ -90,8 +89,7 @@ class Engine:
         Raises KqlError.
         """
         translation = self.translate(text, now=now, timespan=timespan)
-        cursor = self._connection.cursor()
-        return Result(translation.columns, run(cursor, translation.sql), translation.render)
+        return Result(translation.columns, run(self._connection, translation.sql), translation.render)
 
     def translate(
         self,
@@ -102,7 +100,7 @@ class Engine:
     ) -> Translation:
         """The SQL of a query. Rows are asked only where columns come from them. Raises KqlError."""
         bound = self._bound(text, now, timespan)
-        relation = in_order(bound.relation)
+        relation = in_order(_without_null_texts(bound.relation))
         return Translation(
             statement(relation, bound.shared), relation.columns, bound.tables, bound.options, bound.render
         )
@@ -120,9 +118,9 @@ class Engine:
         self, text: str, now: datetime | None, timespan: tuple[datetime | None, datetime | None] | None
     ) -> Bound:
         def discover(relation: Relation, shared: Sequence[Shared]) -> list[tuple[Any, ...]]:
-            return run(self._connection.cursor(), statement(relation, shared)).fetchall()
+            return run(self._connection, statement(relation, shared)).fetchall()
 
-        catalog = self._catalog or ConnectedTables(self._connection.cursor())
+        catalog = self._catalog or ConnectedTables(self._connection)
         return bind(text, catalog, now=now, timespan=timespan, discover=discover, names=self._names)
 
 
@@ -178,6 +176,15 @@ def bind(
         raise KqlError("The query is nested too deeply.", "SYN0004") from error
 
 
+def _without_null_texts(relation: Relation) -> Relation:
+    """The relation with the empty text for each missing one, which Kusto does not have."""
+    texts = [column for column in relation.columns if column.type is KustoType.STRING and column.nullable]
+    if not texts:
+        return relation
+    items = tuple((column.identifier, f"coalesce({column.sql}, '')") for column in texts)
+    return Extend(relation.columns, relation, items, serialized=relation.serialized, order=relation.order)
+
+
 def _window(timespan: tuple[datetime | None, datetime | None]) -> Any:
     def predicate(relation: Relation) -> str:
         column = relation.column(TIME_COLUMN)
@@ -193,12 +200,12 @@ def _window(timespan: tuple[datetime | None, datetime | None]) -> Any:
     return predicate
 
 
-def run(cursor: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyConnection:
-    """Execute SQL that this package wrote. Raises KqlError for whatever the rows refuse."""
+def run(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyRelation:
+    """Execute SQL that this package wrote, its rows kept. Raises KqlError for whatever the rows refuse."""
     import duckdb
 
     try:
-        return cursor.execute(sql)
+        return connection.sql(sql).materialize()
     except duckdb.InterruptException:
         raise
     except (duckdb.Error, MemoryError) as error:

@@ -82,16 +82,11 @@ def datetime_value(text: str) -> datetime | None:
 
 
 def _from_parts(found: re.Match[str]) -> datetime:
-    year, month, day, hour, minute, second, fraction, zone = (*found.groups(), None, None, None, None, None)[:8]
-    whole = (
-        datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC)
-        + timedelta(  # type: ignore[arg-type]
-            hours=int(hour or 0),
-            minutes=int(minute or 0),
-            seconds=int(second or 0),
-            microseconds=int((fraction or "0").ljust(9, "0")[:6]),
-        )
-    )
+    parts = [part or "" for part in found.groups()]
+    year, month, day, hour, minute, second, fraction, zone = [*parts, *[""] * 5][:8]
+    clock = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0))
+    clock += timedelta(microseconds=int(fraction.ljust(9, "0")[:6]))
+    whole = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC) + clock
     if int(hour or 0) > 23 or int(minute or 0) > 59 or int(second or 0) > 59:
         raise ValueError(found[0])
     if zone and zone[0] in "+-":

@@ -1,0 +1,5 @@
+"""`python -m kql_duckdb`."""
+
+from kql_duckdb.cli import main
+
+raise SystemExit(main())
