@@ -19,12 +19,22 @@ from kql_duckdb.types import KustoType
 NAME_PRESERVING: Final = frozenset(
     """tostring toint tolong todouble toreal tobool toboolean todatetime totimespan timespan toguid todecimal tohex
     todynamic toobject parse_json parsejson split bin bin_at floor ceiling round startofday abs sqrt log log10 log2 exp
-    exp2 gamma sin cos tan asin acos atan atan2 binary_and binary_or binary_xor binary_not binary_shift_left
-    binary_shift_right format_datetime""".split()  # noqa: SIM905 - a word list reads better
+    exp2 exp10 pow rand gamma loggamma erf erfc sin cos tan asin acos atan atan2 binary_and binary_or binary_xor
+    binary_not binary_shift_left binary_shift_right bitset_count_ones format_datetime format_timespan format_bytes
+    parse_csv parse_xml totime series_fill_backward series_fill_const series_fill_forward series_fill_linear series_fir
+    series_iir""".split()  # noqa: SIM905 - a word list reads better
 )
 """Functions whose value is named as their first argument."""
 
-_PREFIXED: Final = {"strlen": "strlen", "gettype": "type"}
+_PREFIXED: Final = {
+    "strlen": "strlen",
+    "string_size": "string_size",
+    "dcount_hll": "dcount_hll",
+    "gettype": "type",
+    "treepath": "tree",
+    "repeat": "repeat",
+}
+_FIXED: Final = {"hll_merge": "hll_merged_result", "ingestion_time": "$IngestionTime"}
 _SORTING: Final = frozenset(("array_sort_asc", "array_sort_desc"))
 _NOWHERE: Final = Context(now=literal(None, KustoType.DATETIME))
 
@@ -41,9 +51,11 @@ def expression_name(node: ast.Expression) -> str:
     first = node.arguments[0] if node.arguments else None
     if registry.aggregate(name) is not None and registry.scalar(name) is None:
         return aggregate_name(node)
+    if name in _FIXED:
+        return _FIXED[name]
     if first is None:
         return ""
-    if name in NAME_PRESERVING:
+    if name in NAME_PRESERVING or (name in ("make_datetime", "make_timespan") and len(node.arguments) == 1):
         return argument_name(first)
     if name in _PREFIXED:
         return f"{_PREFIXED[name]}_{argument_name(first)}"

@@ -545,15 +545,15 @@ def _extract_json(call: BoundCall) -> Typed:
     return convert(text, call.arguments[2].type)
 
 
+_SIZE = "CASE WHEN json_type({0}) = 'ARRAY' THEN CAST(json_array_length({0}) AS BIGINT) END"
+_SKETCH = "of what hll makes here: the different values by their hashes"
+
 ALIASES = {"array_iif": "array_iff", "arraylength": "array_length", "pack": "bag_pack", "pack_dictionary": "bag_pack"}
 
 FUNCTIONS: tuple[ScalarFunction, ...] = (
     ScalarFunction("operator:member", _member, 2, 2),
     ScalarFunction("operator:index", _member, 2, 2),
-    function(
-        "array_length(array: dynamic): long",
-        "CASE WHEN json_type({0}) = 'ARRAY' THEN CAST(json_array_length({0}) AS BIGINT) END",
-    ),
+    function("array_length(array: dynamic): long", _SIZE),
     function("pack_array(value: any...)", _pack_array),
     function("array_concat(array: dynamic...)", _over_all("kql_array_concat")),
     function("array_slice(array: dynamic, start: long, end: long): dynamic", "kql_array_slice({0}, {1}, {2})"),
@@ -599,6 +599,9 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     function("set_difference(set: dynamic...)", _over_all("kql_set_difference")),
     function("set_equals(set1: dynamic, set2: dynamic): bool", "kql_set_equals({0}, {1})"),
     function("set_has_element(set: dynamic, value: json): bool", "list_contains(TRY_CAST({0} AS JSON[]), {1})"),
+    # The sketches of `hll` are sets of hashes here (`aggregates`).
+    function("dcount_hll(hll: dynamic): long", _SIZE, status="partly", note=_SKETCH),
+    function("hll_merge(hll: dynamic...)", _over_all("kql_set_union"), status="partly", note=_SKETCH),
     function("jaccard_index(set1: dynamic, set2: dynamic): real", "kql_jaccard_index({0}, {1})"),
     *(
         function(f"{name}(json_path: string, json_text: any, type?: type)", _extract_json)
