@@ -27,6 +27,8 @@ if TYPE_CHECKING:
     import duckdb
 
 TIME_COLUMN = "TimeGenerated"
+TOLD = "kql: "
+"""What stands before the words for people in an error that this package's SQL raises over rows."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +77,6 @@ class Engine:
         self._connection = connection
         self._catalog = catalog
         self._names = names or {}
-        registry.install(connection)
 
     def query(
         self,
@@ -205,6 +206,7 @@ def run(connection: duckdb.DuckDBPyConnection, sql: str) -> duckdb.DuckDBPyRelat
     import duckdb
 
     try:
+        registry.install(connection, sql)
         return connection.sql(sql).materialize()
     except duckdb.InterruptException:
         raise
@@ -219,6 +221,7 @@ def failure(error: Exception) -> KqlError:
         return KqlError(
             "The query needs more memory than it may use (E_LOW_MEMORY_CONDITION).", "E_LOW_MEMORY_CONDITION"
         )
-    if text.startswith("Invalid Input Error: kql: "):
-        return KqlError(text.removeprefix("Invalid Input Error: kql: "), "KDB0002")
+    _, told, message = text.partition(TOLD)
+    if told:
+        return KqlError(message.splitlines()[0], "KDB0002")
     return KqlError("The query cannot be computed over these rows.", "KDB0002")

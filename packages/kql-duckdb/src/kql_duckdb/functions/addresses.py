@@ -12,11 +12,10 @@ from collections.abc import Callable, Iterable
 from functools import lru_cache
 from typing import Any
 
-from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import Typed, json_text, literal
 from kql_duckdb.functions.conversion import BOOL, LONG, STRING, convert, json_value, to_string
 from kql_duckdb.functions.definitions import BoundCall, ScalarFunction, fill, function
-from kql_duckdb.functions.python_functions import dynamic_function, python_function
+from kql_duckdb.functions.python_functions import dynamic_function, python_function, refusal
 
 _OCTET = r"(?:25[0-5]|2[0-4]\d|1\d\d|[1-9]?\d)"
 _ADDRESS = rf"{_OCTET}(?:\.{_OCTET}){{3}}"
@@ -201,7 +200,7 @@ def _geo_info(text: str) -> None:
     except ValueError:
         return
     if address.is_global and not address.is_multicast:
-        raise KqlError("geo_info_from_ip_address has no data here about the place of public addresses", "KDB0001")
+        raise refusal("geo_info_from_ip_address has no data here about the place of public addresses")
 
 
 def _with_length(template: str, result: Any, bits: int) -> Callable[[BoundCall], Typed]:

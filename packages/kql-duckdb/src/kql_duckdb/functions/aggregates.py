@@ -180,25 +180,36 @@ def _extreme_value(word: str, value: Typed) -> Typed:
 # million rows makes JSON of five.
 
 _PLAIN = frozenset((STRING, LONG, INT, BOOL, GUID))
-_SORTED_UP_TO, _FEW = 10_000, 64
+_FIRST, _FEW = 8_192, 64
 
-# The different values of a list, each where it first stands. Few are looked for one by one; many are sorted twice,
-# since a look-up for each would be quadratic. Of more than ten thousand values with more than 64 different ones the
-# order is DuckDB's, as Kusto leaves it open.
+# The different values of a list, each where it first stands. Few are looked for one by one; of more the first rows are
+# sorted, which nearly always hold them all. Where they do not the order is DuckDB's, as Kusto leaves it open.
 _BY_PLACE = (
     "list_transform(list_sort(list_transform(_few, lambda _v: struct_pack(i := list_position(_values, _v), v := _v))), "
     "lambda _p: _p.v)"
 )
-_BY_SORTING = (
-    "list_transform(list_sort(list_transform(list_filter(_sorted, "
-    "lambda _p, _i: _i = 1 OR _sorted[_i - 1].k IS DISTINCT FROM _p.k), lambda _p: _p.i)), lambda _i: _values[_i])"
+_OF_FIRST = (
+    "list_transform([list_sort(list_transform(list_slice(_values, 1, {first}), "
+    "lambda _v, _i: struct_pack(k := _v, i := _i)))], "
+    "lambda _sorted: list_transform(list_sort(list_transform(list_filter(_sorted, "
+    "lambda _p, _i: _i = 1 OR _sorted[_i - 1].k IS DISTINCT FROM _p.k), lambda _p: _p.i)), lambda _i: _values[_i]))[1]"
 )
-_DISTINCT = (
-    "list_transform([{values}], lambda _values: list_transform([list_distinct(_values)], lambda _few: "
-    f"CASE WHEN len(_few) <= {_FEW} THEN {_BY_PLACE} WHEN len(_values) <= {_SORTED_UP_TO} THEN "
-    "list_transform([list_sort(list_transform(_values, lambda _v, _i: struct_pack(k := _v, i := _i)))], "
-    f"lambda _sorted: {_BY_SORTING})[1] ELSE _few END)[1])[1]"
+_WHOLE = (
+    "list_transform([list_distinct(_values)], lambda _few: "
+    f"CASE WHEN len(_few) <= {_FEW} THEN {_BY_PLACE} "
+    f"ELSE list_transform([{_OF_FIRST.replace('{first}', str(_FIRST))}], "
+    "lambda _head: CASE WHEN len(_head) = len(_few) THEN _head ELSE _few END)[1] END)[1]"
 )
+
+
+def _different(values: str, size: Typed | None) -> str:
+    """SQL of the different values; of a set with a size the first rows are looked at first."""
+    found = _WHOLE
+    if size is not None and size.is_constant and 0 < int(size.constant or 0) < _FIRST:
+        head = _OF_FIRST.replace("{first}", str(4 * int(size.constant) + _FEW))
+        enough = f"CASE WHEN len(_head) >= {int(size.constant)} THEN _head ELSE {_WHOLE} END"
+        found = f"list_transform([{head}], lambda _head: {enough})[1]"
+    return f"list_transform([{values}], lambda _values: {found})[1]"
 
 
 def _elements(kind: KustoType, values: str) -> str:
@@ -257,7 +268,7 @@ def _list_with_nulls(call: BoundCall) -> Typed:
 def _set(call: BoundCall) -> Typed:
     values, read, size = _collected(call)
     kind = call.arguments[0].type
-    found = _DISTINCT.replace("{values}", _parts(values) if kind is DYNAMIC else values)
+    found = _different(_parts(values) if kind is DYNAMIC else values, size)
     return replace(aggregated_over(f"to_json({_elements(kind, _cut(found, size))})", DYNAMIC, *read), nullable=False)
 
 

@@ -100,7 +100,7 @@ def _assert(call: BoundCall) -> Typed:
     message = call.constant_text(1) or ""
     value = call.arguments[0]
     if not value.is_constant:
-        return fill("CASE WHEN {0} THEN TRUE ELSE error({1}) END", BOOL, value, literal(message, STRING))
+        return fill("CASE WHEN {0} THEN TRUE ELSE error({1}) END", BOOL, value, literal(f"kql: {message}", STRING))
     if not value.constant:
         raise KqlError(f"assert() has failed with message: '{message}'", "SEM0001")
     return literal(True, BOOL)

@@ -12,11 +12,10 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
-from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import Typed, literal
 from kql_duckdb.functions.conversion import LONG, REAL, STRING, convert
 from kql_duckdb.functions.definitions import BoundCall, ScalarFunction, fill, function
-from kql_duckdb.functions.python_functions import dynamic_function, python_function
+from kql_duckdb.functions.python_functions import dynamic_function, python_function, refusal
 
 EARTH_RADIUS = 6_371_010.0
 
@@ -164,7 +163,7 @@ def _lines(line: Any) -> list[list[Vector]] | None:
 def _perimeter(polygon: Any) -> float | None:
     polygons = _rings(polygon)
     if polygons is not None and len(polygons) > 1:
-        raise KqlError("geo_polygon_perimeter of several polygons is not supported here", "KDB0001")
+        raise refusal("geo_polygon_perimeter of several polygons is not supported here")
     return None if polygons is None else float(sum(_length(ring) for rings in polygons for ring in rings))
 
 

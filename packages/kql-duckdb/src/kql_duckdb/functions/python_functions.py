@@ -1,8 +1,8 @@
 """Functions that SQL calls and Python computes: what DuckDB has no expression for, or only a very long one.
 
 `python_function` marks one; `install` registers all on a database, once, for every connection to it. They take and
-return values as DuckDB holds them, get nulls too, and never raise for a value in the data: what cannot be computed is
-null, as Kusto has it.
+return values as DuckDB holds them, get nulls too, and do not raise for a value in the data: what cannot be computed is
+null, as Kusto has it, except where `refusal` says why not.
 """
 
 from __future__ import annotations
@@ -20,6 +20,11 @@ if TYPE_CHECKING:
 
 VERSION = "kql_duckdb_functions_1"
 """A function of this name tells that a database has them already."""
+
+
+def refusal(message: str) -> ValueError:
+    """Make the error by which a function ends a query for a value in the rows; only where null would mislead."""
+    return ValueError(f"kql: {message}")
 
 
 @dataclass(frozen=True)
@@ -86,8 +91,13 @@ _DECODERS: dict[str, Callable[[Any], Any]] = {
 }
 
 
-def install(connection: duckdb.DuckDBPyConnection) -> None:
-    """Register every function on the database of `connection`; one that has them is left as it is."""
+def install(connection: duckdb.DuckDBPyConnection, sql: str | None = None) -> None:
+    """Register every function on the database of `connection`; one that has them is left as it is.
+
+    With `sql`, only if it calls one: DuckDB loads numpy for it, which most queries need not wait for.
+    """
+    if sql is not None and "kql_" not in sql:
+        return
     import duckdb  # here, so that a text can be checked where DuckDB is not loaded
 
     try:
