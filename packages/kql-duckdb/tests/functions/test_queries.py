@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import importlib.util
 import json
 import math
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from evaluation import cell
 
 from kql_duckdb.engine import Engine, kql
 from kql_duckdb.errors import KqlError
+from kql_duckdb.functions import registry
 
 _LINES = (Path(__file__).parent / "queries.jsonl").read_text(encoding="utf-8").splitlines()
 QUERIES: list[tuple[str, str, list[list[Any]]]] = [tuple(json.loads(line)) for line in _LINES]
@@ -86,6 +88,28 @@ def test_what_is_not_computed_is_told_in_words_of_kql(engine: Engine, query: str
         engine.query(query)
     assert message in str(refusal.value)
     assert refusal.value.line is not None
+
+
+def test_user_agents_are_read_with_the_tables_of_uap_core_and_refused_without(engine: Engine) -> None:
+    query = """print parse_user_agent("Mozilla/5.0 (Windows; U; en-US) AppleWebKit/531.9 (KHTML, like Gecko) AdobeAIR/2.5.1",
+        "browser")"""
+    if importlib.util.find_spec("ua_parser") is None:
+        with pytest.raises(KqlError, match="user-agents"):
+            engine.query(query)
+        return
+    family = {"Family": "AdobeAIR", "MajorVersion": "2", "MinorVersion": "5", "Patch": "1"}
+    assert json.loads(rows_of(engine, query)[0][0]) == {"Browser": family}
+
+
+def test_every_function_is_in_one_table_with_what_the_engine_does_with_it() -> None:
+    rows = list(registry.table())
+    assert {status for _, _, status, _ in rows} == {"exact", "partly", "refused"}
+    assert all(note for _, _, status, note in rows if status != "exact")
+    assert len({(name, kind) for name, kind, _, _ in rows}) == len(rows)
+    for name, kind, status, _ in rows:
+        if status == "refused" and kind == "scalar":
+            assert registry.scalar(name) is None, name
+            assert name in str(registry.unknown(name))
 
 
 def test_named_arguments_stand_in_any_place(engine: Engine) -> None:

@@ -52,7 +52,7 @@ def join(binder: Binder, left: Relation, node: ast.Join, environment: Environmen
     left, right = sides.left.relation, sides.right.relation
     if node.keyword == "lookup":
         dropped = {two.name for _, two in pairs}
-        return _joined(left, right, kind, keys, [column for column in right.columns if column.name not in dropped])
+        return joined(left, right, kind, keys, [column for column in right.columns if column.name not in dropped])
     if kind in _OF_RIGHT:
         swapped = [(two, one) for one, two in keys]
         return _semi(right, left, _KINDS[kind], swapped)
@@ -60,7 +60,7 @@ def join(binder: Binder, left: Relation, node: ast.Join, environment: Environmen
         return _semi(left, right, _KINDS[kind], keys)
     if kind == "innerunique":
         left = _unique(left, [one for one, _ in keys])
-    return _joined(left, right, kind, keys, list(right.columns))
+    return joined(left, right, kind, keys, list(right.columns))
 
 
 Pair = tuple[ast.Name, ast.Name]
@@ -131,14 +131,14 @@ class _Sides:
         return found
 
 
-def _key(value: Typed, alias: str) -> str:
-    """A key of the side `alias`; a missing text is the empty one."""
-    text = f"{alias}.{value.sql}"
+def key_of(value: Typed, alias: str = "") -> str:
+    """A key, of the side `alias` if there is one; a missing text is the empty one."""
+    text = f"{alias}.{value.sql}" if alias else value.sql
     return f"coalesce({text}, '')" if value.type is KustoType.STRING and value.nullable else text
 
 
 def _condition(keys: Sequence[Keys]) -> str:
-    return " AND ".join(f"{_key(one, 'l')} = {_key(two, 'r')}" for one, two in keys)
+    return " AND ".join(f"{key_of(one, 'l')} = {key_of(two, 'r')}" for one, two in keys)
 
 
 def _semi(kept: Relation, other: Relation, kind: str, keys: Sequence[Keys]) -> Relation:
@@ -149,11 +149,11 @@ def _semi(kept: Relation, other: Relation, kind: str, keys: Sequence[Keys]) -> R
 def _unique(left: Relation, keys: Sequence[Typed]) -> Relation:
     """One row of the left side for each combination of keys."""
     columns = ", ".join(column.sql for column in left.columns)
-    by = ", ".join(_key(key, "l") for key in keys)
+    by = ", ".join(key_of(key, "l") for key in keys)
     return Template(left.columns, (left,), (f"SELECT DISTINCT ON ({by}) {columns} FROM ", 0, " AS l"))
 
 
-def _joined(left: Relation, right: Relation, kind: str, keys: Sequence[Keys], of_right: Sequence[Column]) -> Relation:
+def joined(left: Relation, right: Relation, kind: str, keys: Sequence[Keys], of_right: Sequence[Column]) -> Relation:
     """All columns of the left side, then those of the right one, renamed where a name is taken."""
     how = _KINDS[kind]
     names = [column.name for column in left.columns]

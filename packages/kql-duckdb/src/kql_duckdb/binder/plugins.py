@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
 from kql_duckdb.algebra import Aggregate, Column, Extend, Filter, Project, Relation, identifiers, narrowed
+from kql_duckdb.binder import lookups
 from kql_duckdb.binder.columns import projected
 from kql_duckdb.binder.environment import Environment
 from kql_duckdb.binder.expressions import bind_constant, bind_expression
@@ -18,7 +19,7 @@ from kql_duckdb.binder.sources import converted, scan, shared
 from kql_duckdb.binder.summarize import aggregate_call
 from kql_duckdb.errors import KqlError, not_supported
 from kql_duckdb.expressions import Typed, column, literal, quote_text
-from kql_duckdb.functions import registry
+from kql_duckdb.functions import refused, registry
 from kql_duckdb.syntax import ast
 from kql_duckdb.types import KustoType
 
@@ -36,7 +37,7 @@ def evaluate(binder: Binder, relation: Relation | None, node: ast.Evaluate, envi
     name = node.call.name
     plugin = _PLUGINS.get(name.lower())
     if plugin is None or relation is None:
-        raise not_supported(f"evaluate {name}")
+        raise not_supported(f"evaluate {name}", refused.PLUGINS.get(name.lower(), ""))
     try:
         return plugin(binder, relation, node, environment)
     except KqlError as error:
@@ -215,6 +216,8 @@ def _pivot_values(
     one = Column("value", KustoType.STRING, "value")
     distinct = Aggregate((one,), scope.relation, (("value", text.sql),), ())
     values = sorted(str(row[0] or "") for row in binder.discover(distinct, "pivot"))
+    if "" in values:
+        raise not_supported("pivot", "a value without text could name no column")
     if len(values) > MAX_COLUMNS:
         raise not_supported("pivot", f"it would make {len(values):,} columns")
     return values
@@ -275,6 +278,9 @@ _PLUGINS: dict[str, Callable[[Binder, Relation, ast.Evaluate, Environment], Rela
     "bag_unpack": _bag_unpack,
     "pivot": _pivot,
     "narrow": _narrow,
+    "ipv4_lookup": lookups.address_lookup,
+    "ipv6_lookup": lookups.address_lookup,
+    "activity_counts_metrics": lookups.activity_counts,
 }
 
 

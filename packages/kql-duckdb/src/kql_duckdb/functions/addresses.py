@@ -65,6 +65,12 @@ def _ipv4_in_range(address: str, network: str) -> bool | None:
     return _masked(first[0], second[1]) == _masked(second[0], second[1])
 
 
+@python_function("kql_ipv4_last", ("VARCHAR",), "BIGINT")
+def _ipv4_last(network: str | None) -> int | None:
+    found = _ipv4(network or "")
+    return None if found is None else _masked(found[0], found[1]) + 2 ** (_BITS - found[1]) - 1
+
+
 def _texts(values: Iterable[Any]) -> list[str]:
     """Texts, and those in arrays, as one list."""
     return [str(one) for value in values for one in (value if isinstance(value, list) else [value]) if one is not None]
@@ -185,6 +191,12 @@ def _ipv6_in_range(address: str, network: str) -> bool | None:
     if first is None or second is None:
         return None
     return _cut(first[0], second[1]) == _cut(second[0], second[1])
+
+
+@python_function("kql_ipv6_last", ("VARCHAR",), "VARCHAR")
+def _ipv6_last(network: str | None) -> str | None:
+    found = _ipv6(network or "")
+    return None if found is None else ipaddress.IPv6Address(found[0] | (2 ** (128 - found[1]) - 1)).exploded
 
 
 @dynamic_function("kql_ipv6_in_any_range", ("VARCHAR", "JSON[]"), "BOOLEAN")

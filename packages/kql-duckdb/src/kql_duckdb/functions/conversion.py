@@ -287,7 +287,7 @@ def _folded(value: Typed, kind: KustoType) -> Typed | None:
         return literal(parse_timespan(str(value.constant)), TIMESPAN)
     if value.type in INTEGERS and kind in (REAL, LONG, INT) and (kind is not INT or abs(value.constant) < 2**31):
         return literal(float(value.constant) if kind is REAL else value.constant, kind)
-    if value.type in INTEGERS and kind is STRING:
+    if value.type in INTEGERS and kind is STRING and value.constant is not None:
         return literal(str(value.constant), STRING)
     if value.type is DYNAMIC and kind is STRING and not isinstance(value.constant, (float, datetime)):
         held = value.constant

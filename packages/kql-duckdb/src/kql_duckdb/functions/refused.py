@@ -44,4 +44,7 @@ _PLUGINS = {
         sliding_window_counts""",
 }
 
+PLUGINS_RUN = ("activity_counts_metrics", "bag_unpack", "ipv4_lookup", "ipv6_lookup", "narrow", "pivot")
+"""The plugins that `binder` runs."""
+
 PLUGINS: dict[str, str] = {name: why for why, names in _PLUGINS.items() for name in names.split()}

@@ -30,7 +30,7 @@ from kql_duckdb.functions import (
     units,
     windows,
 )
-from kql_duckdb.functions.definitions import REFUSED, AggregateFunction, Function, ScalarFunction
+from kql_duckdb.functions.definitions import EXACT, REFUSED, AggregateFunction, Function, ScalarFunction
 from kql_duckdb.functions.python_functions import install
 
 __all__ = ["aggregate", "install", "is_window", "names", "scalar", "table", "unknown"]
@@ -111,13 +111,18 @@ def unknown(name: str) -> KqlError:
 
 
 def table() -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, kind (operator, scalar, aggregate, window), status and note of every function, for the page."""
+    """Yield name, kind (operator, scalar, window, aggregate, old spelling, plugin), status and note of every function, for the page."""
     for name, function in sorted(_SCALARS.items()):
-        kind = "operator" if name.startswith("operator:") else "window" if name in windows.NAMES else "scalar"
+        if name.startswith("__"):
+            continue
+        kind = "window" if name in windows.NAMES else "operator" if name.startswith("operator:") else "scalar"
         yield name.removeprefix("operator:"), kind, function.status, function.note
     for name, aggregated in sorted(_AGGREGATES.items()):
         yield name, "aggregate", aggregated.status, aggregated.note
     for name, current in sorted(_OLD_SPELLINGS.items()):
         yield name.removeprefix("operator:"), "old spelling", "exact", f"now {current.removeprefix('operator:')}"
-    for name, why in sorted(refused.FUNCTIONS.items()):
-        yield name, "scalar", REFUSED, why
+    for name in sorted(refused.PLUGINS_RUN):
+        yield name, "plugin", EXACT, ""
+    for kind, names_refused in (("scalar", refused.FUNCTIONS), ("plugin", refused.PLUGINS)):
+        for name, why in sorted(names_refused.items()):
+            yield name, kind, REFUSED, why
