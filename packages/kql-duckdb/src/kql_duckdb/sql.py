@@ -26,11 +26,22 @@ from kql_duckdb.algebra import (
     Template,
     UnionAll,
 )
+from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import quote_name
 
 
 def statement(relation: Relation, shared: Sequence[Shared]) -> str:
-    """The statement with the rows of `relation`, its visible columns in order. `shared` is in order of making."""
+    """The statement with the rows of `relation`, its visible columns in order. `shared` is in order of making.
+
+    Raises KqlError for a query of thousands of operators.
+    """
+    try:
+        return _statement(relation, shared)
+    except RecursionError as error:
+        raise KqlError("The query has too many operators behind each other.", "SYN0004") from error
+
+
+def _statement(relation: Relation, shared: Sequence[Shared]) -> str:
     counts: Counter[int] = Counter()
     _count(relation, counts)
     needed: list[Shared] = []

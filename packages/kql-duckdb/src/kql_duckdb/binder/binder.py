@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from kql_duckdb.algebra import HIDDEN, Relation, Shared, Source
@@ -17,7 +18,7 @@ from kql_duckdb.binder.environment import Environment, FunctionOf, TableOf, Unbo
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.catalog import Catalog
 from kql_duckdb.errors import KqlError, not_supported
-from kql_duckdb.expressions import Typed
+from kql_duckdb.expressions import Typed, literal
 from kql_duckdb.functions import registry
 from kql_duckdb.syntax import ast, lexer
 from kql_duckdb.types import KustoType, common_type
@@ -64,6 +65,8 @@ class Binder:
         self.render: ast.Render | None = None
         self._numbers = 0
         self._laterals = 0
+        self.around: tuple[str, ...] = ()
+        """The columns of the row around a lateral query, which it sees if it names them."""
         self._entered: list[str] = []
 
     # ------------------------------------------------------------------------------------------ what parts share
@@ -137,8 +140,15 @@ class Binder:
                 environment = self.declared(statement, environment)
         if query is None:
             raise KqlError("The text declares names and asks nothing: a query is missing at its end.", "SYN0002")
+        if "query_now" in options:
+            self.now = self._moment(options["query_now"])
         relation = self._result(query.expression, environment)
         return Bound(relation, self.shared, options, frozenset(self.tables), self.render)
+
+    def _moment(self, value: Any) -> Typed:
+        if not isinstance(value, datetime):
+            raise KqlError("set query_now needs a datetime.", "SEM0040")
+        return literal(value, KustoType.DATETIME)
 
     def _option(self, name: str, node: ast.Expression, environment: Environment) -> Any:
         if isinstance(node, ast.Name):

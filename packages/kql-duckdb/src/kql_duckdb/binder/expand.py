@@ -134,8 +134,10 @@ def mv_apply(binder: Binder, relation: Relation, node: ast.MvApply, environment:
     options = _options(binder, node, environment)
     alias = f"$row{binder.number()}"
     outer = _outer_row(relation, alias, node)
+    before, binder.around = binder.around, tuple(one.name for one in relation.columns)
     inside, expanded_names = expanded(binder, outer, node.columns, options, environment)
     inner = binder.lateral(inside, node.body, environment)
+    binder.around = before
     in_place = {
         name
         for name, one in zip(expanded_names, node.columns, strict=True)

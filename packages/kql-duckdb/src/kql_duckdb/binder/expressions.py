@@ -15,13 +15,13 @@ from uuid import UUID
 
 from kql_duckdb.algebra import Column, Limit, Project, Relation, Shared
 from kql_duckdb.binder.environment import Environment, FunctionOf, TableOf, Unbound, ValueOf
-from kql_duckdb.binder.messages import unresolved
-from kql_duckdb.binder.naming import argument_name
+from kql_duckdb.binder.messages import nearest, unresolved
+from kql_duckdb.binder.naming import argument_name, sorted_names
 from kql_duckdb.binder.scope import Scope
 from kql_duckdb.errors import KqlError, not_supported
 from kql_duckdb.expressions import Typed, literal, quote_name, type_literal
 from kql_duckdb.functions import registry
-from kql_duckdb.functions.definitions import BoundCall, Function
+from kql_duckdb.functions.definitions import REFUSED, BoundCall, Function
 from kql_duckdb.sql import subquery
 from kql_duckdb.syntax import ast
 from kql_duckdb.syntax.literals import datetime_value
@@ -68,6 +68,8 @@ def literal_value(node: ast.Literal) -> Any:
     if value is None or isinstance(value, bool):
         return value
     if node.kind == "timespan":
+        if int(value) % 10:
+            raise not_supported(f"{int(value)} ticks", "a timespan holds whole microseconds here")
         return timedelta(microseconds=int(value) // 10)
     if node.kind == "datetime":
         return datetime_value(str(value))
@@ -97,7 +99,7 @@ def _name(scope: Scope, node: ast.Name) -> Typed:
         return _call_let(scope, ast.Call(node.name, at=node.at), binding)
     if binding is not None or scope.binder.is_table(node.name):
         raise KqlError(f"'{node.name}' is a table where a value is needed; put it into toscalar().", "SEM0010")
-    known = [*scope.names(), *scope.environment.names()]
+    known = [*scope.names(), *scope.environment.names(), *scope.binder.around]
     raise unresolved("column or scalar", node.name, known)
 
 
@@ -152,7 +154,8 @@ def _unknown(scope: Scope, node: ast.Call) -> KqlError:
             f"Function '{node.name}' is an aggregate and stands only in summarize, make-series and the like.", "SEM0242"
         )
     error = registry.unknown(node.name)
-    error.token = node.name
+    known = (name for name, kind, status, _ in registry.table() if kind != "operator" and status != REFUSED)
+    error.token, error.suggestions = node.name, nearest(node.name, [*known, *scope.environment.names()])
     return error
 
 
@@ -205,7 +208,10 @@ def bind_named(scope: Scope, column: ast.Named) -> list[tuple[str, Typed]]:
         )
     if given:
         return [(name, value) for name, (_, value) in zip(given, made, strict=False)]
-    return [(name if len(made) > 1 else "", value) for name, value in made]
+    if len(made) == 1:
+        return [("", made[0][1])]
+    names = sorted_names(node) or [name for name, _ in made]
+    return [(name, value) for name, (_, value) in zip(names, made, strict=True)]
 
 
 def _operator(scope: Scope, node: ast.Node, name: str, arguments: tuple[Typed, ...]) -> Typed:
@@ -272,6 +278,12 @@ def _member(scope: Scope, node: ast.Member) -> Typed:
 
 
 def _index(scope: Scope, node: ast.Index) -> Typed:
+    if isinstance(node.value, ast.Call) and isinstance(node.index, ast.Literal) and sorted_names(node.value)[1:]:
+        # The arrays of a function of several are told apart by their place.
+        columns = bind_named(scope, ast.Named(node.value))
+        place = node.index.value
+        if isinstance(place, int) and 0 <= place < len(columns):
+            return columns[place][1]
     return _operator(scope, node, "index", (bind_expression(scope, node.value), bind_expression(scope, node.index)))
 
 

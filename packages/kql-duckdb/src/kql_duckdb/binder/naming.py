@@ -43,6 +43,9 @@ def expression_name(node: ast.Expression) -> str:
     """The name of the column that an unnamed expression makes; empty if it is a `ColumnN`."""
     if isinstance(node, ast.Name):
         return node.name
+    if isinstance(node, ast.Index) and isinstance(node.value, ast.Call) and sorted_names(node.value)[1:]:
+        names, place = sorted_names(node.value), getattr(node.index, "value", None)
+        return names[place] if isinstance(place, int) and 0 <= place < len(names) else ""
     if isinstance(node, (ast.Member, ast.Index)):
         return _path_name(node)
     if not isinstance(node, ast.Call):
@@ -95,6 +98,16 @@ def _path_name(node: ast.Member | ast.Index) -> str:
     else:
         return ""
     return f"{base}_{step}" if base else step
+
+
+def sorted_names(node: ast.Call) -> list[str]:
+    """The names of the columns that an unnamed `array_sort_asc(a, b)` makes; empty for any other function."""
+    if node.name.lower() not in _SORTING:
+        return []
+    return [
+        f"{one.value.name}_sorted" if isinstance(one.value, ast.Name) else f"array{place}_sorted"
+        for place, one in enumerate(node.arguments)
+    ]
 
 
 class Namer:

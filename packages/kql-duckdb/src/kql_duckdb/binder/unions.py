@@ -92,7 +92,7 @@ def united(
             known[column.type] = known.get(column.type, False) or column.nullable
             counts[column.name] += 1
     if inner:
-        names = [name for name in names if counts[name] == len(inputs) and len(kinds[name]) == 1]
+        names = [name for name in names if counts[name] == len(inputs)]
     columns: list[tuple[str, KustoType, str]] = []
     """Name, type and the name in the inputs."""
     for name in names:

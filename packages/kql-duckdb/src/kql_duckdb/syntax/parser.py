@@ -66,7 +66,7 @@ class Parser(OperatorParser):
             following = self.peek()
             if token.text == "let" and following.text != "|":
                 return self._let()
-            if token.text == "set" and following.kind == "name":
+            if token.text.lower() == "set" and following.kind == "name":
                 return self._set()
             if token.text == "declare":
                 return self._declare()
@@ -131,7 +131,10 @@ class Parser(OperatorParser):
     def _set(self) -> ast.Set:
         at = self.advance().start
         name = self.name("the name of an option")
-        value = self.expression() if self.take_mark("=") else None
+        value: ast.Expression | None = None
+        if self.take_mark("="):
+            nothing = self.is_mark(";") or self.token.kind == "end"
+            value = ast.Literal("string", "", at=self.token.start) if nothing else self.expression()
         return ast.Set(name, value, at=at)
 
     def _declare(self) -> ast.Statement:
