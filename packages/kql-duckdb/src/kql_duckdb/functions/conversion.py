@@ -128,7 +128,7 @@ def _of_text(kind: KustoType) -> str:
 
 
 # A long becomes an int by its lowest 32 bits.
-_WRAPPED = "CAST((({0} + 2147483648) % 4294967296 + 4294967296) % 4294967296 - 2147483648 AS INTEGER)"
+_WRAPPED = "CAST(((({0} & 4294967295) + 2147483648) & 4294967295) - 2147483648 AS INTEGER)"
 
 
 def _integer(value: Typed, kind: KustoType) -> Typed:
@@ -274,6 +274,8 @@ def convert(value: Typed, kind: KustoType) -> Typed:
         return value
     if value.is_constant and value.constant is None and kind is not STRING:
         return literal(None, kind)
+    if value.type is GUID and kind not in (STRING, DYNAMIC):
+        raise KqlError(f"A value of type guid cannot be converted to {kind}.", "SEM0025")
     return _folded(value, kind) or _CONVERSIONS[kind](value)
 
 

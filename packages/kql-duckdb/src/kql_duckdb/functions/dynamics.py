@@ -151,17 +151,18 @@ def _shift(array: Any, count: int | None, default: Any) -> list[Any] | None:
 def _array_shift(call: BoundCall) -> Typed:
     array, count, *default = call.arguments
     filler = json_value(default[0]) if default else literal(None, DYNAMIC)
-    sign = "-" if call.name.endswith("right") else ""
-    return fill(f"kql_array_shift({{0}}, {sign}{{1}}, {{2}})", DYNAMIC, array, convert(count, LONG), filler)
+    shift = "0 - greatest({1}, -9223372036854775807)" if call.name.endswith("right") else "{1}"
+    return fill(f"kql_array_shift({{0}}, {shift}, {{2}})", DYNAMIC, array, convert(count, LONG), filler)
 
 
 @dynamic_function("kql_array_split", ("JSON", "JSON"))
 def _split(array: Any, indices: Any) -> list[Any] | None:
     """At one index or at each of an array of them; a negative index counts from the end."""
-    if not isinstance(array, list) or indices is None:
+    listed = indices if isinstance(indices, list) else [indices]
+    if not isinstance(array, list) or not all(isinstance(index, int) for index in listed):
         return None
     places = [0]
-    for index in indices if isinstance(indices, list) else [indices]:
+    for index in listed:
         place = index + len(array) if index < 0 else index
         places.append(min(max(place, 0), len(array)))
     return [array[start:end] for start, end in itertools.pairwise([*places, len(array)])]
@@ -562,7 +563,10 @@ FUNCTIONS: tuple[ScalarFunction, ...] = (
     ),
     function("array_reverse(value: dynamic): dynamic", "kql_array_reverse({0})"),
     function("array_rotate_left(array: dynamic, rotate_count: long): dynamic", "kql_array_rotate({0}, {1})"),
-    function("array_rotate_right(array: dynamic, rotate_count: long): dynamic", "kql_array_rotate({0}, -{1})"),
+    function(
+        "array_rotate_right(array: dynamic, rotate_count: long): dynamic",
+        "kql_array_rotate({0}, 0 - greatest({1}, -9223372036854775807))",
+    ),
     function("array_shift_left(array: dynamic, shift_count: long, default_value?: any)", _array_shift),
     function("array_shift_right(array: dynamic, shift_count: long, default_value?: any)", _array_shift),
     function("array_split(array: dynamic, index: json): dynamic", "kql_array_split({0}, {1})"),

@@ -230,12 +230,12 @@ _DIGESTS = {"hash_md5": "md5", "hash_sha1": "sha1", "hash_sha256": "sha256"}
 
 def _hexadecimal(call: BoundCall) -> Typed:
     value, *length = call.arguments
+    value = value if value.type is INT else convert(value, LONG)
     digits = "lower(hex({0}))" if value.type is not INT else "lower(right(hex({0}), 8))"
     if not length:
         return fill(digits, STRING, value)
-    padded = (
-        f"CASE WHEN length({digits}) >= {{1}} THEN {digits} ELSE lpad({digits}, least({{1}}, 16)::INTEGER, '0') END"
-    )
+    width = "least(greatest({1}, 0), 16)::INTEGER"
+    padded = f"CASE WHEN length({digits}) >= {{1}} THEN {digits} ELSE lpad({digits}, {width}, '0') END"
     return fill(padded, STRING, value, convert(length[0], LONG))
 
 

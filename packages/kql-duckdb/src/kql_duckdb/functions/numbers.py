@@ -62,19 +62,23 @@ def _absolute(call: BoundCall) -> Typed:
     value = call.arguments[0]
     if value.type is TIMESPAN:
         return fill("to_microseconds(abs(epoch_us({0})))", TIMESPAN, value)
+    if value.type is DATETIME:
+        raise call.invalid("argument #1 must be a number or a timespan, not datetime.", "SEM0201")
     kind = LONG if value.type is INT else value.type
-    return fill("abs({0})", kind, convert(value, kind))
+    return fill("TRY(abs({0}))" if kind is LONG else "abs({0})", kind, convert(value, kind))
 
 
 def _rounded(call: BoundCall) -> Typed:
     value, *precision = call.arguments
-    places = convert(precision[0], INT) if precision else literal(0, INT)
-    return fill("round({0}, {1})", REAL, convert(value, REAL), places)
+    if not precision:
+        return fill("round({0})", REAL, convert(value, REAL))
+    clamped = "CAST(least(greatest({1}, -400), 400) AS INTEGER)"
+    return fill(f"round({{0}}, {clamped})", REAL, convert(value, REAL), convert(precision[0], LONG))
 
 
 def _ceiling(call: BoundCall) -> Typed:
     value = call.arguments[0]
-    return value if value.type in INTEGERS else fill("ceil({0})", value.type, value)
+    return value if value.type in INTEGERS else fill(f"CAST(ceil({{0}}) AS {value.type.held})", value.type, value)
 
 
 def _power(call: BoundCall) -> Typed:
@@ -140,10 +144,14 @@ def _bin_at(call: BoundCall) -> Typed:
 
 def _around(call: BoundCall) -> Typed:
     value, center, delta = call.arguments
-    if value.type is TIMESPAN:
+    if {value.type, center.type, delta.type} == {TIMESPAN}:
         near = "epoch_us({0}) BETWEEN epoch_us({1}) - epoch_us({2}) AND epoch_us({1}) + epoch_us({2})"
         return fill(near, BOOL, value, center, delta)
-    return fill("{0} BETWEEN {1} - {2} AND {1} + {2}", BOOL, value, center, delta)
+    if value.type is DATETIME and (center.type, delta.type) == (DATETIME, TIMESPAN):
+        return fill("{0} BETWEEN {1} - {2} AND {1} + {2}", BOOL, value, center, delta)
+    if not {value.type, center.type, delta.type} <= NUMBERS:
+        raise call.invalid("the value, the center and the distance must go together.", "SEM0201")
+    return fill("{0} BETWEEN {1} - {2} AND {1} + {2}", BOOL, *(convert(each, REAL) for each in call.arguments))
 
 
 @python_function("kql_shift_left", ("BIGINT", "BIGINT"), "BIGINT")
@@ -161,6 +169,9 @@ _SIZES = ("Bytes", "KB", "MB", "GB", "TB", "PB", "EB")
 @python_function("kql_format_bytes", ("DOUBLE", "BIGINT", "VARCHAR"), "VARCHAR")
 def _format_bytes(size: float | None, precision: int | None, unit: str) -> str:
     if size is None or precision is None or (unit and unit not in _SIZES):
+        return ""
+    precision = min(precision, 30)
+    if not math.isfinite(size):
         return ""
     power = _SIZES.index(unit) if unit else min(6, int(math.log(max(abs(size), 1), 1024) + 1e-12))
     shown = round(size / 1024**power, max(precision, 0))
@@ -232,9 +243,12 @@ def _welch(
     first, second = variance1 / count1, variance2 / count2
     if first + second <= 0:
         return None
-    freedom = (first + second) ** 2 / (first**2 / (count1 - 1) + second**2 / (count2 - 1))
-    square = (mean1 - mean2) ** 2 / (first + second)
-    return incomplete_beta(freedom / (freedom + square), freedom / 2, 0.5)
+    try:
+        freedom = (first + second) ** 2 / (first**2 / (count1 - 1) + second**2 / (count2 - 1))
+        square = (mean1 - mean2) ** 2 / (first + second)
+        return incomplete_beta(freedom / (freedom + square), freedom / 2, 0.5)
+    except (OverflowError, ZeroDivisionError, ValueError):
+        return None
 
 
 def _over_reals(name: str) -> Callable[[BoundCall], Typed]:

@@ -113,7 +113,7 @@ def _of_times(operator: str, left: Typed, right: Typed) -> Typed | None:
         return None
     if operator == "/":
         return _scaled("/", left, right)
-    return fill(_span(_remainder("epoch_us({0})", "CAST({1} // 10 AS BIGINT)")), TIMESPAN, left, right)
+    return fill(_span(_remainder("epoch_us({0})", "({1} // 10)")), TIMESPAN, left, convert(right, LONG))
 
 
 def _span(microseconds: str) -> str:
@@ -287,7 +287,7 @@ def _between(call: BoundCall) -> Typed:
     low, high = (convert(end, value.type) if end.type is DYNAMIC else end for end in (low, high))
     if value.type in (STRING, GUID, DYNAMIC):
         raise call.invalid(f"argument #1 is {value.type}, which has no range.", "SEM0208")
-    if high.type is TIMESPAN and low.type is DATETIME:
+    if high.type is TIMESPAN and low.type is DATETIME and value.type is DATETIME:
         # The span is counted from the lower bound.
         if low.is_constant and high.is_constant and low.constant is not None and high.constant is not None:
             high = literal(low.constant + high.constant, DATETIME)
@@ -395,7 +395,11 @@ def _like(call: BoundCall) -> Typed:
 
 
 def _defined(names: str, builder: Builder, least: int = 2, most: int | None = 2) -> list[ScalarFunction]:
-    return [ScalarFunction(f"operator:{name}", builder, least, most) for name in names.split()]
+    noted = {"status": "partly", "note": _OVERFLOW} if builder is _arithmetic else {}
+    return [ScalarFunction(f"operator:{name}", builder, least, most, **noted) for name in names.split()]
+
+
+_OVERFLOW = "a long or decimal that overflows ends the query; Kusto goes on with other digits"
 
 
 _SPECS: tuple[tuple[str, Builder, int, int | None], ...] = (

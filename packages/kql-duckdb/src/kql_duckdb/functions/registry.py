@@ -111,7 +111,7 @@ def unknown(name: str) -> KqlError:
 
 
 def table() -> Iterator[tuple[str, str, str, str]]:
-    """Yield name, kind (operator, scalar, window, aggregate, old spelling, plugin), status and note of every function, for the page."""
+    """Yield name, kind, status and note of every function, operator and plugin, for the page."""
     for name, function in sorted(_SCALARS.items()):
         if name.startswith("__"):
             continue

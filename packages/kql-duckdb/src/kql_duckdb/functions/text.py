@@ -35,11 +35,12 @@ def _joined_with(call: BoundCall) -> Typed:
 def _substring(call: BoundCall) -> Typed:
     """A negative start counts from the end, and before the beginning there is nothing."""
     text, start, *length = call.arguments
-    plain = start.is_constant and start.constant is not None and start.constant >= 0
-    first = "{1} + 1" if plain else "CASE WHEN {1} < 0 THEN length({0}) + {1} ELSE {1} END + 1"
+    plain = start.is_constant and start.constant is not None and 0 <= start.constant < 2**31 - 1
+    most = "least({1}, 2147483646)"
+    first = "{1} + 1" if plain else f"CASE WHEN {{1}} < 0 THEN length({{0}}) + {{1}} ELSE {most} END + 1"
     taken = f"substring({{0}}, {first})"
     if length:
-        taken = f"substring({{0}}, {first}, greatest({{2}}, 0))"
+        taken = f"substring({{0}}, {first}, least(greatest({{2}}, 0), 2147483646))"
     if not plain:
         taken = f"CASE WHEN {{1}} < -length({{0}}) THEN '' ELSE {taken} END"
     return fill(taken, STRING, text, start, *length)
@@ -196,7 +197,8 @@ def _split(call: BoundCall) -> Typed:
         parts = fill("str_split({0}, {1})", STRING, text, delimiter)
         return replace(fill("to_json({0})", DYNAMIC, parts, nullable=False), texts=parts)
     place = convert(index[0], LONG)
-    one = "CASE WHEN {2} < 0 THEN [] ELSE list_slice(str_split({0}, {1}), {2} + 1, {2} + 1) END"
+    at = "least({2}, 2147483646) + 1"
+    one = f"CASE WHEN {{2}} < 0 THEN [] ELSE list_slice(str_split({{0}}, {{1}}), {at}, {at}) END"
     return fill(f"to_json({one})", DYNAMIC, text, delimiter, place)
 
 

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import cache
 
 from kql_duckdb.errors import not_supported
 from kql_duckdb.expressions import Typed, json_text, literal, quote_text
 from kql_duckdb.functions.conversion import DATETIME, INT, LONG, REAL, STRING, TIMESPAN, convert
 from kql_duckdb.functions.definitions import BoundCall, Builder, ScalarFunction, fill, function
 from kql_duckdb.functions.python_functions import python_function
-from kql_duckdb.types import NUMBERS
+from kql_duckdb.types import INTEGERS, NUMBERS
 
 _SHARED_PARTS = ("year", "quarter", "month", "day", "hour", "minute", "second", "millisecond", "microsecond")
 _PERIODS = {part: part for part in _SHARED_PARTS} | {"week": "week"}
@@ -39,7 +40,7 @@ def _part(call: BoundCall, parts: dict[str, str]) -> str:
 
 def _add(call: BoundCall) -> Typed:
     part = _part(call, _PERIODS)
-    return fill(f"{{1}} + to_{part}s({{0}})", DATETIME, *call.arguments[1:])
+    return fill(f"TRY({{1}} + to_{part}s({{0}}))", DATETIME, *call.arguments[1:])
 
 
 def _difference(call: BoundCall) -> Typed:
@@ -73,7 +74,7 @@ def _period(edge: str, period: str) -> Builder:
         sql = start if len(call.arguments) < 2 else f"{start} + {{1}} * {step}"
         if edge == "end":
             sql = f"{sql} + {step} - INTERVAL 1 MICROSECOND"
-        return fill(sql, DATETIME, *call.arguments)
+        return fill(sql if len(call.arguments) < 2 else f"TRY({sql})", DATETIME, *call.arguments)
 
     return build
 
@@ -195,17 +196,25 @@ def _zone(call: BoundCall) -> Typed:
     if zone is not None and zone not in _zone_names():
         raise call.invalid(f"'{zone}' is no time zone.", "SEM0001")
     moment, name = call.arguments
+    if zone is None:
+        name = fill("kql_zone({0})", STRING, name, nullable=True)
     if call.name == "datetime_utc_to_local":
-        return fill(_TO_LOCAL, DATETIME, moment, name)
+        return fill(f"TRY({_TO_LOCAL})", DATETIME, moment, name)
     # A local time that a change of the clock leaves out is read with the offset after the change.
-    utc = fill("({0} AT TIME ZONE {1}) AT TIME ZONE 'UTC'", DATETIME, moment, name)
-    return fill(f"{{0}} - ({_TO_LOCAL} - {{2}})", DATETIME, utc, name, moment)
+    utc = fill("TRY(({0} AT TIME ZONE {1}) AT TIME ZONE 'UTC')", DATETIME, moment, name)
+    return fill(f"TRY({{0}} - ({_TO_LOCAL} - {{2}}))", DATETIME, utc, name, moment)
 
 
+@cache
 def _zone_names() -> set[str]:
     from zoneinfo import available_timezones  # here, since most queries name no zone and the list reads files
 
     return available_timezones()
+
+
+@python_function("kql_zone", ("VARCHAR",), "VARCHAR")
+def _known_zone(name: str | None) -> str | None:
+    return name if name in _zone_names() else None
 
 
 @python_function("kql_timezones", (), "JSON")
@@ -213,17 +222,16 @@ def _timezones() -> str:
     return json_text(sorted(_zone_names()))
 
 
-def _unix(factor: str) -> str:
-    return f"make_timestamp(CAST({{0}} {factor} AS BIGINT))"
-
-
 def _of_unix(call: BoundCall) -> Typed:
     value = call.arguments[0]
     if value.type not in NUMBERS:
         raise call.invalid(f"argument #1 must be a number, not {value.type}.", "SEM0201")
     unit = call.name.split("_")[1]
-    factors = {"seconds": "* 1000000", "milliseconds": "* 1000", "microseconds": "", "nanoseconds": "// 1000"}
-    return fill(_unix(factors[unit]), DATETIME, value)
+    factors = {"seconds": "* 1000000", "milliseconds": "* 1000", "microseconds": "", "nanoseconds": "/ 1000"}
+    if value.type in INTEGERS:
+        whole = factors[unit].replace("/", "//")
+        return fill(f"TRY(make_timestamp({{0}} {whole}))", DATETIME, convert(value, LONG))
+    return fill(f"TRY(make_timestamp(CAST({{0}} {factors[unit]} AS BIGINT)))", DATETIME, convert(value, REAL))
 
 
 def _int_part(sql: str) -> str:
