@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from decimal import Decimal
@@ -117,7 +117,7 @@ def _long(value: int) -> str:
     return f"CAST({value} AS BIGINT)"
 
 
-_WRITERS = {
+_WRITERS: dict[KustoType, Callable[[Any], str]] = {
     KustoType.BOOL: lambda value: "TRUE" if value else "FALSE",
     KustoType.INT: lambda value: f"CAST({int(value)} AS INTEGER)",
     KustoType.LONG: _long,

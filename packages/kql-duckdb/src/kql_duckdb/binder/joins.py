@@ -153,7 +153,7 @@ def _unique(left: Relation, keys: Sequence[Typed]) -> Relation:
     return Template(left.columns, (left,), (f"SELECT DISTINCT ON ({by}) {columns} FROM ", 0, " AS l"))
 
 
-def joined(left: Relation, right: Relation, kind: str, keys: Sequence[Keys], of_right: Sequence[Column]) -> Relation:
+def joined(left: Relation, right: Relation, kind: str, keys: Sequence[Keys], of_right: Sequence[Column]) -> Join:
     """All columns of the left side, then those of the right one, renamed where a name is taken."""
     how = _KINDS[kind]
     names = [column.name for column in left.columns]

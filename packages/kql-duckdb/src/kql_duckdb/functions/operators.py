@@ -395,8 +395,8 @@ def _like(call: BoundCall) -> Typed:
 
 
 def _defined(names: str, builder: Builder, least: int = 2, most: int | None = 2) -> list[ScalarFunction]:
-    noted = {"status": "partly", "note": _OVERFLOW} if builder is _arithmetic else {}
-    return [ScalarFunction(f"operator:{name}", builder, least, most, **noted) for name in names.split()]
+    status, note = ("partly", _OVERFLOW) if builder is _arithmetic else ("exact", "")
+    return [ScalarFunction(f"operator:{one}", builder, least, most, status=status, note=note) for one in names.split()]
 
 
 _OVERFLOW = "a long or decimal that overflows ends the query; Kusto goes on with other digits"
