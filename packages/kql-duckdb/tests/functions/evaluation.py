@@ -15,10 +15,9 @@ import duckdb
 from kql_duckdb.expressions import Typed, column, literal, microseconds, quote_name, type_literal
 from kql_duckdb.functions import registry
 from kql_duckdb.functions.definitions import BoundCall, Context
-from kql_duckdb.functions.dynamics import span_text
-from kql_duckdb.functions.time_texts import parse_datetime
 from kql_duckdb.syntax import ast
 from kql_duckdb.syntax.parser import parse
+from kql_duckdb.time_texts import parse_datetime, span_text
 from kql_duckdb.types import KustoType
 
 Cell = bool | int | float | str | None

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
-from datetime import datetime
+from datetime import datetime, timedelta
 
 from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import Typed, json_text, literal
 from kql_duckdb.functions.definitions import ARGUMENT_KINDS, BoundCall, ScalarFunction, fill, function
-from kql_duckdb.functions.time_texts import parse_datetime, parse_timespan
+from kql_duckdb.functions.python_functions import python_function
+from kql_duckdb.time_texts import parse_datetime, parse_timespan
 from kql_duckdb.types import INTEGERS, NUMBERS, KustoType
 
 BOOL, INT, LONG, REAL, DECIMAL = (
@@ -235,6 +236,16 @@ def _guid(value: Typed) -> Typed:
     if value.type in (STRING, DYNAMIC):
         return fill("TRY_CAST({0} AS UUID)", GUID, nullable_text(value))
     raise KqlError(f"A value of type {value.type} cannot be converted to guid.", "SEM0025")
+
+
+@python_function("kql_todatetime", ("VARCHAR",), "TIMESTAMP")
+def _to_datetime(text: str | None) -> datetime | None:
+    return parse_datetime(text) if text else None
+
+
+@python_function("kql_totimespan", ("VARCHAR",), "INTERVAL")
+def _to_timespan(text: str | None) -> timedelta | None:
+    return parse_timespan(text) if text else None
 
 
 def parse_json(value: Typed) -> Typed:

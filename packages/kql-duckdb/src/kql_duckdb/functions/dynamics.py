@@ -31,7 +31,7 @@ from kql_duckdb.functions.conversion import (
 )
 from kql_duckdb.functions.definitions import BoundCall, Output, ScalarFunction, fill, function
 from kql_duckdb.functions.python_functions import dynamic_function, python_function
-from kql_duckdb.functions.time_texts import moment_of_epoch
+from kql_duckdb.time_texts import moment_text, span_text
 from kql_duckdb.types import INTEGERS, NUMBERS
 
 MAX_ARRAY = 1_048_576
@@ -276,21 +276,6 @@ def _range_time(start: int | None, stop: int | None, step: int | None, spans: bo
         return None
     values = itertools.islice(range(start, stop + (1 if step > 0 else -1), step), MAX_ARRAY)
     return json_text([span_text(value) if spans else moment_text(value) for value in values])
-
-
-def span_text(microseconds: int) -> str:
-    """Return a span as Kusto writes it: `[-][d.]hh:mm:ss[.fffffff]`."""
-    span = timedelta(microseconds=abs(microseconds))
-    hours, rest = divmod(span.seconds, 3600)
-    days = f"{span.days}." if span.days else ""
-    fraction = f".{span.microseconds:06d}0" if span.microseconds else ""
-    return f"{'-' if microseconds < 0 else ''}{days}{hours:02d}:{rest // 60:02d}:{rest % 60:02d}{fraction}"
-
-
-def moment_text(microseconds: int) -> str | None:
-    """Return the time so many microseconds after 1970 as Kusto writes it."""
-    moment = moment_of_epoch(microseconds)
-    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}0Z" if moment else None
 
 
 def _range(call: BoundCall) -> Typed:

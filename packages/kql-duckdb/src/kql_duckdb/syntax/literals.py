@@ -6,12 +6,13 @@ Used by the parser, which keeps datetimes, decimals and guids as their text, and
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime, timedelta
+from datetime import datetime
 from decimal import Decimal, InvalidOperation
 from typing import Final
 from uuid import UUID
 
 from kql_duckdb.syntax.lexer import TIME_UNITS
+from kql_duckdb.time_texts import parse_datetime
 
 INFINITY: Final = float("inf")
 NAN: Final = float("nan")
@@ -53,47 +54,15 @@ def _positive_ticks(text: str) -> int:
     return whole * 10_000_000 + int((fraction or "0").ljust(7, "0"))
 
 
-_ISO = re.compile(
-    r"(\d{4})(?:[-/](\d{1,2})(?:[-/](\d{1,2}))?)?(?:(?:T|\s+)(\d{1,2}):(\d{2})(?::(\d{2})(?:[.,](\d{1,9}))?)?\s*"
-    r"(Z|UTC|GMT|[+-]\d{2}(?::?\d{2})?)?)?",
-    re.IGNORECASE,
-)
-_COMPACT = re.compile(r"(\d{4})(\d{2})(\d{2})")
-_OTHER_DATES = ("%d %b %y", "%a, %d %b %y", "%d %b %Y", "%a, %d %b %Y", "%d-%b-%y", "%A, %d-%b-%y", "%a %d %b %Y",
-                "%b %d, %Y", "%B %d, %Y", "%b %d %Y", "%d %B %Y", "%m/%d/%Y", "%m-%d-%Y", "%d.%m.%Y")  # fmt: skip
-_OTHER_CLOCKS = ("", " %H:%M:%S", " %H:%M", " %H:%M:%S.%f", " %I:%M:%S %p", " %I:%M %p")
-
-
 def datetime_value(text: str) -> datetime | None:
     """The moment of what stands in `datetime(...)`, in UTC without zone; None for null. Raises ValueError."""
     text = _unquoted(text)
     if text == "null":
         return None
-    found = _ISO.fullmatch(text) or _COMPACT.fullmatch(text)
-    if found is not None:
-        return _from_parts(found)
-    plain = re.sub(r"\s*(?:GMT|UTC|Z)$", "", text)
-    for form in (f"{date}{clock}" for date in _OTHER_DATES for clock in _OTHER_CLOCKS):
-        try:
-            return datetime.strptime(plain, form)  # noqa: DTZ007 - Kusto's times without zone are UTC
-        except ValueError:
-            continue
-    raise ValueError(text)
-
-
-def _from_parts(found: re.Match[str]) -> datetime:
-    parts = [part or "" for part in found.groups()]
-    year, month, day, hour, minute, second, fraction, zone = [*parts, *[""] * 5][:8]
-    clock = timedelta(hours=int(hour or 0), minutes=int(minute or 0), seconds=int(second or 0))
-    clock += timedelta(microseconds=int(fraction.ljust(9, "0")[:6]))
-    whole = datetime(int(year), int(month or 1), int(day or 1), tzinfo=UTC) + clock
-    if int(hour or 0) > 23 or int(minute or 0) > 59 or int(second or 0) > 59:
-        raise ValueError(found[0])
-    if zone and zone[0] in "+-":
-        digits = zone[1:].replace(":", "").ljust(4, "0")
-        offset = timedelta(hours=int(digits[:2]), minutes=int(digits[2:]))
-        whole = whole - offset if zone[0] == "+" else whole + offset
-    return whole.replace(tzinfo=None)
+    moment = parse_datetime(text)
+    if moment is None:
+        raise ValueError(text)
+    return moment
 
 
 def typed_value(kind: str, text: str) -> bool | int | float | str | None:

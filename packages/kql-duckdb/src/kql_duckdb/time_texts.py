@@ -1,15 +1,13 @@
 """Times and spans as text: every form that Kusto reads, and the one that it writes.
 
-Plain Python, used for literals by the binder and, through SQL, for texts in the data that DuckDB's cast does not read.
-A time has microseconds here: further digits are cut.
+Plain Python below everything: for literals, and through SQL for texts in the data that DuckDB's cast does not read. A
+time has microseconds here: further digits are cut.
 """
 
 from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
-
-from kql_duckdb.functions.python_functions import python_function
 
 _MONTHS = {
     name: number
@@ -122,19 +120,24 @@ def _with_unit(text: str) -> timedelta | None:
         return None
 
 
-@python_function("kql_todatetime", ("VARCHAR",), "TIMESTAMP")
-def _to_datetime(text: str | None) -> datetime | None:
-    return parse_datetime(text) if text else None
-
-
-@python_function("kql_totimespan", ("VARCHAR",), "INTERVAL")
-def _to_timespan(text: str | None) -> timedelta | None:
-    return parse_timespan(text) if text else None
-
-
 def moment_of_epoch(microseconds: int) -> datetime | None:
     """Return the UTC time so many microseconds after 1970; None outside the years 1 to 9999."""
     try:
         return datetime.fromtimestamp(0, UTC).replace(tzinfo=None) + timedelta(microseconds=microseconds)
     except OverflowError:
         return None
+
+
+def span_text(microseconds: int) -> str:
+    """Return a span as Kusto writes it: `[-][d.]hh:mm:ss[.fffffff]`."""
+    span = timedelta(microseconds=abs(microseconds))
+    hours, rest = divmod(span.seconds, 3600)
+    days = f"{span.days}." if span.days else ""
+    fraction = f".{span.microseconds:06d}0" if span.microseconds else ""
+    return f"{'-' if microseconds < 0 else ''}{days}{hours:02d}:{rest // 60:02d}:{rest % 60:02d}{fraction}"
+
+
+def moment_text(microseconds: int) -> str | None:
+    """Return the time so many microseconds after 1970 as Kusto writes it."""
+    moment = moment_of_epoch(microseconds)
+    return f"{moment:%Y-%m-%dT%H:%M:%S.%f}0Z" if moment else None
