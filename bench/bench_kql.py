@@ -13,9 +13,9 @@ from time import perf_counter
 from typing import Any
 
 from bench.harness import paired, timings, write
-from sentinel_rag.workspace.kql.scope import Window
-from sentinel_rag.workspace.kql.translation import translate
+from sentinel_rag.workspace.kql.engine import translate
 from sentinel_rag.workspace.store import Store
+from sentinel_rag.workspace.timespans import TimeRange
 from sentinel_rag.workspace.workspace import Workspace
 
 ROWS = 1_000_000
@@ -137,7 +137,7 @@ def _fetch(connection: Any, sql: str) -> object:
 
 def _translate(kql: str, store: Store) -> float:
     start = perf_counter()
-    translate(kql, store.schema(), Window())
+    translate(kql, store.schema(), TimeRange())
     return perf_counter() - start
 
 

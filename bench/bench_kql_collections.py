@@ -27,12 +27,10 @@ from bench.kql_binding import Bound, bind, open_parser
 from bench.kql_collections import Collection, pieces, read_collection
 from bench.kql_sample_rows import fill_sql
 from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.workspace.kql.answers import KqlAnswer
+from sentinel_rag.workspace.kql.engine import KqlEngine, translate
 from sentinel_rag.workspace.kql.errors import KqlError, KqlTimeoutError
-from sentinel_rag.workspace.kql.execution import KqlAnswer, Limits, run
-from sentinel_rag.workspace.kql.scope import Discovered, Window
-from sentinel_rag.workspace.kql.sql_check import check_sql
-from sentinel_rag.workspace.kql.stopping import StopSignal
-from sentinel_rag.workspace.kql.translation import Translation, translate
+from sentinel_rag.workspace.kql.execution import Limits
 from sentinel_rag.workspace.migrations import create_table_sql
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.timespans import TimeRange
@@ -118,13 +116,15 @@ class Bench:
 
     def judge(self, kql: str, bound: Bound) -> Outcome:
         """Translate, run twice and compare."""
-        started = process_time()
         try:
-            translation = translate(kql, self.schema, Window())
-            milliseconds = (process_time() - started) * 1e3
+            answers = [
+                KqlEngine(store).query(kql, timespan=TimeRange(), limits=LIMITS)
+                for store in (self._empty, self._filled)
+            ]
+            started = process_time()
             with self._empty.cursor() as cursor:
-                check_sql(cursor, translation)
-            answers = [self._answer(store, kql, translation) for store in (self._empty, self._filled)]
+                translate(kql, self.schema, TimeRange(), lambda sql: cursor.execute(sql).fetchall())
+            milliseconds = (process_time() - started) * 1e3
         except KqlTimeoutError:
             return Outcome("timeout")
         except KqlError as error:
@@ -136,24 +136,6 @@ class Bench:
             place = traceback.extract_tb(error.__traceback__)[-1]
             return Outcome("internal error", f"{type(error).__name__} in {place.name}")
         return compare(answers, bound, milliseconds)
-
-    def _answer(self, store: Store, kql: str, translation: Translation) -> KqlAnswer:
-        """The answer of one workspace, asked as its engine asks: what a query must know of the data comes first."""
-        discovered: Discovered = ()
-        with store.cursor() as cursor:
-            while True:
-                answer = run(
-                    cursor,
-                    translation,
-                    schema=self.schema,
-                    window=TimeRange(),
-                    limits=LIMITS,
-                    signal=StopSignal(),
-                )
-                if not translation.discovers:
-                    return answer
-                discovered = (*discovered, tuple(tuple(str(cell) for cell in row) for row in answer.rows))
-                translation = translate(kql, self.schema, Window(), discovered)
 
 
 def compare(answers: Sequence[KqlAnswer], bound: Bound, milliseconds: float) -> Outcome:

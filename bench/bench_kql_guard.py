@@ -18,9 +18,9 @@ from bench.harness import timings, write
 from sentinel_rag.sentinel.kql_guard import KqlGuard, installed_parser
 from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.workspace.kql.scope import Window
-from sentinel_rag.workspace.kql.translation import translate
+from sentinel_rag.workspace.kql.engine import translate
 from sentinel_rag.workspace.table_schemas import known_tables
+from sentinel_rag.workspace.timespans import TimeRange
 
 SIZES = (30, 53, 900)
 CLAIM = (
@@ -58,7 +58,7 @@ async def warm(guard: KqlGuard, schema: Schema, queries: list[str], rounds: int)
     """Every query `rounds` times, in turn with its translation."""
     guarded: list[float] = []
     translated: list[float] = []
-    window = Window()
+    window = TimeRange()
     for kql in queries * (rounds + 1):
         start = time.perf_counter()
         report = await guard.check(kql, schema, time_bounded=True, row_cap=100)

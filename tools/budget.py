@@ -65,9 +65,8 @@ def public_classes(sources: dict[str, str]) -> Counter[str]:
 _REPLACED = """
 import pkgutil, sys
 import sentinel_rag, uvicorn
-from sentinel_rag.workspace.kql import dialect
 from sentinel_rag.gateway import app
-dialect.install()
+from sentinel_rag.workspace import workspace
 found = set()
 for name, module in list(sys.modules.items()):
     if name.split(".")[0] in ("sentinel_rag", "__main__"):

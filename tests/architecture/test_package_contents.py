@@ -19,7 +19,7 @@ from sentinel_rag import __version__
 from waiting import WAIT_S
 
 pytestmark = pytest.mark.requirement("OPS-1")
-OF_EXTRAS = {"chromadb", "numpy", "onnxruntime", "openai", "psycopg", "pypdf", "selectolax", "tiktoken", "tokenizers"}
+OF_EXTRAS = {"chromadb", "onnxruntime", "openai", "psycopg", "pypdf", "selectolax", "tiktoken", "tokenizers"}
 REPOSITORY = Path(__file__).resolve().parents[2]
 
 
@@ -46,7 +46,10 @@ def test_the_wheel_holds_what_the_product_reads_and_nothing_else(built: tuple[Pa
     }
     page = {name for name in product if name.startswith("sentinel_rag/surfaces/web/page/")}
     assert product - page == expected
-    assert {name.split("/")[0] for name in found} == {"sentinel_rag", f"sentinel_rag-{__version__}.dist-info"}
+    engine = {name for name in found if name.startswith("kql_duckdb/")}
+    assert engine == {name.partition("/src/")[2] for name in tracked("packages/kql-duckdb/src")}
+    folders = {name.split("/")[0] for name in found}
+    assert folders == {"sentinel_rag", "kql_duckdb", f"sentinel_rag-{__version__}.dist-info"}
     assert not [name for name in found if "node_modules" in name or name.endswith((".pyc", ".map"))]
 
 

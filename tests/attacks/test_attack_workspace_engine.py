@@ -15,7 +15,6 @@ import pytest
 
 from sentinel_rag.workspace.kql.errors import KqlError
 from sentinel_rag.workspace.kql.sql_check import check_sql
-from sentinel_rag.workspace.kql.translation import Translation
 from sentinel_rag.workspace.store import Store
 from sentinel_rag.workspace.table_schemas import known_tables
 from sentinel_rag.workspace.workspace import Workspace
@@ -159,7 +158,7 @@ def test_the_check_of_the_sql_refuses_what_the_translation_did_not_name(tmp_path
     store = Store.open(tmp_path)
     try:
         with store.cursor() as cursor, pytest.raises(KqlError):
-            check_sql(cursor, Translation(sql, {}, frozenset(), frozenset({"Syslog"})))
+            check_sql(cursor, sql, {"Syslog"})
     finally:
         store.close()
 

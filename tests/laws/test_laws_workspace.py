@@ -14,9 +14,9 @@ import pytest
 from hypothesis import HealthCheck, assume, example, given, settings
 from hypothesis import strategies as st
 
+from kql_duckdb.binder.choices import matches as matches_wildcard
 from law_examples import examples
 from sentinel_rag.workspace.importing.csv_dialect import detect
-from sentinel_rag.workspace.kql.column_choices import matches_wildcard
 from sentinel_rag.workspace.serving.query_requests import MAX_WAIT_S, parse_prefer
 from sentinel_rag.workspace.timespans import TimespanError, parse_duration, parse_timespan
 from sentinel_rag.workspace.workspace import Workspace

@@ -63,12 +63,12 @@ def test_literals_hold_what_kusto_reads(evaluated: Evaluate, expression: str, ty
 @pytest.mark.parametrize(
     ("expression", "name"),
     [
-        ("datetime(2020-13-45x)", "literal:datetime"),
-        ("datetime(yesterday)", "literal:datetime"),
-        ("1tick", "literal:timespan"),
-        ("time(soon)", "literal:timespan"),
-        ("9223372036854775808", "literal:long"),
-        ("int(2147483648)", "literal:int"),
+        ("datetime(2020-13-45x)", "datetime literal"),
+        ("datetime(yesterday)", "datetime literal"),
+        ("1tick", "timespan"),
+        ("time(soon)", "timespan literal"),
+        ("9223372036854775808", "long"),
+        ("int(2147483648)", "int literal"),
     ],
 )
 def test_a_literal_that_cannot_be_held_is_refused_and_never_null(

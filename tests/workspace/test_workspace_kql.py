@@ -224,7 +224,6 @@ def test_a_syntax_error_has_its_place(logs: Workspace) -> None:
 @pytest.mark.parametrize(
     ("kql", "name"),
     [
-        ("Syslog | make-series count() on ProcessID step 1", "make-series"),
         ("Syslog | evaluate autocluster()", "evaluate autocluster"),
         ("search '4625'", "search"),
         ("Syslog | extend x = parse_user_agent(SyslogMessage, 'browser')", "parse_user_agent"),

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -65,6 +65,8 @@ class Store:
         self._connection = connection
         self._write_lock = threading.Lock()
         self._schema_lock = threading.Lock()
+        self._functions_lock = threading.Lock()
+        self._has_functions = False
         self._schema: Mapping[str, Mapping[str, str]] | None = None
         self.folder = folder
         self.read_only = read_only
@@ -101,6 +103,16 @@ class Store:
             yield cursor
         finally:
             cursor.close()
+
+    def give_functions(self, register: Callable[[duckdb.DuckDBPyConnection], None]) -> None:
+        """Register functions of Python, once, for every cursor.
+
+        On the connection that lives as long as the database: DuckDB looks back at the one that registered them.
+        """
+        with self._functions_lock:
+            if not self._has_functions:
+                register(self._connection)
+                self._has_functions = True
 
     @contextmanager
     def writing(self, *, wait_s: float | None = None) -> Iterator[duckdb.DuckDBPyConnection]:

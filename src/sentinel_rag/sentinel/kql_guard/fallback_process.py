@@ -1,7 +1,6 @@
 """The fallback parser in a Python process of its own.
 
-The embedded workspace, where it lives in the asking process, has taught duckdb-kql constructs that the fallback does
-not know. A process that imports nothing but the fallback reads every query alike, and can be ended when one takes long.
+A process that imports nothing but the fallback starts small, and can be ended when a query takes long.
 """
 
 from __future__ import annotations

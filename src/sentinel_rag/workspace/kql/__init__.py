@@ -1,4 +1,4 @@
-"""KQL over the store: translation with an allow-list, and bounded execution.
+"""KQL over the store: kql-duckdb with the workspace's tables, time range and limits around it.
 
 Others use `KqlEngine` and the errors; everything else is in the modules of this folder.
 """

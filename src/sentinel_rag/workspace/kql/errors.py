@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable
+from typing import TYPE_CHECKING
 
 from sentinel_rag.contracts.errors import Actor, UnavailableError, UsageError
+
+if TYPE_CHECKING:
+    from kql_duckdb.errors import KqlError as PackageError
 
 
 class KqlError(UsageError):
@@ -84,6 +88,32 @@ class KqlMemoryError(KqlError):
             kql_code="E_LOW_MEMORY_CONDITION",
             next_step="Narrow the time range, summarize before joining, or take fewer columns.",
         )
+
+
+_NEXT_STEPS = {
+    "KDB0001": "Write the query without it, or run it on Azure.",
+    "KDB0002": "Check the types of the values compared.",
+    "SEM0100": "`sentinel workspace tables` lists what there is.",
+    "SEM0219": "Check the arguments of its functions.",
+}
+_CODES = {"KDB0001": "SEN0001", "KDB0002": "SEN0002"}
+
+
+def told(error: PackageError) -> KqlError:
+    """What kql-duckdb refuses, with what to do next."""
+    if error.code == "E_LOW_MEMORY_CONDITION":
+        return KqlMemoryError()
+    kind = KqlSyntaxError if error.code.startswith("SYN") else KqlError
+    near = error.suggestions
+    return kind(
+        error.message,
+        kql_code=_CODES.get(error.code, error.code),
+        line=error.line,
+        position=None if error.column is None else error.column - 1,
+        token=error.token,
+        suggestions=near,
+        next_step=f"Use {near[0]}." if near else _NEXT_STEPS.get(error.code, "Correct the query at this place."),
+    )
 
 
 def unresolved(

@@ -1,16 +1,15 @@
 """The second look at a translation, by DuckDB's own parser: it is one SELECT and reads only the tables it says.
 
-Independent of `scope`, which works on the query's form before there is SQL: a fault in one is caught by the other.
+Independent of kql-duckdb, which looks names up before there is SQL: a fault in one is caught by the other.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.workspace.kql.errors import KqlError, unresolved
-from sentinel_rag.workspace.kql.translation import Translation
 
 if TYPE_CHECKING:
     import duckdb
@@ -18,9 +17,9 @@ if TYPE_CHECKING:
 _TABLE_FUNCTIONS = frozenset({"unnest", "generate_series", "range"})
 
 
-def check_sql(cursor: duckdb.DuckDBPyConnection, translation: Translation) -> None:
-    """Raise KqlError if the SQL is anything but a SELECT over `translation.tables`."""
-    row = cursor.execute("SELECT json_serialize_sql(?)", [translation.sql]).fetchone()
+def check_sql(cursor: duckdb.DuckDBPyConnection, sql: str, tables: Collection[str]) -> None:
+    """Raise KqlError if the SQL is anything but a SELECT over `tables`."""
+    row = cursor.execute("SELECT json_serialize_sql(?)", [sql]).fetchone()
     tree: dict[str, Any] = json.loads(row[0]) if row else {"error": True}
     if tree.get("error") or len(tree.get("statements", ())) != 1:
         raise KqlError("The query cannot be computed: its SQL is not a single SELECT.", kql_code="SEN0002")
@@ -30,10 +29,10 @@ def check_sql(cursor: duckdb.DuckDBPyConnection, translation: Translation) -> No
         if node.get("type") == "BASE_TABLE":
             name = node["table_name"]
             plain = not node.get("catalog_name") and not node.get("schema_name")
-            if not plain or (name not in translation.tables and name not in bound):
-                raise unresolved("table or column", name, translation.tables)
+            if not plain or (name not in tables and name not in bound):
+                raise unresolved("table or column", name, tables)
         elif node.get("type") == "TABLE_FUNCTION" and node["function"]["function_name"] not in _TABLE_FUNCTIONS:
-            raise unresolved("table or column", node["function"]["function_name"], translation.tables)
+            raise unresolved("table or column", node["function"]["function_name"], tables)
 
 
 def _nodes(value: Any) -> Iterator[dict[str, Any]]:
