@@ -40,6 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("query", nargs="?", help="the text of the query, or @FILE to read it from a file")
     parser.add_argument("files", nargs="*", metavar="FILE[=NAME]", help="parquet, csv, tsv, json or jsonl")
     parser.add_argument("--database", type=Path, help="a DuckDB database, opened for reading")
+    parser.add_argument("--definitions", type=Path, help="a file of let statements that the query may read")
     parser.add_argument("--format", choices=("table", "csv", "json"), default="table")
     parser.add_argument("--explain", action="store_true", help="print the algebra and the SQL instead of rows")
     parser.add_argument("--functions", action="store_true", help="print every function and what becomes of it")
@@ -51,12 +52,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.error("a query is missing")
     try:
         text = Path(chosen.query[1:]).read_text("utf-8") if chosen.query.startswith("@") else chosen.query
+        definitions = chosen.definitions.read_text("utf-8") if chosen.definitions is not None else ""
         connection = _opened(chosen.database, chosen.files)
     except (OSError, ValueError) as error:
         print(f"kql: {error}", file=sys.stderr)
         return 2
-    engine = Engine(connection)
     try:
+        engine = Engine(connection, definitions=definitions)
         if chosen.explain:
             print(engine.explain(text))
         else:

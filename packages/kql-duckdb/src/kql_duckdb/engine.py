@@ -20,7 +20,7 @@ from kql_duckdb.expressions import literal
 from kql_duckdb.functions import registry
 from kql_duckdb.sql import statement
 from kql_duckdb.syntax import ast
-from kql_duckdb.syntax.parser import Parser
+from kql_duckdb.syntax.parser import Parser, parse
 from kql_duckdb.types import KustoType
 
 if TYPE_CHECKING:
@@ -73,10 +73,17 @@ class Engine:
         *,
         catalog: Catalog | None = None,
         names: Mapping[str, str] | None = None,
+        definitions: str = "",
     ) -> None:
+        """Raises KqlError for definitions that are not `let` statements.
+
+        `names` are the answers of `current_database()` and its kind; `definitions` are lets that every query may read,
+        such as the parsers of a schema.
+        """
         self._connection = connection
         self._catalog = catalog
         self._names = names or {}
+        self._definitions = read_definitions(definitions) if definitions else None
 
     def query(
         self,
@@ -122,14 +129,36 @@ class Engine:
             return run(self._connection, statement(relation, shared)).fetchall()
 
         catalog = self._catalog or ConnectedTables(self._connection)
-        return bind(text, catalog, now=now, timespan=timespan, discover=discover, names=self._names)
+        return bind(
+            text,
+            catalog,
+            now=now,
+            timespan=timespan,
+            discover=discover,
+            names=self._names,
+            definitions=self._definitions,
+        )
 
 
 def kql(
-    connection: duckdb.DuckDBPyConnection, *, catalog: Catalog | None = None, names: Mapping[str, str] | None = None
+    connection: duckdb.DuckDBPyConnection,
+    *,
+    catalog: Catalog | None = None,
+    names: Mapping[str, str] | None = None,
+    definitions: str = "",
 ) -> Engine:
     """An engine over `connection`. Without a catalog its tables and views are those of the current schema."""
-    return Engine(connection, catalog=catalog, names=names)
+    return Engine(connection, catalog=catalog, names=names, definitions=definitions)
+
+
+def read_definitions(text: str) -> ast.Script:
+    """The lets of a text, for `bind`. Raises KqlError for anything else."""
+    script = parse(text)
+    for one in script.statements:
+        if not isinstance(one, ast.Let):
+            raise KqlError("Definitions are let statements and nothing else.", "SYN0002")
+    unplaced: ast.Script = ast.unplaced(script)
+    return unplaced
 
 
 def check(text: str, schema: Mapping[str, Mapping[str, str]]) -> list[KqlError]:
@@ -156,6 +185,7 @@ def bind(
     timespan: tuple[datetime | None, datetime | None] | None = None,
     discover: Any = None,
     names: Mapping[str, str] | None = None,
+    definitions: ast.Script | None = None,
 ) -> Bound:
     """The relation of a text. Raises KqlError."""
     try:
@@ -172,7 +202,7 @@ def bind(
             discover=discover,
             window=None if timespan is None else _window(timespan),
         )
-        return binder.script(script)
+        return binder.script(script, definitions)
     except RecursionError as error:
         raise KqlError("The query is nested too deeply.", "SYN0004") from error
 

@@ -51,7 +51,10 @@ def _statement(relation: Relation, shared: Sequence[Shared]) -> str:
             _count(one.relation, counts)
     named = [one for one in reversed(needed) if one.in_text or one.materialized or counts[id(one)] > 1]
     writer = _Writer({id(one) for one in named})
-    parts = [f"{quote_name(one.name)} AS {_hint(one)}({writer.select(one.relation).text()})" for one in named]
+    kept = _kept(needed)
+    hints = ("MATERIALIZED" if id(one) in kept else "NOT MATERIALIZED" for one in named)
+    texts = (writer.select(one.relation).text() for one in named)
+    parts = [f"{quote_name(one.name)} AS {hint} ({text})" for one, hint, text in zip(named, hints, texts, strict=True)]
     columns = _items((column.identifier, column.sql) for column in relation.columns)
     body = replace(writer.opened(relation), columns=columns or _NO_COLUMN)
     order = body.text()
@@ -65,8 +68,22 @@ def subquery(relation: Relation) -> str:
     return _Writer(None).select(relation).text()
 
 
-def _hint(shared: Shared) -> str:
-    return "MATERIALIZED " if shared.materialized else "NOT MATERIALIZED "
+_MOST_COPIES = 64
+
+
+def _kept(needed: Sequence[Shared]) -> set[int]:
+    """The shared relations that are computed once: those that the query asks for, and those whose plan would hold too
+    many copies of others. `needed` is in reverse order of making."""
+    copies: dict[int, int] = {}
+    kept = {id(one) for one in needed if one.materialized}
+    for one in reversed(needed):
+        counts: Counter[int] = Counter()
+        _count(one.relation, counts)
+        copies[id(one)] = 1 + sum(count * copies.get(part, 1) for part, count in counts.items())
+        if id(one) in kept or copies[id(one)] > _MOST_COPIES:
+            kept.add(id(one))
+            copies[id(one)] = 1
+    return kept
 
 
 def _count(relation: Relation, counts: Counter[int]) -> None:

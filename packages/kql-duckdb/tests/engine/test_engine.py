@@ -143,7 +143,25 @@ def test_nested_json_grows_with_the_text(depth: int) -> None:
 
 
 def test_a_let_that_is_read_twice_is_written_once() -> None:
-    chain = "let a0 = print x = 1;" + "".join(f"let a{n + 1} = union a{n}, a{n};" for n in range(12))
+    chain = "let a0 = print x = 1;" + "".join(f"let a{n + 1} = union a{n}, a{n};" for n in range(20))
     engine = kql(duckdb.connect())
-    assert len(engine.translate(f"{chain} a12 | count").sql) < 6_000
-    assert engine.query(f"{chain} a12 | count").rows == [(4096,)]
+    assert len(engine.translate(f"{chain} a20 | count").sql) < 9_000
+    assert engine.query(f"{chain} a20 | count").rows == [(1_048_576,)]
+
+
+def test_definitions_are_known_to_every_query() -> None:
+    connection = duckdb.connect()
+    connection.execute("CREATE TABLE Raw AS SELECT 'A@x' AS User, 1::BIGINT AS Code")
+    definitions = (
+        "let _fail = (code:long) { code != 0 };"
+        "let imLogin = (least:long = 0) { Raw | where Code >= least | project Name = tolower(User), Failed = _fail(Code) };"
+    )
+    engine = kql(connection, definitions=definitions)
+    assert engine.query("imLogin | where Failed").rows == [("a@x", True)]
+    assert engine.query("imLogin(least = 2) | count").rows == [(0,)]
+    assert engine.query("let imLogin = print Name = 'mine'; imLogin | project Name").rows == [("mine",)]
+    with pytest.raises(KqlError, match="let statements"):
+        kql(connection, definitions="Raw | take 1")
+    with pytest.raises(KqlError) as refusal:
+        kql(connection, definitions="let f = () { Nope | take 1 };").query("\n f() | count")
+    assert (refusal.value.code, refusal.value.line, refusal.value.column) == ("SEM0100", 2, 2)

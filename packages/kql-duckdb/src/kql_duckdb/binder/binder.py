@@ -121,9 +121,11 @@ class Binder:
 
     # ------------------------------------------------------------------------------------------ statements
 
-    def script(self, script: ast.Script) -> Bound:
-        """The one query of a text."""
+    def script(self, script: ast.Script, definitions: ast.Script | None = None) -> Bound:
+        """The one query of a text, which may read what `definitions` give names to."""
         environment = Environment()
+        for statement in definitions.statements if definitions is not None else ():
+            environment = self.declared(statement, environment)
         options: dict[str, Any] = {}
         query: ast.Query | None = None
         for statement in script.statements:

@@ -6,7 +6,8 @@ or the value of a `let` may be a `Pipeline`, so pipelines and sources are expres
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -14,6 +15,19 @@ class Node:
     """Anything with a place."""
 
     at: int = field(default=-1, compare=False, kw_only=True, repr=False)
+
+
+def unplaced(value: Any) -> Any:
+    """A tree, or a part of one, that belongs to no text that a person sees: every place is -1."""
+    if isinstance(value, tuple):
+        return tuple(unplaced(one) for one in value)
+    if not isinstance(value, Node):
+        return value
+    return replace(
+        value,
+        at=-1,
+        **{one.name: unplaced(getattr(value, one.name)) for one in fields(value) if one.init and one.name != "at"},
+    )
 
 
 # --------------------------------------------------------------------------------------------- expressions
