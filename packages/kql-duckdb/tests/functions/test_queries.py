@@ -143,3 +143,15 @@ def test_sql_is_linear_in_the_nesting_of_any_function(engine: Engine, expression
             nested = shape.format(nested)
         lengths.append(len(engine.translate(f"datatable(s:string)['1'] | project x = {nested}").sql))
     assert lengths[2] - lengths[1] <= 2.5 * (lengths[1] - lengths[0])
+
+
+@pytest.mark.parametrize(
+    "condition, kept",
+    [("x == 1", [1]), ("x != 1", [2, None]), ("x in (1, 3)", [1]), ("x !in (1, 3)", [2, None]), ("1 == x", [1])],
+)
+def test_equality_with_a_constant_is_total_and_lets_duckdb_skip(
+    engine: Engine, condition: str, kept: list[int | None]
+) -> None:
+    query = f"datatable(x:long)[1, 2, long(null)] | where {condition}"
+    assert [row[0] for row in engine.query(query).rows] == kept
+    assert "coalesce" not in engine.translate(query).sql.partition("WHERE")[2]

@@ -245,6 +245,11 @@ def _total(template: str, negated: bool, left: Typed, right: Typed) -> Typed:
     if not (left.nullable or right.nullable):
         return fill(template, BOOL, left, right, nullable=False)
     if not (left.nullable and right.nullable):
+        place, maybe = (0, left) if left.nullable else (1, right)
+        if maybe.simple:
+            # Of this DuckDB skips the parts of a table that cannot hold the value; of coalesce it does not.
+            known = f"OR {{{place}}} IS NULL" if negated else f"AND {{{place}}} IS NOT NULL"
+            return fill(f"{template} {known}", BOOL, left, right, nullable=False)
         return fill(f"coalesce({template}, {other})", BOOL, left, right, nullable=False)
     both = f"coalesce({template}, CASE WHEN {{0}} IS NULL AND {{1}} IS NULL THEN NULL ELSE {other} END)"
     return fill(both, BOOL, left, right)
@@ -353,8 +358,10 @@ def _in_list(call: BoundCall, value: Typed, items: Sequence[Typed], folded: bool
 def _any_of(value: Typed, members: Sequence[Typed]) -> Typed:
     listed = ", ".join(f"{{{place + 1}}}" for place in range(len(members)))
     test = f"{{0}} IN ({listed})"
-    if value.nullable or any(member.nullable for member in members):
+    if any(member.nullable for member in members) or (value.nullable and not value.simple):
         test = f"coalesce({test}, FALSE)"
+    elif value.nullable:
+        test += " AND {0} IS NOT NULL"
     return fill(test, BOOL, value, *members, nullable=False)
 
 
