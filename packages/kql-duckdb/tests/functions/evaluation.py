@@ -87,7 +87,7 @@ def evaluate(connection: duckdb.DuckDBPyConnection, expression: str, *, as_colum
     printed = parse(f"print {expression}").statements[0]
     source = getattr(printed, "expression", printed)
     while not isinstance(source, ast.Print):
-        source = source.source if isinstance(source, ast.Pipeline) else source.query  # type: ignore[attr-defined]
+        source = source.source if isinstance(source, ast.Pipeline) else source.query  # type: ignore[union-attr]
     evaluation = Evaluation(as_columns)
     made = evaluation.bind(source.columns[0].expression)
     row = ", ".join(f"{one.sql} AS c{place}" for place, one in enumerate(evaluation.columns, start=1)) or "1"

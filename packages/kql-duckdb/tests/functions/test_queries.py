@@ -146,7 +146,7 @@ def test_sql_is_linear_in_the_nesting_of_any_function(engine: Engine, expression
 
 
 @pytest.mark.parametrize(
-    "condition, kept",
+    ("condition", "kept"),
     [("x == 1", [1]), ("x != 1", [2, None]), ("x in (1, 3)", [1]), ("x !in (1, 3)", [2, None]), ("1 == x", [1])],
 )
 def test_equality_with_a_constant_is_total_and_lets_duckdb_skip(
