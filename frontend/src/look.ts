@@ -40,7 +40,9 @@ export async function look<T>(tool: string, given: Arguments, signal?: AbortSign
   return { ...looked, arguments: set as Arguments, at: Date.now() };
 }
 
-/** The same as the state of a component; asked anew when `given` changes, and not at all while it is null. */
+const AFTER_LOSS_MS = 5_000;
+
+/** The same as the state of a component, tried again by itself behind a lost connection; asked anew when `given` changes, and not at all while it is null. */
 export function useLook<T>(tool: string, given: Arguments | null): Look<T> {
   const [state, setState] = useState<Omit<Look<T>, "again">>({ found: null, refusal: null, busy: given !== null });
   const [turn, setTurn] = useState(0);
@@ -61,5 +63,18 @@ export function useLook<T>(tool: string, given: Arguments | null): Look<T> {
     );
     return () => ended.abort();
   }, [tool, asked, turn]);
+  const lost = state.refusal?.reason === "connection";
+  useEffect(() => {
+    if (!lost) {
+      return undefined;
+    }
+    const retry = (): void => setTurn((count) => count + 1);
+    const timer = setInterval(retry, AFTER_LOSS_MS);
+    window.addEventListener("online", retry);
+    return () => {
+      clearInterval(timer);
+      window.removeEventListener("online", retry);
+    };
+  }, [lost]);
   return { ...state, again: () => setTurn(turn + 1) };
 }

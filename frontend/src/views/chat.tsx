@@ -179,7 +179,7 @@ export function ChatView(props: {
 
 /** What stands beside an answer before somebody chooses: what its first sentence with a source rests on. */
 function firstOf(turns: TurnView[]): Opened | null {
-  const turn = turns.findLast((each) => each.state === "answered");
+  const turn = turns.findLast((each) => each.state === "answered" && each.tools.every((tool) => tool.status === "ok"));
   const sentence = turn?.sentences.find((each) => each.citations.length > 0);
   return turn === undefined || sentence === undefined ? null : { turn: turn.key, sentence: sentence.start };
 }
