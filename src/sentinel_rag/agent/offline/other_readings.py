@@ -18,39 +18,9 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames.asides import technique_called
-from sentinel_rag.language.frames.phrases import distance
+from sentinel_rag.language.frames.names import Names, short_name
 
 MAX_NEAR = 5
-
-
-def near_names(value: str, directory: Mapping[str, Sequence[str]]) -> list[tuple[str, str]]:
-    """(kind, name) of names that differ from `value` by a slip or two, or hold it; nearest first."""
-    asked = _short(value)
-    found: list[tuple[int, str, str]] = []
-    limit = 1 if len(asked) <= 5 else 2 if len(asked) <= 9 else 3
-    for kind, names in directory.items():
-        for name in names:
-            short = _short(name)
-            steps = min(distance(asked, short, limit), distance(value.lower(), name.lower(), limit))
-            if steps == 0:
-                continue
-            if steps <= limit:
-                found.append((steps, kind, name))
-            elif len(asked) >= 4 and (asked in short or _core(asked) == _core(short)):
-                found.append((limit + 1, kind, name))
-    return [(kind, name) for _, kind, name in sorted(found)[:MAX_NEAR]]
-
-
-def _short(name: str) -> str:
-    """The part that people type: the host name of an FQDN, the user of a UPN or of `DOMAIN\\user`."""
-    name = name.lower().rpartition("\\")[2]
-    return name.partition("@")[0] if "@" in name else name.partition(".")[0] if name.count(".") > 1 else name
-
-
-def _core(name: str) -> str:
-    """A name without separators and leading zeros of its numbers: `fin-ws-41` and `fin-ws-041` are alike."""
-    parts = "".join(character if character.isalnum() else " " for character in name).split()
-    return "".join(part.lstrip("0") for part in parts)
 
 
 _PARAMETERS = (
@@ -79,7 +49,9 @@ def offers(plan: Plan, names: Mapping[str, Sequence[str]]) -> tuple[Option, ...]
     call, (value, parameter, wanted) = plan.calls[0], sought(plan) or ("", "", "")
     made = []
     more: dict[str, JsonValue]
-    for kind, near in near_names(value, names):
+    known = Names.of(names)
+    found = ((one.kind, name) for name in known.near(short_name(value)) for one in known.exact(name))
+    for kind, near in tuple(pair for pair in found if pair[1].lower() != value.lower())[:MAX_NEAR]:
         if not parameter:
             told, more = f"Show the alerts that name {kind} {plain(near)}", {"entity": near, "entity_kind": kind}
         elif kind == wanted:

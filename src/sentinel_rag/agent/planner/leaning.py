@@ -21,14 +21,11 @@ from sentinel_rag.agent.planner.merging import (
     merged,
 )
 from sentinel_rag.agent.planner.plan import View
-from sentinel_rag.agent.planner.sentence import OF_INCIDENTS, Done, Readings, Sentence, ask_which, unmarked
+from sentinel_rag.agent.planner.sentence import OF_INCIDENTS, SAYS_WHICH, Done, Readings, Sentence, ask_which, unmarked
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT
 from sentinel_rag.language.frames import Frame
 
-_SAYS_WHICH = (
-    "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
-)  # fmt: skip
 _HALF_READ = frozenset(
     {
         Reason.UNREAD, Reason.TIME, Reason.FUTURE, Reason.NOT_TAKEN, Reason.NOT_EXPRESSIBLE, Reason.WHICH_MOMENT,
@@ -77,7 +74,7 @@ def leaned(asked: Sentence) -> Done | None:
     """Fill what the sentence leaves out from the question before."""
     frame, talk = asked.frame, asked.talk
     if talk.before is None and not talk.lists and talk.waiting is None:
-        lost = frame.has("ref") and not frame.window and not frame.has(*_SAYS_WHICH)
+        lost = frame.has("ref") and not frame.window and not frame.has(*SAYS_WHICH)
         return ask(frame, Reason.WHICH_THING) if lost else None
     told = _says(asked)
     frame.features["meta"] = [each for each in frame.all("meta") if each != _PLEASANTRY or "is:empty" in told]

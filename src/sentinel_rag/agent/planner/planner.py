@@ -411,12 +411,7 @@ def _settled(frame: Frame) -> Frame:
         f.features["incident"].sort(key=f.text.find)
     if f.has("counted") and f.all("kind") == ["thing"] and not f.has("plural"):
         f.features["incident"] = f.features.pop("limit")  # "is 31 still a thing"
-    if (
-        f.has("digits")
-        and f.has(*_OF_INCIDENTS)
-        and not f.has("limit", "cmp", "topic", "op:top", "unit", "table", "name")
-        and not re.search(r"\d/\d", f.text)
-    ):
+    if f.has("digits") and f.has(*_OF_INCIDENTS) and not f.has(*_COUNTS) and not re.search(r"\d/\d", f.text):
         for number in f.features.pop("digits"):
             f.tell("incident", number)
         f.features.pop("num", None)
@@ -524,12 +519,7 @@ def _features(f: Frame) -> frozenset[str]:
         or (f.has("status") and f.has("severity"))
         or (
             f.has("severity", "min", "status")
-            and (
-                f.window
-                or f.has(
-                    "op:exists", "op:count", "op:list", "ask:what", "all", "kind:thing", "order", "limit", "op:summary"
-                )
-            )
+            and (f.window or f.has(*_WANTS_ROWS))
             and (not f.has("attr") or (f.has("kind:thing") and set(f.all("attr")) <= {"status", "severity"}))
             and not f.has("topic", "incident", "kind:account", "kind:host", "op:compare", "op:average", "meta")
         ),

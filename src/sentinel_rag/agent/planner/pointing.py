@@ -15,6 +15,7 @@ from sentinel_rag.agent.planner.questions_back import about, things
 from sentinel_rag.agent.planner.sentence import (
     LISTED_KINDS,
     MOST_AT_ONCE,
+    SAYS_WHICH,
     SIDE_BY_SIDE,
     Done,
     Sentence,
@@ -27,9 +28,6 @@ from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.frames.phrases import Item
 
-_SAYS_WHICH = (
-    "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
-)  # fmt: skip
 _FILTERED = ("status", "severity", "owner", "classification")
 """Fields by which a list is narrowed, too."""
 _RANKED = ("kind:account", "kind:host", "kind:ip", "kind:url", "kind:file", "kind:process")
@@ -255,7 +253,7 @@ def pointed(asked: Sentence) -> Done | None:
     if item is None and candidates:
         return ask_which(frame, candidates, asked.talk)
     if item is None:
-        says = frame.window or frame.has(*_SAYS_WHICH) or frame.has("follow")
+        says = frame.window or frame.has(*SAYS_WHICH) or frame.has("follow")
         return None if says and not kinds else ask(frame, Reason.WHICH_THING)
     if noun in LISTED:
         _forget_noun(asked, noun)

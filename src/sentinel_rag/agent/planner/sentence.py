@@ -22,6 +22,10 @@ LISTED_KINDS = tuple(f"kind:{kind}" for kind in sorted(LISTED))
 SIDE_BY_SIDE = ("op:compare", "attr:worse", "both", "know:similar", "compare")
 _MARKS = ("moment", "ref", "that", "talk", "shift", "drop", "list_of", "item", "relative", "add", "pick", "sorted")
 """Types of words that lean on what came before, and mean nothing more once they are bound."""
+SAYS_WHICH = (
+    "name", "incident", "op", "tactic", "title", "severity", "status", "know", "topic", "all", "order",
+)  # fmt: skip
+"""What tells of which thing a sentence speaks, so that a pronoun in it need not."""
 _WEAK = frozenset({*SILENT, "add", "moment"})
 """Types of words that may mean nothing: "also", "then"."""
 _LINKS = frozenset({"yes", "no", "instead", "again", "back", "anew", "adjust"})

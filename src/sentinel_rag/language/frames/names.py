@@ -22,6 +22,12 @@ class Known:
     kind: str
 
 
+def short_name(name: str) -> str:
+    """The part that people type: the host name of an FQDN, the user of a UPN or of `DOMAIN\\user`."""
+    name = name.rpartition("\\")[2]
+    return name.partition("@")[0] if "@" in name else name.partition(".")[0] if name.count(".") > 1 else name
+
+
 def _squashed(text: str) -> str:
     return "".join(re.findall(r"[^\W_]+", fold(text)))
 
@@ -62,14 +68,14 @@ class Names:
         return self.exact(text) or self.parts.get(fold(text), ())
 
     def near(self, text: str) -> list[str]:
-        """Names a slip away from the text, or that begin with it."""
+        """Names a slip away from the text, or that hold it."""
         low = _squashed(text)
         far = 2 if len(text) >= 8 else 1
         forms = {**self.parts, **self.whole}
         found = {
             known.name
             for form, all_ in forms.items()
-            if (len(low) >= _SHORTEST_START and form.startswith(low))
+            if (len(low) >= _SHORTEST_START and low in form)
             or (len(low) >= _SHORTEST_START and abs(len(form) - len(low)) <= far and distance(low, form, far) <= far)
             for known in all_
         }
