@@ -81,8 +81,9 @@ def told_apart(items: Sequence[Item], text: str, book: PhraseBook) -> tuple[list
         if (odd or not asks) and last - first >= _FEWEST_WORDS and _finite(items[first:last], book)
     ]
     unknown = [item for first, last in telling for item in items[first:last] if item.type == "text"]
-    numbers = any(item.sense("num") for first, last in telling for item in items[first:last])
-    if not (unknown or numbers) or len(unknown) > _MOST_LOOSE or any(_like_a_name(item, text) for item in unknown):
+    if not unknown:  # "I have the board at three."
+        telling = [(first, last) for first, last in telling if all(map(_says_little, items[first:last]))]
+    if not telling or len(unknown) > _MOST_LOOSE or any(_like_a_name(item, text) for item in unknown):
         return list(items), []
     said = [
         item
@@ -96,6 +97,10 @@ def told_apart(items: Sequence[Item], text: str, book: PhraseBook) -> tuple[list
     if content:  # "that" of the clause that asks points at what the other one tells
         said = [replace(item, senses=_NOTHING) if item.type in _POINTS else item for item in said]
     return said, unknown
+
+
+def _says_little(item: Item) -> bool:
+    return item.silent or item.type in ("num", "modal", "do", "ref", "meta")
 
 
 def _like_a_name(item: Item, text: str) -> bool:
