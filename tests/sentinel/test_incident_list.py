@@ -76,7 +76,7 @@ def versions(serving: Any) -> Any:
 
 @pytest.mark.requirement("TOOL-6")
 async def test_each_incident_counts_once_with_the_values_of_its_newest_version(versions: Any) -> None:
-    result = await versions.ask("query_incidents")
+    result = await versions.ask("query_incidents", order="newest")
     assert numbers(result) == [4, 3, 2, 1, 6, 5]
     assert result.coverage.rows_total == 6
     assert result.summary["by_severity"] == {"High": 2, "Medium": 2, "Low": 1, "Informational": 1}
@@ -111,7 +111,7 @@ async def test_each_incident_counts_once_with_the_values_of_its_newest_version(v
 async def test_filters_apply_to_the_newest_version_only(
     versions: Any, filters: dict[str, str], expected: list[int]
 ) -> None:
-    result = await versions.ask("query_incidents", **filters)
+    result = await versions.ask("query_incidents", order="newest", **filters)
     assert numbers(result) == expected
     assert result.coverage.rows_total == len(expected)
     assert sum(result.summary["by_status"].values()) == len(expected)
@@ -130,15 +130,35 @@ async def test_orders(versions: Any, order: str, expected: list[int]) -> None:
     assert numbers(await versions.ask("query_incidents", order=order)) == expected
 
 
+async def test_without_an_order_the_most_severe_come_first_and_open_ones_before_closed(
+    versions: Any, serving: Any
+) -> None:
+    assert numbers(await versions.ask("query_incidents")) == numbers(
+        await versions.ask("query_incidents", order="severity")
+    )
+    rows = [
+        {
+            "IncidentNumber": number,
+            "Severity": "High",
+            "Status": status,
+            "Title": "x",
+            "TimeGenerated": f"2024-08-0{day}T08:00:00Z",
+            "CreatedTime": f"2024-08-0{day}T08:00:00Z",
+        }
+        for number, status, day in ((1, "New", 1), (2, "Closed", 2), (3, "Active", 1))
+    ]
+    assert numbers(await serving(SecurityIncident=rows).ask("query_incidents")) == [3, 1, 2]
+
+
 async def test_totals_count_all_that_match_and_rows_stop_at_the_limit(versions: Any) -> None:
-    result = await versions.ask("query_incidents", limit=2)
+    result = await versions.ask("query_incidents", order="newest", limit=2)
     assert numbers(result) == [4, 3]
     assert (result.coverage.rows_returned, result.coverage.rows_total) == (2, 6)
     assert result.summary["by_status"] == {"New": 4, "Active": 1, "Closed": 1}
 
 
 async def test_a_window_is_by_creation_and_older_incidents_that_changed_are_told(versions: Any) -> None:
-    result = await versions.ask("query_incidents", time_window="last_3d")
+    result = await versions.ask("query_incidents", order="newest", time_window="last_3d")
     assert numbers(result) == [4, 3, 2]
     assert result.coverage.time_column == "CreatedTime"
     assert result.coverage.window == TimeWindow(parse_time("2024-07-31T00:00:00Z"), parse_time("2024-08-03T00:00:00Z"))
@@ -174,7 +194,7 @@ async def test_a_reopened_incident_is_open_and_told(versions: Any) -> None:
 
 
 async def test_alerts_are_counted_by_distinct_ids_and_by_the_counter_where_ids_are_missing(versions: Any) -> None:
-    rows = {row["number"]: row for row in (await versions.ask("query_incidents")).rows}
+    rows = {row["number"]: row for row in (await versions.ask("query_incidents", order="newest")).rows}
     assert rows[3]["alert_count"] == 2
     assert rows[4]["alert_count"] == 7
     assert rows[3]["owner"] == "Ana Lima"
@@ -255,7 +275,9 @@ async def test_real_rows_of_2024_leave_the_last_day_of_2026_empty(real: Any) -> 
 async def test_the_window_applies_to_the_time_that_was_asked_for(
     versions: Any, time_field: str, start: str, end: str, expected: list[int]
 ) -> None:
-    result = await versions.ask("query_incidents", time_field=time_field, start_time=start, end_time=end)
+    result = await versions.ask(
+        "query_incidents", order="newest", time_field=time_field, start_time=start, end_time=end
+    )
     assert numbers(result) == expected
     assert result.coverage.rows_total == len(expected)
     columns = {"created": "CreatedTime", "closed": "ClosedTime", "updated": "LastModifiedTime"}

@@ -159,7 +159,7 @@ async def test_a_summary_and_the_window_before_it_are_exact(estate: tuple[Plante
     assert summary["tactics"] == dict(tactics)
     open_ones = sorted(
         (row for row in created if row["Status"] != "Closed"),
-        key=lambda row: (parse_time(row["CreatedTime"]), row["IncidentNumber"]),
+        key=lambda row: (-SEVERITIES.index(row["Severity"]), parse_time(row["CreatedTime"]), row["IncidentNumber"]),
         reverse=True,
     )
     assert [row["number"] for row in result.rows] == [row["IncidentNumber"] for row in open_ones[:10]]

@@ -134,7 +134,7 @@ async def test_every_tool_over_a_workspace_takes_its_name() -> None:
 
 async def test_all_puts_lists_together_in_their_order_with_totals_for_each(prod: Any, emea: Any) -> None:
     urls = {"prod": prod.url, "emea": emea.url}
-    result = await ask(urls, "query_incidents", workspace="all")
+    result = await ask(urls, "query_incidents", workspace="all", order="newest")
     assert [(row["workspace"], row["title"]) for row in result.rows] == [
         ("prod", "prod three"),
         ("emea", "emea two"),

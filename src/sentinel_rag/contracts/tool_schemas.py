@@ -262,7 +262,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             **_ENTITY,
             "order": _choice(
                 ("severity", "newest", "oldest", "updated"),
-                "severity: then open before closed, then newest",
+                "severity: open before closed",
                 default="severity",
             ),
             **_PAGE,
