@@ -44,7 +44,7 @@ def test_a_conversation_goes_on_after_another_terminal_has_approved(sample: Any)
             assert line, seen
             seen += line
         assert "Waiting for approval: run_kql_query, template `raw_signins`." in seen
-        assert "denied" in seen.rpartition("\nSource: ")[2]
+        assert "waits for a yes" in seen.rpartition("\nSource: ")[2]
 
         (waiting_id,) = waiting_ids(sample) - earlier
         waiting = sample.json("approvals", "show", waiting_id)

@@ -8,6 +8,7 @@ Without a terminal (a pipe, NO_COLOR) the same text comes without colour, and ta
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -176,9 +177,10 @@ def _calls_told(calls: Sequence[ToolTrace]) -> Iterator[str]:
     names = dict.fromkeys(trace.name for trace in calls)
     if calls:
         yield next(iter(names)) if len(calls) == 1 else f"{len(calls)} calls"
-    for status in ("denied", "failed"):
-        if number := sum(trace.status == status for trace in calls):
-            yield status if len(calls) == 1 else f"{number} {status}"
+    became = Counter("waits for a yes" if trace.approval_id else trace.status for trace in calls)
+    for what in ("waits for a yes", "denied", "failed"):
+        if number := became[what]:
+            yield what if len(calls) == 1 else f"{number} {what}"
     found = [trace.coverage for trace in calls if trace.coverage is not None and trace.coverage["tables"]]
     if not found:
         return

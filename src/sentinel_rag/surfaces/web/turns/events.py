@@ -56,7 +56,8 @@ def progress_event(told: Mapping[str, Any]) -> Event:
     if tool["status"] == "running":
         return Event("tool.started", {**line, **{name: tool[name] for name in ("call_id", "name", "arguments")}})
     ended = ("call_id", "name", "status", "detail", "audit_id", "duration_ms", "coverage")
-    return Event("tool.finished", {**line, **{name: tool[name] for name in ended}})
+    waits = {name: tool[name] for name in ("approval_id", "decided_by") if name in tool}
+    return Event("tool.finished", {**line, **{name: tool[name] for name in ended}, **waits})
 
 
 def written_events(name: str, told: Mapping[str, Any]) -> Iterator[Event]:
