@@ -28,8 +28,7 @@ def test_a_public_file_is_shown_and_a_confidential_one_needs_a_person(sample: An
     assert "public/handbook.md" in [row[0] for row in listed["tables"][0]["rows"]]
     denied = sample.run("ask", "read the file confidential/salaries.csv")
     assert denied.returncode == 4
-    assert "Access denied by security policy. Taint level: HIGH" in denied.stdout
-    assert "file_read_confidential" in denied.stdout
+    assert "waits for a person's yes (rule file_read_confidential)" in denied.stdout
     assert "Sample Person" not in denied.stdout
 
 
