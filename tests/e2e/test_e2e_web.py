@@ -250,13 +250,14 @@ def test_the_owner_comes_in_by_the_link_asks_on_the_page_and_opens_the_evidence(
     expect(answer.get_by_role("table")).to_contain_text("srv-file-01.woodgrove.example")
     expect(answer.locator(".tools")).to_contain_text("get_top_entities done")
     expect(answer.locator(".tools")).to_contain_text("rows from SecurityAlert")
+    answer.locator("details.provenance > summary").click()
     answer.get_by_role("region", name="Evidence").get_by_role("button").first.click()
-    expect(page.get_by_role("dialog")).to_contain_text("get_top_entities")
+    expect(page.get_by_role("region", name="Behind the answer")).to_contain_text("get_top_entities")
     page.close()
 
 
 @pytest.mark.requirement("SURF-4")
-def test_the_owner_reads_incidents_and_trends_of_the_estate_and_the_journal_has_each_reading(
+def test_the_owner_reads_incidents_and_the_dashboard_and_the_journal_has_each_reading(
     started: tuple[Any, str], chromium: Any
 ) -> None:
     from playwright.sync_api import expect
@@ -273,9 +274,9 @@ def test_the_owner_reads_incidents_and_trends_of_the_estate_and_the_journal_has_
     expect(page.get_by_text("Other incidents were looked for by")).to_be_visible()
     assert page.get_by_role("link", name="other incident: #").count() > 0
     expect(page.get_by_role("region", name="Steps of playbooks")).to_contain_text("lateral-movement.md")
-    page.get_by_role("link", name="Trends").click()
-    expect(page.get_by_role("region", name="Alerts over time, drawn").get_by_role("img")).to_be_visible()
-    expect(page.get_by_role("region", name="Entities")).to_contain_text("siobhan.o'brien@woodgrove.example")
+    page.get_by_role("link", name="Dashboard").click()
+    expect(page.get_by_role("group", name="Alerts over time, drawn").get_by_role("img")).to_be_visible()
+    expect(page.get_by_role("group", name="Entities")).to_contain_text("siobhan.o'brien@woodgrove.example")
     page.close()
     shown = product.run("audit", "show", "--last", "80", "--json").stdout.splitlines()
     calls = [each for each in (json.loads(line)["record"] for line in shown) if each["kind"] == "intent"]
