@@ -158,9 +158,10 @@ class Join(Relation):
 
 @dataclass(frozen=True, slots=True)
 class UnionAll(Relation):
-    """The rows of all `parts`, whose columns agree in number and order."""
+    """The rows of all `parts`, whose columns agree in number and order; or by their names, a missing one being null."""
 
     parts: tuple[Relation, ...]
+    by_name: bool = False
 
     def inputs(self) -> tuple[Relation, ...]:
         return self.parts

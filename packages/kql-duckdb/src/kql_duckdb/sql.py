@@ -213,7 +213,7 @@ class _Writer:
             return _Select(joined, _items(relation.items))
         if isinstance(relation, UnionAll):
             parts = (self._part(one) for one in relation.parts)
-            return _Select("", whole=" UNION ALL ".join(parts))
+            return _Select("", whole=f" UNION ALL {'BY NAME ' if relation.by_name else ''}".join(parts))
         assert isinstance(relation, Template)
         texts = [self.select(one).as_source() for one in relation.parts]
         return _Select("", whole="".join(one if isinstance(one, str) else texts[one] for one in relation.pieces))

@@ -165,3 +165,17 @@ def test_definitions_are_known_to_every_query() -> None:
     with pytest.raises(KqlError) as refusal:
         kql(connection, definitions="let f = () { Nope | take 1 };").query("\n f() | count")
     assert (refusal.value.code, refusal.value.line, refusal.value.column) == ("SEM0100", 2, 2)
+
+
+def test_a_wide_union_fills_what_an_input_lacks() -> None:
+    connection = duckdb.connect()
+    for place in range(25):
+        columns = ", ".join(f"'v' AS c{place}_{number}, {number} AS n{place}_{number}" for number in range(40))
+        connection.execute(f"CREATE TABLE T{place:02} AS SELECT {place}::BIGINT AS n, 'x' AS Name, {columns}")
+    result = kql(connection).query("union withsource=From T* | where n == 3")
+    names = [name for name, _ in result.columns]
+    assert names[:5] == ["From", "n", "Name", "c0_0", "n0_0"]
+    assert len(names) == 3 + 25 * 80
+    row = dict(zip(names, result.rows[0], strict=True))
+    assert (row["From"], row["Name"], row["c3_7"], row["n3_7"]) == ("T03", "x", "v", 7)
+    assert (row["c4_7"], row["n4_7"]) == ("", None)

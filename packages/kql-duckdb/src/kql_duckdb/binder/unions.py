@@ -111,8 +111,20 @@ def united(
         text = kind is KustoType.STRING
         nullable = kinds[original][kind] or (lacking and not text)
         made.append(Column(name, kind, identifier, nullable))
-    parts = tuple(_part(one, place, made, columns, source) for place, one in enumerate(inputs))
+    short = len(inputs) * len(made) > _WRITTEN
+    parts = tuple(_part(one, place, made, columns, source, short=short) for place, one in enumerate(inputs))
+    if short:
+        items = tuple((one.identifier, _filled(one)) for one in made)
+        return Project(tuple(made), UnionAll(tuple(made), parts, by_name=True), items)
     return parts[0] if len(parts) == 1 else UnionAll(tuple(made), parts)
+
+
+_WRITTEN = 2_000
+"""Cells of inputs and columns beyond which an input names only the columns that it has, which DuckDB plans faster."""
+
+
+def _filled(column: Column) -> str:
+    return f"coalesce({column.sql}, '')" if column.type is KustoType.STRING else column.sql
 
 
 def _part(
@@ -121,12 +133,16 @@ def _part(
     made: Sequence[Column],
     columns: Sequence[tuple[str, KustoType, str]],
     source: str,
+    *,
+    short: bool,
 ) -> Relation:
     own = {(column.name, column.type): column.sql for column in relation.columns}
     items: list[Item] = []
     if source:
         label = relation.label or f"union_arg{place}"
         items.append((made[0].identifier, literal(label, KustoType.STRING).sql))
-    for (_, kind, original), column in zip(columns, made[len(items) :], strict=True):
-        items.append((column.identifier, own.get((original, kind)) or literal(None, kind).sql))
+    for (_, kind, original), column in zip(columns, made[1 if source else 0 :], strict=True):
+        sql = own.get((original, kind))
+        if sql is not None or not short:
+            items.append((column.identifier, sql or literal(None, kind).sql))
     return Project(tuple(made), relation, tuple(items))
