@@ -143,5 +143,13 @@ def test_what_one_call_narrows_and_another_does_not_was_looked_at() -> None:
     assert narrowed(question, [week, other, other]) == ()  # one step of several
 
 
+def test_of_several_calls_the_line_claims_no_more_than_some() -> None:
+    """A model's answer said "Looked at only: the last 3 days" above 20 calls of which most read 30 days."""
+    call = ToolCall("c1", "s", "query_incidents", {"time_window": "last_3d"})
+    assert scope_line(narrowed(["what is urgent?"], [call]), calls=4) == (
+        "Some of the 4 calls looked only at the last 3 days (chosen by the model; the question names no time)."
+    )
+
+
 def test_a_very_long_question_is_read_too() -> None:
     assert _found("high 7 day x " * 20_000, title_contains="absent", status="New") == ["title_contains", "status"]

@@ -121,8 +121,9 @@ def _asked(call: ToolCall) -> set[tuple[str, str]]:
     return {(name, str(value)) for name, value in call.arguments.items() if value is not None and name not in _PAGE}
 
 
-def scope_line(narrowings: Sequence[Narrowing]) -> str:
-    """One sentence that tells what was looked at and who chose it; empty for none."""
+def scope_line(narrowings: Sequence[Narrowing], *, calls: int = 1) -> str:
+    """One sentence that tells what was looked at and who chose it; empty for none. Of several `calls` it is told as
+    the narrowest part: the others may have looked further."""
     if not narrowings:
         return ""
     window = [each for each in narrowings if each.code in (NarrowingCode.TIME, NarrowingCode.SHORTER_TIME)]
@@ -132,7 +133,10 @@ def scope_line(narrowings: Sequence[Narrowing]) -> str:
     unnamed = list(dict.fromkeys(_NOUNS[each.code] for each in narrowings if each.code in _NOUNS))
     why = [f"names no {_joined(unnamed, 'or')}"] if unnamed else []
     why += ["names a longer time"] if longer else []
-    return f"Looked at only: {', '.join(parts)} (chosen by the model; the question {_joined(why, 'and')})."
+    chosen = f"(chosen by the model; the question {_joined(why, 'and')})"
+    if calls > 1:
+        return f"Some of the {calls} calls looked only at {', '.join(parts)} {chosen}."
+    return f"Looked at only: {', '.join(parts)} {chosen}."
 
 
 _NOUNS = {

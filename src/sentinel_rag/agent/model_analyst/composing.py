@@ -185,7 +185,10 @@ def _openings(turn: Turn, ended: Ended) -> list[str]:
 def _scope(turn: Turn) -> list[str]:
     """The line that says what was left out although nobody asked to leave it out."""
     read = [run.call for run in turn.runs if run.worked and run.call.tool_name in turn.reading]
-    line = scope_line(narrowed([*turn.memory.words], read, known=list(_known_texts(turn))))
+    alike = len({(call.tool_name, call.arguments.get("time_window")) for call in read}) == 1
+    line = scope_line(
+        narrowed([*turn.memory.words], read, known=list(_known_texts(turn))), calls=1 if alike else len(read)
+    )
     return [line] if line else []
 
 
