@@ -85,9 +85,9 @@ class Evaluation:
 def evaluate(connection: duckdb.DuckDBPyConnection, expression: str, *, as_columns: bool = False) -> tuple[str, Cell]:
     """Return the type and the cell of an expression. Raises KqlError where it is refused."""
     printed = parse(f"print {expression}").statements[0]
-    source = getattr(printed, "expression", printed)
-    while not isinstance(source, ast.Print):
-        source = source.source if isinstance(source, ast.Pipeline) else source.query  # type: ignore[union-attr]
+    assert isinstance(printed, ast.Query)
+    source = printed.expression
+    assert isinstance(source, ast.Print)
     evaluation = Evaluation(as_columns)
     made = evaluation.bind(source.columns[0].expression)
     row = ", ".join(f"{one.sql} AS c{place}" for place, one in enumerate(evaluation.columns, start=1)) or "1"
