@@ -162,7 +162,7 @@ def refusal(made: Container, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Cap
 @pytest.mark.parametrize(
     ("role", "changed", "lacks"),
     [
-        ("tools", {"SENTINEL_ZONE_TOKEN": ""}, "SENTINEL_ZONE_TOKEN is not set"),
+        ("tools", {"SENTINEL_ZONE_TOKEN": "", "SENTINEL_WORKSPACE": "default"}, "SENTINEL_ZONE_TOKEN is not set"),
         ("interceptor", {"SENTINEL_TOOLS": "", "SENTINEL_TOOLS_TOKENS": ""}, "SENTINEL_TOOLS is not set"),
         ("agent", {"SENTINEL_URL": ""}, "SENTINEL_URL is not set"),
         ("agent", {"SENTINEL_ZONE_TOKEN": ""}, "SENTINEL_ZONE_TOKEN is not set"),

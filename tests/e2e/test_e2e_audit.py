@@ -26,7 +26,7 @@ def test_a_stopped_product_leaves_a_journal_that_is_sealed_to_the_end(
     assert product.run("audit", "export", str(export)).returncode == 0
     assert product.json("audit", "verify", "--file", str(export))["last"] == found["last"]
     denied = product.run("audit", "show", "--decision", "deny", "--json").stdout.splitlines()
-    assert [json.loads(line)["record"]["tool"] for line in denied][-1] == "web_search"
+    assert "web_search" in [json.loads(line)["record"]["tool"] for line in denied]
 
 
 @pytest.mark.requirement("AUD-3")

@@ -26,7 +26,7 @@ def test_a_public_file_is_shown_and_a_confidential_one_needs_a_person(sample: An
     assert shown["tables"][0]["rows"][0] == ["# Security handbook of Example Industries (sample)"]
     listed = sample.json("ask", "list the files in public/")
     assert "public/handbook.md" in [row[0] for row in listed["tables"][0]["rows"]]
-    denied = sample.run("ask", "read the file confidential/salaries.csv")
+    denied = sample.run("ask", "--details", "read the file confidential/salaries.csv")
     assert denied.returncode == 4
     assert "waits for a person's yes (rule file_read_confidential)" in denied.stdout
     assert "Sample Person" not in denied.stdout

@@ -42,7 +42,7 @@ CALLS = (
     ("query_incidents", {"severity": ARGUMENT}),  # refused: no such severity
     (TOOL, {"to": ARGUMENT}),  # no such tool
     ("file_read", {"file_path": f"../../{ARGUMENT}"}),  # the tool says no, and repeats the path
-    ("add_incident_comment", {"incident": "1", "message": ARGUMENT}),  # a person has to approve it
+    ("add_incident_comment", {"incident": "124", "message": ARGUMENT}),  # a person has to approve it
 )
 
 

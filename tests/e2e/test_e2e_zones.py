@@ -106,7 +106,7 @@ def test_the_interceptor_allows_denies_and_asks_who_is_there(sample: Any) -> Non
     assert body["detail"] == "Access denied by security policy. Taint level: HIGH"
     assert body["reason"] == "approval_required"
     denied = body["audit_id"]
-    code, body = execute(status, key, "update_incident", incident="1", severity="Low")
+    code, body = execute(status, key, "update_incident", incident="124", severity="Low")
     assert (code, body["reason"]) == (403, "approval_required")
     code, body = execute(status, key, "delete_incident", incident="1")
     assert (code, body["reason"]) == (403, "unknown_tool")
