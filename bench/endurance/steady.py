@@ -40,7 +40,7 @@ FORGETFUL_EXECUTOR = """
 import sys
 from collections import deque
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
-tool server = FakeToolServer(token="bench")
+executor = FakeToolServer(token="bench")
 executor.calls = deque(maxlen=1)
 with executor.running():
     print(executor.url, flush=True)

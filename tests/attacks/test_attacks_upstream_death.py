@@ -218,9 +218,9 @@ from sentinel_rag.gateway.policy import load_policy
 from sentinel_rag_testing.fake_tool_server import FakeToolServer
 from sentinel_rag_testing.running_gateway import running_gateway
 
-tool server = FakeToolServer()
+executor = FakeToolServer()
 executor._url = sys.argv[1]
-with running_gateway(load_policy(Path(sys.argv[2])), Path(sys.argv[3]), tool server) as gateway:
+with running_gateway(load_policy(Path(sys.argv[2])), Path(sys.argv[3]), executor) as gateway:
     print(gateway.url, flush=True)
     gateway.call("query_incidents", {"owner": "me"})
 """

@@ -151,9 +151,10 @@ def test_a_report_shows_all_of_an_answer_whatever_is_said_of_it(text: str, sente
         report = hand_over(Head(conversation_id="s", exported_by="d", exported_at=at, timezone="UTC"), [turn], [])
         assert as_csv(report).count("sentence") >= len(found)
         page = as_html(report)
-        plain = html.unescape(re.sub("<[^>]*>", "", page[page.index("<h2>Facts") : page.index("<h2>Open")]))
+        facts = page[page.index("<h2>Annex: questions") : page.index("<h2>Annex: all open points")]
         file = as_markdown(report).replace("&nbsp;", "")
-        return [plain, re.sub(r"[\\*]", "", file[file.index("## Facts") : file.index("## Open questions")])]
+        written = file[file.index("## Annex: questions") : file.index("## Annex: all open points")]
+        return [html.unescape(re.sub("<[^>]*>", "", facts)), re.sub(r"[\\*]", "", written)]
 
     for bare, shown in zip(reported([]), reported(sentences), strict=True):
         assert in_order(bare, shown)

@@ -2,7 +2,7 @@
 
 For people who write a policy and want to see what it does, over the wire and on record:
 
-    with FakeToolServer().running() as tool server, running_gateway(policy, folder, tool server) as gateway:
+    with FakeToolServer().running() as server, running_gateway(policy, folder, server) as gateway:
         answer = gateway.call("query_incidents", {"limit": 3})
 """
 

@@ -6,6 +6,7 @@ Texts are raw here; each form makes them safe where it writes them.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.query_results import parse_time
@@ -135,13 +136,18 @@ def annex(report: HandOver) -> Iterator[Block]:
 
 
 def strip_of(moments: Sequence[Moment], zone: str) -> Strip:
-    """The picture of these moments, which are in order of time."""
-    times = [parse_time(each.at) for each in moments]
-    first, length = min(times), (max(times) - min(times)).total_seconds() or 1.0
+    """The picture of those of these moments, in order of time, whose time can be read: a row may hold any text."""
+    placed = []
+    for each in moments:
+        with suppress(ValueError):
+            placed.append((parse_time(each.at), each))
+    first = min((at for at, _ in placed), default=None)
+    length = (max(at for at, _ in placed) - first).total_seconds() or 1.0 if first else 1.0
     return Strip(
         tuple(
             ((at - first).total_seconds() / length, both(at, zone), each.where, each.text)
-            for at, each in zip(times, moments, strict=True)
+            for at, each in placed
+            if first is not None
         )
     )
 
