@@ -51,7 +51,7 @@ def offers(plan: Plan, names: Mapping[str, Sequence[str]]) -> tuple[Option, ...]
     more: dict[str, JsonValue]
     known = Names.of(names)
     found = ((one.kind, name) for name in known.near(short_name(value)) for one in known.exact(name))
-    for kind, near in tuple(pair for pair in found if pair[1].lower() != value.lower())[:MAX_NEAR]:
+    for kind, near in tuple(pair for pair in found if short_name(pair[1]) != short_name(value))[:MAX_NEAR]:
         if not parameter:
             told, more = f"Show the alerts that name {kind} {plain(near)}", {"entity": near, "entity_kind": kind}
         elif kind == wanted:
