@@ -94,12 +94,17 @@ def knowledge(
         yield running
 
 
+def ran(knowledge: RunningKnowledge) -> int:
+    """How many calls ran that do more than read what a person is shown before they decide."""
+    return sum(call.tool != "preview_incident_change" for call in knowledge.gateway.executor.calls)
+
+
 def refused(knowledge: RunningKnowledge, session: str, tool: str, arguments: dict[str, Any], reason: str) -> None:
     """The call is refused for that reason, no tool server hears of it, and it is on record with the context."""
-    before = len(knowledge.gateway.executor.calls)
+    before = ran(knowledge)
     answer = knowledge.gateway.call(tool, arguments, session_id=session)
     assert (answer.status, answer.body["reason"]) == (403, reason)
-    assert len(knowledge.gateway.executor.calls) == before
+    assert ran(knowledge) == before
     record = knowledge.gateway.last_record()
     assert (record["kind"], record["reason"], record["tool"]) == ("refusal", reason, tool)
     assert record["context_before"] == {"sensitivity": "MEDIUM", "integrity": "UNTRUSTED"}
