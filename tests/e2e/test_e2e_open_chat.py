@@ -38,7 +38,7 @@ def answered(chat: Any) -> str:
     chat.stdin.write(f"{QUESTION}\n")
     chat.stdin.flush()
     lines = [chat.stdout.readline()]
-    while lines[-1] and "query_incidents(" not in lines[-1]:
+    while lines[-1] and not lines[-1].startswith("Source: "):
         lines.append(chat.stdout.readline())
     assert lines[-1], "".join(lines)
     return lines[0].strip()
