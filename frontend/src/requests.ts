@@ -77,33 +77,18 @@ export function writtenBy(args: Record<string, unknown>): { name: string; label:
 /** Every field that the call writes, in the order of its arguments. */
 export function changesOf(approval: Approval): Change[] {
   return writtenBy(approval.arguments ?? {}).map((change) => {
-    const { name, after } = change;
+    const { name } = change;
     return {
       ...change,
       from: approval.named.includes(name)
         ? "named"
-        : standsIn(after, approval.words)
+        : approval.said.includes(name)
           ? "words"
           : approval.argument_labels[name]?.integrity === "UNTRUSTED"
             ? "outside"
             : "trusted",
     };
   });
-}
-
-/** Whether the person wrote the value themselves: its words in a row, of the last one at least its beginning. */
-function standsIn(value: string, words: string): boolean {
-  const plain = (text: string): string =>
-    ` ${spaced(text)
-      .toLowerCase()
-      .replace(/[^\p{L}\p{N}]+/gu, " ")
-      .trim()} `;
-  const wanted = plain(value);
-  const said = plain(words);
-  const beginnings = said.split(" ").filter((word) => word.length > 3);
-  return (
-    said.includes(wanted) || beginnings.some((word) => wanted.trim().startsWith(word) && !wanted.trim().includes(" "))
-  );
 }
 
 /** `BenignPositive` and `classification_reason` as words. */

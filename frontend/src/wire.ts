@@ -192,6 +192,8 @@ export interface Approval {
   words: string;
   /** Arguments that hold nothing but what the person named. */
   named: string[];
+  /** Arguments whose value stands in the person's words, as the gateway reads them. */
+  said: string[];
   decided_by: "asker" | "other";
   approvers: string[];
   /** `name` is the person's, empty where it is not known here. */
