@@ -188,12 +188,6 @@ class Reference(Relation):
 HIDDEN = "$"
 
 
-def visible_items(relation: Relation) -> tuple[Item, ...]:
-    """The columns of `relation` by themselves, and the number of its rows if it has one."""
-    items = tuple((column.identifier, column.sql) for column in relation.columns)
-    return (*items, (relation.order, quote_name(relation.order))) if relation.order else items
-
-
 def narrowed(relation: Relation, columns: Iterable[Column]) -> Relation:
     """`relation` with only `columns` of its columns, in their order."""
     chosen = tuple(columns)

@@ -26,7 +26,7 @@ from kql_duckdb.binder import expand, joins, nested, patterns, plugins, searches
 from kql_duckdb.binder.choices import chosen_columns
 from kql_duckdb.binder.columns import extended_by, limited, projected, sort_keys
 from kql_duckdb.binder.environment import Environment, FunctionOf, TableOf
-from kql_duckdb.binder.expressions import bind_condition, bind_constant, bind_expression, bind_named
+from kql_duckdb.binder.expressions import bind_condition, bind_expression, bind_named
 from kql_duckdb.binder.messages import unresolved
 from kql_duckdb.binder.naming import Namer, declared_names, expression_name
 from kql_duckdb.binder.needed import nodes
@@ -277,13 +277,6 @@ def _refused(word: str, why: str) -> Handler:
         raise not_supported(node.keyword if isinstance(node, ast.Unread) else word, why)
 
     return handler
-
-
-def constant_option(binder: Binder, node: ast.Expression, environment: Environment, what: str) -> Any:
-    """The value of an option beside an operator, a bare word being a text."""
-    if isinstance(node, ast.Name) and environment.find(node.name) is None:
-        return node.name
-    return bind_constant(binder.empty_scope(environment), node, what)
 
 
 _HANDLERS: dict[type, Handler] = {

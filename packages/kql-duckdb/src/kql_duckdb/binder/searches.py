@@ -203,7 +203,7 @@ def _any_column(node: Any, relation: Relation) -> Any:
     if not is_dataclass(node) or isinstance(node, (ast.Pipeline, ast.Literal, ast.Name)):
         return node
     changes = {one.name: _any_column(getattr(node, one.name), relation) for one in fields(node) if one.name != "at"}
-    return replace(node, **changes)  # type: ignore[type-var]
+    return replace(node, **changes)  # type: ignore[type-var]  # every node is a dataclass
 
 
 def _over_each(node: ast.Binary, relation: Relation) -> ast.Expression:

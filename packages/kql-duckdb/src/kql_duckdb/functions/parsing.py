@@ -78,7 +78,9 @@ def _parse_path(text: str) -> dict[str, str]:
     scheme = _SCHEME.match(text)
     rest = text[scheme.end() :] if scheme else text
     root = _ROOT.match(rest)
-    directory, _, last = re.fullmatch(r"(.*?)([\\/]?)([^\\/]*)", rest, re.DOTALL).groups()  # type: ignore[union-attr]
+    parts = re.fullmatch(r"(.*?)([\\/]?)([^\\/]*)", rest, re.DOTALL)
+    assert parts is not None  # each part may be empty
+    directory, _, last = parts.groups()
     name, _, stream = last.partition(":") if not (root and last == root[1]) else ("", "", "")
     extension = name.rpartition(".")[2] if "." in name else ""
     return {
@@ -232,7 +234,7 @@ def _parse_user_agent(text: str, looked_for: Any) -> dict[str, Any]:
 
 def _user_agent(call: BoundCall) -> Typed:
     try:
-        import ua_parser  # type: ignore[import-not-found, unused-ignore] # noqa: F401
+        import ua_parser  # type: ignore[import-not-found, unused-ignore] # noqa: F401  # an extra; only whether it is there
     except ImportError:
         raise not_supported(
             "parse_user_agent", "it needs the tables of uap-core: install kql-duckdb[user-agents]"
