@@ -84,6 +84,7 @@ def request(**more: Any) -> dict[str, Any]:
         "arguments": given,
         "argument_labels": {**dict.fromkeys(given, label), "severity": {"sensitivity": "LOW", "integrity": "TRUSTED"}},
         "named": ["incident"],
+        "said": ["status", "classification"],
         "person": "anna",
         "reader": None,
         "words": "close 127 as benign positive",
@@ -99,8 +100,8 @@ def test_a_request_is_told_in_the_words_of_the_work_with_where_each_value_comes_
     assert told("titleOf", request()) == "anna asks to close incident 127 as Benign positive and make incident 127 Low"
     fields = [(each["name"], each["from"]) for each in told("changesOf", request())]
     assert fields == [("status", "words"), ("classification", "words"), ("severity", "trusted")]
-    # A value that nobody said stays what its label says it is.
-    silent = told("changesOf", request(words="and what about the other one?"))
+    # A value that the gateway does not count as said stays what its label says it is.
+    silent = told("changesOf", request(said=[]))
     assert [each["from"] for each in silent] == ["outside", "outside", "trusted"]
     hidden = request(tool="run_kql_query", arguments=None, person="", reader="finn", effect="read")
     assert told("titleOf", hidden) == "finn asks to use run_kql_query"
