@@ -223,6 +223,15 @@ def by_words(shipped_policy: Policy, tmp_path_factory: pytest.TempPathFactory) -
         incident(1, "Credential theft", description="C:\\tools\\mimikatz.exe ran"),
         incident(2, "Backup finished", description="Log written to C:\\ProgramData, disk C: has room"),
         incident(4, "Credential dumping", description="A dump of lsass"),
+        incident(
+            20,
+            "Mail reported by a user, session stolen, mail sent on",
+            techniques=("T1566", "T1078", "T1486", "T1490"),
+        ),
+        *(
+            incident(number, f"Mail reported by a user, wave {number}", techniques=("T1566",))
+            for number in range(21, 29)
+        ),
     ]
     with running_knowledge(shipped_policy, tmp_path_factory.mktemp("words"), [*shipped, *incidents]) as running:
         yield running
@@ -242,6 +251,14 @@ def test_an_incident_is_not_like_another_by_a_single_letter(by_words: RunningKno
     result = found(by_words, like_incident="1", collection="sentinel_incidents")
     assert ids(result)[0] == "incident-4"
     assert all("c" not in hit["why"]["words"] for hit in result["hits"])
+
+
+@pytest.mark.requirement("KNOW-3")
+def test_what_is_like_an_incident_is_both_its_kind_and_the_playbook_of_each_stage(by_words: RunningKnowledge) -> None:
+    """The words of its first stage took all places: of what to do against encryption nothing was found."""
+    result = found(by_words, like_incident="20")
+    assert any(name.startswith("incident-2") for name in ids(result)[:4])
+    assert {"phishing.md", "ransomware.md"} <= set(ids(result)[4:])
 
 
 def test_a_hit_is_bounded_whatever_its_document_holds(knowledge: RunningKnowledge) -> None:

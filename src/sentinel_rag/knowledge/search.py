@@ -156,7 +156,7 @@ class KnowledgeSearch:
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
         documents = {key: (chunk.collection, chunk.document_id) for key, chunk in chunks.items()}
         hits: list[KnowledgeHit] = []
-        for key, score in fused(words, near, documents):
+        for key, score in _sharing(fused(words, near, documents), chunks, like):
             chunk = chunks[key]
             told = next((place for place, hit in enumerate(hits) if recurs(hit.chunk, chunk)), None)
             if told is not None:
@@ -211,6 +211,36 @@ def _named(ranking: Sequence[StoreHit], chunks: Mapping[int | str, StoredChunk],
         replace(found, score=found.score + best * shares[names[found.key]]) if found.key in names else found
         for found in ranking
     ]
+
+
+def _sharing(
+    ranking: Sequence[tuple[int | str, float]], chunks: Mapping[int | str, StoredChunk], like: Facets | None
+) -> Sequence[tuple[int | str, float]]:
+    """A ranking in which a document gains by the part of the techniques of `like` that it is about; one that few
+    documents have counts most. An incident of several stages has the words of its first one most: by words alone the
+    playbook of its last one would not be found."""
+    if like is None or not like.techniques:
+        return ranking
+    documents = {(each.collection, each.document_id): _with_parents(each.facets.techniques) for each in chunks.values()}
+    weights = {
+        each: math.log(1.0 + len(documents) / sum(each in about for about in documents.values()))
+        for each in set(like.techniques)
+        if any(each in about for about in documents.values())
+    }
+    whole = sum(weights.values()) or 1.0
+    share = {
+        name: sum(weight for each, weight in weights.items() if each in about) / whole
+        for name, about in documents.items()
+    }
+    scored = [
+        (key, (score + SHARED * share[chunks[key].collection, chunks[key].document_id]) / (1.0 + SHARED))
+        for key, score in ranking
+    ]
+    return sorted(scored, key=lambda pair: -pair[1])
+
+
+def _with_parents(techniques: Sequence[str]) -> frozenset[str]:
+    return frozenset((*techniques, *(each.partition(".")[0] for each in techniques)))
 
 
 def _aged(
@@ -285,6 +315,10 @@ WORDS = 0.45
 DOCUMENT = 0.3
 """The part of a chunk's score that its document's best chunk gives: what speaks for the document by words in one
 chunk and by meaning in another speaks for both."""
+
+SHARED = 1.0
+"""How much all techniques of the incident that is asked about count beside the two rankings together: techniques tell
+which playbook is meant, words which of its parts."""
 
 
 def fused(

@@ -30,7 +30,7 @@ from sentinel_rag.knowledge.documents.incidents import incident_id
 from sentinel_rag.knowledge.embedding.port import Embedder
 from sentinel_rag.knowledge.search import NO_MODEL, KnowledgeHit, KnowledgeSearch, SearchAnswer, Similarity
 from sentinel_rag.knowledge.similarity import question_of
-from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk
+from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk, Wanted
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
 from sentinel_rag.tools.knowledge.namesakes import Namesakes
 from sentinel_rag.tools.knowledge.search_arguments import TOOL, KnowledgeQuery, read_question
@@ -120,9 +120,18 @@ class KnowledgeTools:
         itself = (alike[0].collection, alike[0].document_id) if alike else None
 
         def search(embedder: Embedder | None) -> SearchAnswer:
-            return KnowledgeSearch(opened.store, embedder).search(
-                query, asked.wanted, limit=asked.limit, per_document=PER_DOCUMENT, like=like, without=itself
-            )
+            store = KnowledgeSearch(opened.store, embedder)
+
+            def found(wanted: Wanted, limit: int, per_document: int) -> SearchAnswer:
+                return store.search(query, wanted, limit=limit, per_document=per_document, like=like, without=itself)
+
+            if not alike or len(asked.wanted.collections) == 1 or asked.limit == 1:
+                return found(asked.wanted, asked.limit, PER_DOCUMENT)
+            # What happened before and what is to be done are two questions: neither takes the places of the other.
+            steps = found(replace(asked.wanted, collections=frozenset({Collection.PLAYBOOKS})), asked.limit // 2, 1)
+            left = asked.limit - len(steps.hits)
+            past = found(replace(asked.wanted, collections=frozenset({Collection.INCIDENTS})), left, PER_DOCUMENT)
+            return SearchAnswer((*past.hits, *steps.hits), tuple(dict.fromkeys((*past.remarks, *steps.remarks))))
 
         embedder = self._base.embedder()
         because = ""
