@@ -106,7 +106,7 @@ def evidence() -> Evidence:
         # sums, differences and ratios
         (FOUND, "Together the days brought 9 alerts [c6.1, c6.2]."),
         (NOT, "Together the days brought 11 alerts [c6.1, c6.2]."),
-        (FOUND, "8 sessions carried 4.6 GB, 575 MB each on average [c7.1]."),
+        (GIVEN, "8 sessions carried 4.6 GB, 575 MB each on average [c7.1]."),
         (NOT, "8 sessions carried 4.6 GB, 675 MB each on average [c7.1]."),
         # a number is not that of a column that nobody names
         (NOT, "On 28 November there was 1 alert [c6.1]."),

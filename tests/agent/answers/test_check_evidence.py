@@ -17,7 +17,7 @@ from sentinel_rag.agent.answers.results_file import read_entry
 from sentinel_rag.contracts.evidence import SentenceState
 
 pytestmark = pytest.mark.requirement("GRND-1")
-FOUND, NOT = SentenceState.VALUES_FOUND, SentenceState.NOT_FOUND
+FOUND, SOURCE, NOT = SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN, SentenceState.NOT_FOUND
 NOW = "2026-11-29T10:00:00Z"
 LAST_WEEK = {"start": "2026-11-22T10:00:00Z", "end": NOW}
 WEEK_BEFORE = {"start": "2026-11-15T00:00:00Z", "end": "2026-11-22T00:00:00Z"}
@@ -114,9 +114,9 @@ def evidence() -> Evidence:
         (FOUND, "125 has no comments [c1.2]."),
         (FOUND, "125 hat keine Kommentare [c1.2]."),
         (FOUND, "El 125 no tiene ningún comentario [c1.2]."),
-        (NOT, "Nobody owns 126 [c1.3]."),
+        (SOURCE, "Nobody owns 126 [c1.3]."),
         (NOT, "126 hat keinen Besitzer [c1.3]."),
-        (NOT, "125 has no title [c1.2]."),
+        (SOURCE, "125 has no title [c1.2]."),
     ],
 )
 def test_what_counts_as_evidence(evidence: Evidence, state: SentenceState, text: str) -> None:

@@ -104,7 +104,7 @@ def rows() -> Evidence:
         (FOUND, "It rose by 66, from 8 to 74 [c4.1]."),
         (NOT, "It fell by 66 to 74 [c4.1]."),
         (NOT, "Die Zahl sank um 66 auf 74 [c4.1]."),
-        (FOUND, "Only one incident is Closed, 127 [c2]."),
+        (SOURCE, "Only one incident is Closed, 127 [c2]."),
         (NOT, "Only one incident is New, 126 [c2]."),
         (NOT, "Nur ein Vorfall ist New, 126 [c2]."),
     ],

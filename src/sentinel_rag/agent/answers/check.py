@@ -534,6 +534,9 @@ def _needs_none(literal: Literal, sentence: Sentence, verdict: Verdict, near: Se
         beside = any(each.kind is literal.kind and each not in sentence.thing_numbers for each in verdict.support)
     if not where and beside and literal.kind in (Kind.MOMENT, Kind.NUMBER):  # the cited rows have one of their own
         where = next((ref for ref in near if (facts := evidence.facts(ref)) and facts.row and facts.holds(literal)), "")
+    strong = [each for each in verdict.support if each is not literal and _is_strong(each, sentence)]
+    if not where and len(strong) > 1 and literal in sentence.thing_numbers:  # `... whether 102 belongs to it is open`
+        where = min(evidence.holders(literal), default="")
     return f"“{literal.raw}” stands in {where}, which it does not cite" if where else ""
 
 

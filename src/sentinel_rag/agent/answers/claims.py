@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import chain
 
 from sentinel_rag.agent.answers.comparing import (
     NONE,
@@ -18,7 +19,6 @@ from sentinel_rag.agent.answers.comparing import (
     is_later,
     not_found,
     source_given,
-    within,
 )
 from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
@@ -32,6 +32,7 @@ _NUMERIC = frozenset({Kind.NUMBER, Kind.PERCENT, Kind.DURATION})
 _STEM = 5
 _CELLS, _PIECES = re.compile(r"\|"), re.compile(r"[|,;:]")
 _LIMITS = (Kind.STATE, Kind.MOMENT)
+_TEXTS = ("comment", "hit", "passage")
 _CLOSE = 12
 """Characters between `only` and what it limits."""
 
@@ -71,125 +72,59 @@ def _is_at_all(of: Comparison, word: Word) -> bool:
     return bool(before) and (of.sentence.says(before[0], "stress") or bool(part))
 
 
-def _are_all(of: Comparison, rows: Sequence[Facts], labels: Sequence[Literal]) -> bool:
-    """Whether there are rows, and each holds all of the labels."""
-    return bool(rows and labels) and len(of.among(rows, labels)) == len(rows)
-
-
-# -- all, only, none -------------------------------------------------------------------------------------------------
+# -- all and only ----------------------------------------------------------------------------------------------------
 def universal(of: Comparison) -> Verdict | None:
-    """`all`, `each`, `both`."""
+    """`all`, `each`, `both`: where they are said to have a state, the rows of the complete result are looked at."""
     after = _place_behind(of, "universal", "pairwise")
-    if not after or _is_evaluated(of) or _counted(of, _holds_of_all_cited(of, after)):
+    if not after or _is_evaluated(of):
         return None
-    reason = "it speaks of all of them: cite a complete result in which they can be counted, or a compute result"
-    return _unproved(of, after, reason)
-
-
-def _holds_of_all_cited(of: Comparison, after: int) -> bool:
-    plain = of.plain
-    if len(plain) == 1 and not of.wholes and plain[0].kind in ("row", "incident"):
-        return True  # an aggregate, which was counted by the tool
-    pair = (of.sentence.has("pairwise") and len(plain) == 2) or (len(plain) >= 2 and not of.wholes)
-    if _holds_of_all(of, plain if pair else of.universe(), after):
-        return True
-    told = [each for each in of.sentence.of_kind(Kind.NUMBER) if each in of.support and 0 < after - each.end <= _CLOSE]
-    if len(plain) > 1 and not of.wholes and told and all(len(of.support[each]) == len(plain) for each in told[-1:]):
-        return True  # `A, B and C with 3 each`
-    # `all in SE`: a code that each of the rows has
-    codes = [
-        token for token in of.sentence.text[after:].replace(".", " ").split() if token.isupper() and len(token) > 1
-    ]
-    return bool(pair and codes) and all(f" {key(code)} " in facts.words for code in codes for facts in plain)
-
-
-def _holds_of_all(of: Comparison, pool: Sequence[Facts], after: int) -> bool:
-    """`All A are B`: B is the last label behind the word, the others choose the rows."""
-    sentence = of.sentence
-    if sentence.lexicon.columns["owner"] & sentence.bag and sentence.thing_numbers.issuperset(sentence.anchors):
-        nobody = any(each.domain == "owner" for each in of.literals) or bool(sentence.has("negative"))
-        chosen = [each for each in sentence.labels if each.domain != "owner" and each not in sentence.anchors]
-        meant = of.among(pool, chosen)
-        return bool(meant) and all(("owner" in facts.cells) is not nobody for facts in meant)
-    spans = [each for each in sentence.of_kind(Kind.MOMENT) if each.start >= after]
-    if len(spans) == 2 and sentence.has("between"):
-        return bool(pool) and all(within(facts, spans[0].value, spans[1].value) for facts in pool)
-    start = sentence.clause_start(after)
-    # `all of them, as of 9:00, are High`: the label stands in a later clause, or in the one before
-    labels = sentence.inside(after, sentence.labels) or [each for each in sentence.labels if each.start >= start]
-    labels = labels or sentence.labels
-    behind = [each for each in labels if each.start >= after]
-    ahead = [each for each in labels if each.start < after and each.kind is not Kind.SPOKEN]
-    soft = (*STATES, Kind.MOMENT)
-    kept = of.among(pool, [each for each in behind[:-1] if each.kind in soft and each.value != behind[-1].value])
-    both = bool(ahead) and not any(each.kind in soft for each in behind)
-    if ahead and not both:
-        named = {facts.ref for each in ahead for facts in of.among(kept, [each])}
-        kept = [facts for facts in kept if facts.ref in named] if named else kept
-    return _agree(of, kept) and _are_all(of, kept, [*behind[-1:], *(ahead if both else ())])
-
-
-def _agree(of: Comparison, rows: Sequence[Facts]) -> bool:
-    """Whether not only some of the rows say the outcome that the sentence tells of all."""
-    outcomes = [stem for stem, table in (("fail", "failed"), ("succe", "succeeded")) if of.sentence.has(table)]
-    return len(outcomes) > 1 or all(sum(facts.says(stem) for facts in rows) in (0, len(rows)) for stem in outcomes)
+    if not of.wholes:
+        return _uncounted(of, of.sentence.words_after(after - 2, 1)[0].text)
+    total = next((each for each in of.sentence.of_kind(Kind.NUMBER) if 0 < each.start - after < _CLOSE), None)
+    if total is not None and not of.sentence.labels and any(of.is_total(total, whole) for whole in of.wholes):
+        return None  # `all 47 alerts`
+    labels = [each for each in of.sentence.clause_labels(after) if each not in of.sentence.thing_numbers]
+    if of.sentence.lexicon.columns["owner"] & of.sentence.bag:
+        chosen = of.among(of.universe(), [each for each in labels if each.domain != "owner"])
+        nobody = any(each.domain == "owner" for each in labels) or bool(of.sentence.has("negative"))
+        held = [facts for facts in chosen if ("owner" in facts.cells) is not nobody]
+    else:
+        plain = labels and all(each.kind in (Kind.STATE, Kind.ID) for each in labels)
+        chosen = of.among(of.universe(), labels[:-1]) if plain else []
+        held = of.among(chosen, labels[-1:])
+    return _looked_at(of, after, chosen, next((facts for facts in chosen if facts not in held), None))
 
 
 def exclusive(of: Comparison) -> Verdict | None:
-    """`only`."""
+    """`only`: where a thing is said to have a state alone, so too."""
     after = _place_behind(of, "exclusive", unless_number=True)
     following = of.sentence.words_after(after, 2)  # `only partly`, `only until 16:00`
     partly = any(of.sentence.says(word, "partial") for word in following)
     partly = partly or any(of.sentence.says(word, "until") for word in following[:1])
-    if not after or partly or _is_evaluated(of) or _counted(of, _holds_of_only(of, after)):
+    if not after or partly or _is_evaluated(of):
         return None
-    return _unproved(of, after, "it speaks of the only one: cite the complete result that shows it")
+    if not of.wholes and any(0 <= each.start - after < _CLOSE for each in of.sentence.of_kind(*_LIMITS)):
+        return None  # `is only Medium`, `came only on 23 Nov`
+    labels = of.sentence.labels
+    states = [each for each in labels if each.kind is Kind.STATE]
+    names = [each for each in of.sentence.anchors if each not in states]
+    plain = states and names and all(each in states or each in names for each in labels)
+    rows = of.universe() if plain else []
+    chosen = of.among(rows, states)
+    others = (facts for facts in chosen if not any(_names(of, each, facts) for each in names))
+    named = (facts for facts in rows if facts not in chosen and any(_names(of, each, facts) for each in names))
+    return _looked_at(of, after, chosen, next(chain(others, named), None))
 
 
-def _holds_of_only(of: Comparison, after: int) -> bool:
-    """`only A is B`: each row with B is A. `the only A is B`, `B is the only A`: each row with A is B."""
-    behind = [each for each in of.sentence.labels if each.start >= after]
-    ahead = [each for each in of.sentence.labels if each.start < after]
-    counted = [each.text for each in of.sentence.words_after(after - 1, 2)]
-    if (
-        of.wholes
-        and counted
-        and of.sentence.lexicon.has("one", counted[0])
-        and counted[-1] in of.sentence.lexicon.things
-    ):
-        states = [each for each in of.sentence.labels if each.kind in STATES]
-        return not states or len(of.among(of.universe(), states)) == 1  # `only one incident is open`
-    if of.wholes and all(whole.complete for whole in of.wholes) and len(of.universe()) == 1:
-        return True  # there is nothing beside it
-    if len(of.plain) == 1:
-        only = of.plain[0]
-        limits = only.is_thing and any(0 <= each.start - after < _CLOSE for each in of.sentence.of_kind(*_LIMITS))
-        if limits or (only.kind == "row" and 1 in only.amounts.values()):
-            return True  # `is only Medium`, `came only on 23 Nov`
-        if _is_alone(of, only, behind):
-            return True
-    part, parents = of.sentence.part, [facts.result for facts in of.plain]
-    if (
-        part
-        and parents
-        and all(each.has_all_of(part) and len(of.evidence.rows_of(each, part)) == 1 for each in parents)
-    ):
-        return True
-    rows = of.universe()
-    names = [each for each in of.sentence.anchors if each.start >= after]
-    pool = of.among(rows, [each for each in behind if each.kind in STATES])
-    held = [[each for each in names if _names(of, each, facts)] for facts in pool]
-    if len(names) > 1 and pool and all(held):
-        return {each for told in held for each in told} == set(names)  # `only A and B are C`
-    if _is_the_only(of, after):
-        so_many = len(of.among(rows, behind)) if behind and of.wholes else 0
-        numbers = [each for each in of.sentence.of_kind(Kind.NUMBER) if each not in of.sentence.thing_numbers]
-        if so_many > 1 and any(each.number == so_many and each.start < after for each in numbers):
-            return True  # `these two are the only open High incidents`
-        choosing, claimed = (behind[:-1], behind[-1:]) if len(behind) > 1 else (behind, ahead)
-    else:
-        choosing, claimed = [*ahead, *behind[1:]], behind[:1]
-    return bool(behind) and _are_all(of, of.among(rows, [each for each in choosing if of.among(rows, [each])]), claimed)
+def _looked_at(of: Comparison, after: int, rows: Sequence[Facts], other: Facts | None) -> Verdict | None:
+    """What is said of all of these rows, where it is not true of `other`; without rows nothing was counted."""
+    if other is not None:
+        return of.verdict(SentenceState.NOT_FOUND, f"of {other.ref} it is not true")
+    return None if _counted(of, bool(rows)) else _uncounted(of, of.sentence.words_after(after - 2, 1)[0].text)
+
+
+def _uncounted(of: Comparison, word: str) -> Verdict:
+    return of.verdict(SentenceState.SOURCE_GIVEN, f"“{word}” was not counted")
 
 
 def _names(of: Comparison, literal: Literal, facts: Facts) -> bool:
@@ -198,71 +133,29 @@ def _names(of: Comparison, literal: Literal, facts: Facts) -> bool:
     return literal.number in facts.named_numbers if numbered else of.held(literal, facts)
 
 
-def _is_alone(of: Comparison, facts: Facts, labels: Sequence[Literal]) -> bool:
-    """Whether a row is the one of a complete result that holds what is behind `only`."""
-    parent = facts.result
-    if not labels or not parent.complete or parent.computed or of.wholes or of.sentence.part:
-        return False
-    return of.among(of.evidence.rows_of(parent, facts.kind), labels) == [facts]
-
-
-def _is_the_only(of: Comparison, after: int) -> bool:
-    """`the only`, `einzige`: the word belongs to what follows and limits it."""
-    words = of.sentence.words_before(after, 2)
-    return of.sentence.says(words[-1], "sole") or (len(words) > 1 and of.sentence.says(words[0], "article"))
-
-
+# -- none ------------------------------------------------------------------------------------------------------------
 def negative(of: Comparison) -> Verdict | None:
-    """`no`, `none`, `nobody`."""
+    """`no`, `none`, `nobody`: shown by a complete result without such a row; not by one that is cut or failed, and not
+    where a cited row is one."""
     said = [word for word in of.sentence.words if of.sentence.says(word, "negative")]
-    if not said or _is_evaluated(of) or _holds_of_none(of):
-        return None
-    after = _place_behind(of, "universal", "pairwise")
-    if (after and _holds_of_all_cited(of, after)) or _is_empty_cell(of):
+    if not said or _is_evaluated(of) or _holds_of_none(of) or _is_empty_cell(of):
         return None
     if of.failed:
         reason = f"{of.failed} failed: it shows neither that there is some nor that there is none"
         return of.verdict(SentenceState.NOT_FOUND, reason)
     if of.support and all(word.end > of.sentence.unshown for word in said):
-        return of.verdict(
-            SentenceState.SOURCE_GIVEN, "it tells what nothing that was read shows; that was not compared"
-        )
-    of_rows = next((word for word in said if _is_of_rows(of, word.start)), said[0])
-    if _is_of_none_read(of, of_rows):
-        return of.verdict(SentenceState.SOURCE_GIVEN, "no row that was read holds all of it; more was not read")
-    return _unproved(of, of_rows.start + 1, "it says that there is none: cite a complete result that shows it")
-
-
-def _is_of_none_read(of: Comparison, word: Word) -> bool:
-    """`no alert` of what a raw log holds: no row of that sort, of all that was read, holds what the sentence names."""
-    following = of.sentence.words_after(word.start, 3)
-    thing = next((kind for each in following if (kind := of.sentence.lexicon.things.get(each.text))), "")
-    labels = [each for each in of.sentence.labels if each.kind is not Kind.SPOKEN]
-    if thing not in ("alert", "incident", "comment") or len(labels) < 2 or not of.support:
-        return False
-    held = frozenset.intersection(*map(of.evidence.holders, labels))
-    kinds = {facts.kind for ref in held if (facts := of.evidence.facts(ref)) is not None}
-    return bool(of.evidence.has_rows_of(thing)) and thing not in kinds
-
-
-def _unproved(of: Comparison, place: int, reason: str) -> Verdict:
-    """A claim that was not counted is not found; one that speaks of no row beside values that were is no more than
-    a source, and so is what documents say of all and none."""
-    written = of.rows and not of.wholes and all(facts.kind in ("hit", "passage") for facts in of.rows)
-    written = written or of.sentence.advises
-    if not written and (not of.support or _is_of_rows(of, place)):
-        return of.verdict(SentenceState.NOT_FOUND, reason)
-    word = next(iter(of.sentence.words_after(place - 2, 1)), None)
-    told = "" if word is None else of.sentence.text[word.start : word.end]
-    return of.verdict(SentenceState.SOURCE_GIVEN, f"“{told}” was not counted")
-
-
-def _is_of_rows(of: Comparison, place: int) -> bool:
-    """Whether the clause of a claim names something of the workspace, or the claim a sort of thing."""
-    sentence = of.sentence
-    things = (word.text in sentence.lexicon.things for word in sentence.words_after(place, 3))
-    soft = (Kind.SPOKEN, Kind.MOMENT)
-    return any(things) or any(each.kind not in soft for each in sentence.clause_labels(place))
+        told = "it tells what nothing that was read shows; that was not compared"
+        return of.verdict(SentenceState.SOURCE_GIVEN, told)
+    cut = next((whole for whole in of.wholes if not whole.complete), None)
+    if cut is not None and not of.rows:
+        return of.verdict(SentenceState.NOT_FOUND, f"{cut.ref} is not complete: it cannot show that there is none")
+    labels = of.sentence.clause_labels(said[0].start)
+    plain = labels and all(each.kind is Kind.STATE or each in of.sentence.anchors for each in labels)
+    rows = of.universe(strict=True) if plain and of.sentence.kind is not UnitKind.ROW else []
+    held = of.among([facts for facts in rows if facts.kind not in _TEXTS], labels, denied=True)
+    if held:
+        return of.verdict(SentenceState.NOT_FOUND, f"{held[0].ref} is one")
+    return _uncounted(of, said[0].text)
 
 
 @not_found
@@ -409,21 +302,29 @@ def _says_zero(facts: Facts, stems: set[str]) -> bool:
     return False
 
 
-# -- the most --------------------------------------------------------------------------------------------------------
+# -- the most and more ------------------------------------------------------------------------------------------------
 def extreme(of: Comparison) -> Verdict | None:
-    """`oldest`, `most`; of the time of a cited row it is said that nobody compared it."""
+    """`oldest`, `most`: chosen from a computed grouping, it is the best of its rows."""
     said = _extreme_words(of)
     parts = [facts for facts in of.computed if len(of.evidence.all_rows(facts.result)) > max(1, len(of.computed))]
     if said and parts and not of.sentence.quotes and not any(_is_best_part(of, facts, said) for facts in parts):
-        return of.verdict(
-            SentenceState.NOT_FOUND, f"“{min(said)}”: {parts[0].ref} is not that one of {parts[0].result.ref}"
-        )
-    if not said or _is_evaluated(of) or _is_proved_extreme(of, said):
+        reason = f"“{min(said)}”: {parts[0].ref} is not that one of {parts[0].result.ref}"
+        return of.verdict(SentenceState.NOT_FOUND, reason)
+    if not said or _is_evaluated(of) or _is_told_extreme(of, said):
         return None
-    timed = any(each.kind is Kind.MOMENT and held for each, held in of.support.items())
-    timed = timed and said <= of.sentence.has("of_time", "majority")
-    reason = f"“{min(said)}”: cite the complete result that it is chosen from"
-    return of.verdict(SentenceState.SOURCE_GIVEN if timed else SentenceState.NOT_FOUND, reason)
+    held = [(_is_extreme(of, {word}), _is_most(of, word)) for word in said]
+    proved = all(True in each for each in held)
+    timed = any(each.kind is Kind.MOMENT and found for each, found in of.support.items())
+    if not proved and any(False in each for each in held) and not (timed and said <= of.sentence.has("of_time")):
+        return of.verdict(SentenceState.NOT_FOUND, f"“{min(said)}” is another one, by what it is chosen from")
+    return None if _counted(of, proved) else _uncounted(of, min(said))
+
+
+def _is_most(of: Comparison, word: str) -> bool | None:
+    """Whether more than half of the rows hold what is said of most; None where that is no plain state."""
+    rows, labels = of.universe(), of.sentence.labels
+    plain = word in of.sentence.has("majority") and rows and labels and all(each.kind in STATES for each in labels)
+    return 2 * len(of.among(rows, labels)) > len(rows) if plain else None
 
 
 def _is_best_part(of: Comparison, facts: Facts, said: set[str]) -> bool:
@@ -439,19 +340,17 @@ def _is_best_part(of: Comparison, facts: Facts, said: set[str]) -> bool:
     return False
 
 
-def _is_proved_extreme(of: Comparison, said: set[str]) -> bool:
-    """Whether a total or a row says so itself, or it was counted."""
+def _is_told_extreme(of: Comparison, said: set[str]) -> bool:
+    """Whether a total or a row says so itself."""
     totals = [piece for whole in of.wholes for total in whole.totals for piece in total.path]
     if said <= {word for piece in totals for word in column_words(piece)}:
         return True
     timed = [facts for each, held in of.support.items() if each.kind is Kind.MOMENT for facts in held[:1]]
-    for facts in (*of.plain, *timed, *map(of.evidence.whole, of.wholes)):
-        own = any(f" {word} " in facts.words or word in facts.column_names for word in said)
-        if own or _tells_when_seen(of, facts, said):
-            return True
-    rows, labels = of.universe(), of.sentence.labels
-    most = of.sentence.has("majority") and rows and labels and 2 * len(of.among(rows, labels)) > len(rows)
-    return _counted(of, bool(most) or all(_is_extreme(of, {word}) for word in said))
+    return any(
+        any(f" {word} " in facts.words or word in facts.column_names for word in said)
+        or _tells_when_seen(of, facts, said)
+        for facts in (*of.plain, *timed, *map(of.evidence.whole, of.wholes))
+    )
 
 
 def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
@@ -465,13 +364,14 @@ def _tells_when_seen(of: Comparison, facts: Facts, said: set[str]) -> bool:
     )
 
 
-def _is_extreme(of: Comparison, said: set[str]) -> bool:
+def _is_extreme(of: Comparison, said: set[str]) -> bool | None:
+    """Whether a row that is named has the most or the least of a column that is meant; None where neither is plain."""
     rows = of.universe()
     if not rows and len({(facts.result.ref, facts.kind) for facts in of.plain}) == 1:
         parent, kind = of.plain[0].result, of.plain[0].kind
         rows = of.evidence.rows_of(parent, kind) if kind and parent.has_all_of(kind) else []
     if len(rows) < 2:
-        return False
+        return None
     sentence = of.sentence
     pool = of.among(rows, sentence.of_kind(*STATES)) or rows
     place = next(word.start for word in sentence.words if word.text in said)
@@ -481,19 +381,23 @@ def _is_extreme(of: Comparison, said: set[str]) -> bool:
     there = {facts.ref for facts in pool}
     best: Callable[..., object] = min if said & sentence.has("least") else max
     of_time = said & sentence.has("of_time")
+    compared = False
     for facts in target:
         if facts.ref not in there:
             continue
         for column, at in facts.moments if of_time else ():
             times = (time for each in pool for name, time in each.moments if name == column)
-            if _is_time_of(facts, column, of_time) and at == best(times):
-                return True
+            if _is_time_of(facts, column, of_time):
+                if at == best(times):
+                    return True
+                compared = True
         told = {each.number for each in sentence.inside(place, sentence.of_kind(Kind.NUMBER))}
         meant = [*_columns_meant(of, facts), *(column for column, value in facts.amounts.items() if value in told)]
         for column in meant if said - of_time else ():
             if facts.cells[column] == best(each.amounts[column] for each in pool if column in each.amounts):
                 return True
-    return False
+            compared = True
+    return False if compared else None
 
 
 def _of_clause(of: Comparison, said: set[str]) -> list[Facts]:
@@ -555,22 +459,16 @@ def _extreme_words(of: Comparison) -> set[str]:
     return found
 
 
-# -- more, and in which order ----------------------------------------------------------------------------------------
-@not_found
-def comparative(of: Comparison) -> str:
+def comparative(of: Comparison) -> Verdict | None:
     """`more`, `fewer`, `rose`: both numbers are given, or a computed result is cited."""
     sentence = of.sentence
     said = sentence.has("comparative") | (
         set() if any(each.bound.startswith(">") for each in of.literals) else _more(of)
     )
-    stated = any(word.text in said and sentence.states(word) for word in sentence.words)
+    stated = next((word.text for word in sentence.words if word.text in said and sentence.states(word)), "")
     bounds = any(each.bound == "<" for each in of.literals)  # `fewer than 4` compares nothing
-    if sentence.quotes or bounds or not stated:
-        return ""
-    if of.computed:
-        return ""
     amounts = [each for each in sentence.of_kind(Kind.NUMBER, Kind.PERCENT) if each not in sentence.thing_numbers]
-    return "it compares: cite a compute result, or give both numbers" if len(amounts) < 2 else ""
+    return _uncounted(of, stated) if stated and not bounds and not _is_evaluated(of) and len(amounts) < 2 else None
 
 
 def _more(of: Comparison) -> set[str]:
@@ -605,9 +503,10 @@ def change_of_other_sign(of: Comparison) -> str:
     return ""
 
 
+# -- in which order ---------------------------------------------------------------------------------------------------
 @not_found
 def out_of_order(of: Comparison) -> str:
-    """`A before B [a, b]`, `A, then B [a, b]`: the rows' times stand in the order that is told."""
+    """`A before B [a, b]`, `A, then B [a, b]`: the times of the rows that are named stand in the order that is told."""
     pair = of.plain if not of.computed else _ends_of_duration(of)
     spoken = any(each.quoted_by != "`" for each in of.sentence.of_kind(Kind.TEXT))
     if len(pair) != 2 or spoken or of.wholes:
@@ -615,10 +514,10 @@ def out_of_order(of: Comparison) -> str:
     rising = _tells_rising(of)
     homes = list(dict.fromkeys(_homes(of, pair)))
     homes = homes if len(homes) == 2 else _homes_of_words(of, pair)
-    if of.computed and len(homes) != 2:
+    if rising is None or len(homes) != 2:
         return ""
-    first, second = (pair[at] for at in homes) if len(homes) == 2 else pair
-    if rising is None or not first.happened or not second.happened:
+    first, second = (pair[at] for at in homes)
+    if not first.happened or not second.happened:
         return ""
     a, b = first.happened[1], second.happened[1]
     return f"{first.ref} is {'earlier' if a < b else 'later'} than {second.ref}" if a != b and (a < b) != rising else ""
