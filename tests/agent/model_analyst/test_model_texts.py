@@ -20,7 +20,7 @@ TEXTS = {
     ("rules", 6): "4e80b6e50bfa5c3b",
     ("rules", 7): "e8c89efd18fed1cb",
     ("rules", 8): "3b8f194ecda13427",
-    ("rules", 9): "eaf6996136692a93",
+    ("rules", 9): "81717c48f95c50fa",
     ("rules_small", 1): "14605175a08843df",
     ("rules_small", 2): "95ff18f92a0c6c62",
     ("last_round", 2): "b22c551808253ac9",
