@@ -237,6 +237,13 @@ def months() -> Mapping[str, int]:
 
 
 @cache
+def date_names() -> frozenset[str]:
+    """Names of months and of days of the week, folded."""
+    weekdays = (word for name in LANGUAGES for word in words_in(language_data(name)["dates"]["weekdays"]))
+    return frozenset((*months(), *weekdays))
+
+
+@cache
 def zones() -> Mapping[str, int]:
     """Letters of time zones with their minutes east of UTC."""
     return {

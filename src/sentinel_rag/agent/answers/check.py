@@ -406,13 +406,11 @@ def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bo
         if place and (bare if row else verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing)):
             told = _in_context(unit, place, text, refs, evidence, around)
             verdict, place = (told, 0) if row or not told.missing else (verdict, place)
-        verdict = _with_more(verdict, sentence, refs, unit.refs, (*unit.refs, *near))
+        known = frozenset(str(each.value) for _, before in verdicts for each in before.support)
+        verdict = _with_more(verdict, sentence, refs, unit.refs, (*unit.refs, *near), known)
         if verdict.state is SentenceState.NOT_FOUND and not verdict.missing:  # `Neither address [a] is among them [b]`
             whole = against(Sentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
-            right = whole.state is SentenceState.VALUES_FOUND or (
-                text is rest and whole.state is SentenceState.SOURCE_GIVEN  # what it says is bound to the other cells
-            )
-            verdict = whole if right else verdict
+            verdict = whole if whole.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN) else verdict
         listed = sentence.bag <= plain_words() or text is rest
         if listed and verdict.state is SentenceState.SOURCE_GIVEN and verdicts and not verdict.missing:
             # `124 is High [c1.1], and so is 108 [c1.8]`
@@ -495,20 +493,27 @@ def _is_to_do(cell: Sentence) -> bool:
 
 
 def _with_more(
-    verdict: Verdict, sentence: Sentence, refs: Sequence[str], unit_refs: Sequence[str], near: Sequence[str]
+    verdict: Verdict,
+    sentence: Sentence,
+    refs: Sequence[str],
+    unit_refs: Sequence[str],
+    near: Sequence[str],
+    known: frozenset[str] = frozenset(),
 ) -> Verdict:
     """What was found by its own citations, and more: a number may count the rows of the whole sentence; what else is
-    missing is granted where it needs no citation of its own, and then no more than a source was given."""
+    missing is granted where it needs no citation of its own, and then no more than a source was given. `known` is what
+    parts of the sentence before it were found to say."""
     missing, evidence = verdict.missing, sentence.evidence
     others = [facts for ref in unit_refs if ref not in refs and (facts := evidence.facts(ref))]
-    counts = all(each.kind is Kind.NUMBER and not any(facts.holds(each) for facts in others) for each in missing)
+    measures = (Kind.NUMBER, Kind.DURATION, Kind.MOMENT)
+    counts = all(each.kind in measures and not any(facts.holds(each) for facts in others) for each in missing)
     if unit_refs and missing and counts:
         wider = against(sentence, tuple(dict.fromkeys((*unit_refs, *refs))), near)
         if wider.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN):
             return replace(wider, refs=tuple(refs))
     if not missing or verdict.state is not SentenceState.NOT_FOUND:
         return verdict
-    reasons = {each: reason for each in missing if (reason := _needs_none(each, sentence, verdict, near))}
+    reasons = {each: reason for each in missing if (reason := _needs_none(each, sentence, verdict, near, known))}
     if len(reasons) < len(missing) or (_ADVICE in reasons.values() and _is_known_otherwise(sentence)):
         return verdict
     rest = against(sentence, refs, near, granted=frozenset(missing))
@@ -517,7 +522,9 @@ def _with_more(
     return verdict
 
 
-def _needs_none(literal: Literal, sentence: Sentence, verdict: Verdict, near: Sequence[str]) -> str:
+def _needs_none(
+    literal: Literal, sentence: Sentence, verdict: Verdict, near: Sequence[str], known: frozenset[str]
+) -> str:
     """Why a literal that stands nowhere in what is cited needs no citation: it is free in advice, the person said it,
     a sentence before cites it, or a name stands beside one that the cited rows hold. Empty where it needs one."""
     evidence = sentence.evidence
@@ -527,9 +534,13 @@ def _needs_none(literal: Literal, sentence: Sentence, verdict: Verdict, near: Se
         return _UNSHOWN
     if literal.kind in (Kind.MOMENT, Kind.DURATION) and evidence.was_said(literal):
         return f"“{literal.raw}” is what was asked about"
-    where = _row_beside(literal, sentence, verdict)
+    if literal.kind in STRONG_NAMES and str(literal.value) in known:
+        return f"“{literal.raw}” stands in what it cites before"
+    where = _row_beside(literal, sentence, verdict, known)
     if literal in sentence.thing_numbers:
-        beside = not any(facts.named_numbers for facts in _rows_cited(verdict, evidence))
+        told = {each.number for each in verdict.support if each in sentence.thing_numbers}
+        beside = all(facts.named_numbers <= told for facts in _rows_cited(verdict, evidence))
+        near = (*near, *_rows_of_thing(literal, sentence, verdict))
     else:
         beside = any(each.kind is literal.kind and each not in sentence.thing_numbers for each in verdict.support)
     if not where and beside and literal.kind in (Kind.MOMENT, Kind.NUMBER):  # the cited rows have one of their own
@@ -540,11 +551,22 @@ def _needs_none(literal: Literal, sentence: Sentence, verdict: Verdict, near: Se
     return f"“{literal.raw}” stands in {where}, which it does not cite" if where else ""
 
 
+def _rows_of_thing(literal: Literal, sentence: Sentence, verdict: Verdict) -> list[str]:
+    """Rows of a thing that a sentence names by number beside what it cites, and says no state of: those that hold a
+    name of the sentence too, all of them where no name was found."""
+    stated = any(each.kind in STATES for each in sentence.inside(literal.start, sentence.literals))
+    if stated or not verdict.support or len(verdict.missing) > 1:
+        return []
+    names = [sentence.evidence.holders(each) for each in verdict.support if each.kind in STRONG_NAMES]
+    own = sentence.evidence.holders(literal)
+    return sorted(own & frozenset().union(*names) if names else own)
+
+
 def _rows_cited(verdict: Verdict, evidence: Evidence) -> list[Facts]:
     return [facts for ref in verdict.refs[:MOST_TRIED] for facts in evidence.rows_at(ref)[:MOST_TRIED]]
 
 
-def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
+def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict, known: frozenset[str]) -> str:
     """A row in which a name stands beside one that the cited rows hold, or in the dossier of a cited incident: of a
     label any such row, of another name one of another sort of thing than the cited rows tell of, or, of the number of
     an incident, where the sentence names theirs too (`the account of 102 is used in 124`)."""
@@ -567,7 +589,7 @@ def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
     holding = filter(None, map(evidence.facts, sorted(evidence.holders(literal))[:MOST_TRIED]))
     sorts = frozenset(sort for facts in holding for sort in facts.sorts_of(literal) if sort)
     others = [each for each in verdict.support if not literal.start <= each.start < literal.end]
-    said = [str(each.value) for each in others]
+    said = [*known, *(str(each.value) for each in others)]
     numbers = {each.number for each in others if each in sentence.thing_numbers}
     return "" if not sorts or any(facts.tells_other(sorts, said, numbers) for facts in cited) else min(there)
 

@@ -25,7 +25,7 @@ from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Cell
 from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.language.lexicon import everything, plain_words
+from sentinel_rag.language.lexicon import date_names, everything, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Word, key, tokens
 
 _NUMERIC = frozenset({Kind.NUMBER, Kind.PERCENT, Kind.DURATION})
@@ -180,6 +180,16 @@ def no_other(of: Comparison) -> str:
         those = [facts for facts in rows if not any(of.held(each, facts) for each in sentence.thing_numbers)]
         if sentence.thing_numbers and those:
             return f"{those[0].ref} holds “{names[0].raw}” too"
+    return ""
+
+
+@not_found
+def asked_for_a_part(of: Comparison) -> str:
+    """What was asked for by a part of a name, which matches no row, is not shown to be absent."""
+    for whole in of.wholes if of.sentence.has("negative", "not") else ():
+        for text in _asked(whole.arguments) if not (whole.rows or whole.problem or whole.computed) else ():
+            if of.evidence.is_part_of_names(text):
+                return f"{whole.ref} was asked for “{text}”, which is only a part of names: that shows no absence"
     return ""
 
 
@@ -446,7 +456,8 @@ def _extreme_words(of: Comparison) -> set[str]:
         chooses = any(each.text in lexicon.things for each in words[at + 2 : at + 5])
         if lexicon.has("part_of", following) and not chooses and sentence.says(word, "majority"):
             continue  # `most of the kill chain`
-        period = following in lexicon.time_units and sentence.says(word, "of_time")
+        period = (following in lexicon.time_units or following in date_names()) and sentence.says(word, "of_time")
+        bid = sentence.bids_with(word) and sentence.says(word, "of_time")  # `ask Grace first`
         number = any(
             each not in sentence.thing_numbers and 0 < each.start - word.end < 3
             for each in sentence.of_kind(Kind.DURATION, Kind.NUMBER)
@@ -454,7 +465,8 @@ def _extreme_words(of: Comparison) -> set[str]:
         ranks = bool(following) and sentence.says(word, "of_time") and lexicon.has("ranks", following)
         stands_alone = sentence.text[word.end : word.end + 1] in (":", ",", ".", ")") and at < 2
         share = (words[at - 1].text if at else "", word.text) in lexicon.at_least
-        if not (period or following in lexicon.numbers or number or stands_alone or share or ranks):
+        listed = sentence.says(word, "least") and any(sentence.says(each, "second") for each in words[at + 1 :])
+        if not (period or bid or listed or following in lexicon.numbers or number or stands_alone or share or ranks):
             found.add(word.text)
     return found
 
@@ -480,7 +492,9 @@ def _more(of: Comparison) -> set[str]:
                 sentence.says(each, "least", "most") for each in sentence.words_after(word.start, 1)
             )
             added = any(0 < word.start - each.end < 2 for each in sentence.of_kind(Kind.NUMBER))  # `9 more`
-            if not (added or superlative):
+            than, *one = (each.text for each in (*sentence.words_after(word.start, 2), word))
+            bound = (word.text, than) in sentence.lexicon.more_than and sentence.lexicon.has("one", one[0])
+            if not (added or superlative or bound):  # `more than one` is a bound
                 found.add(word.text)
     return found
 
@@ -540,12 +554,24 @@ def _tells_rising(of: Comparison) -> bool | None:
     ]
     if sentence.of_kind(Kind.MOMENT) or not all(map(sentence.states, said)):
         return None
+    if any(_opens_with_length(sentence, word) for word in said):
+        return None  # `72 minutes after the dump`: what came then was told before
     rising = {
         ((sentence.says(word, "then") or _is_after_that(of, word)) and not _than_follows(of, word))
         or sentence.says(word, "before", "older") is not (word == sentence.words[0])
         for word in said
     }
     return rising.pop() if len(rising) == 1 else None
+
+
+def _opens_with_length(sentence: Sentence, word: Word) -> bool:
+    """Whether nothing but a length of time stands before a word."""
+    lexicon, before = sentence.lexicon, sentence.words_before(word.start, _STEM)
+    units = [each.text in lexicon.time_units for each in before]
+    soft = (lexicon.numbers, lexicon.fractions, lexicon.time_units, plain_words())
+    told = [each for each in before if not any(each.text in table for table in soft)]
+    opens = len(before) < _STEM and all(sentence.says(each, "about", "one", "half") for each in told)
+    return units[-1:] == [True] and opens
 
 
 def _is_after_that(of: Comparison, word: Word) -> bool:

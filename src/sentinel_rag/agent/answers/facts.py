@@ -295,7 +295,7 @@ def _is_number(literal: Literal, number: float) -> bool:
     if literal.bound != "=":
         return near(literal, number)
     digits = len(literal.raw.replace(",", ".").partition(".")[2]) if value % 1 else 0
-    return number == value or (bool(digits) and round(number, digits) == value)
+    return number == value or (bool(digits) and abs(number - value) <= 0.5 * 10**-digits + 1e-9)  # 16.25 as 16.3
 
 
 def _stands(literal: Literal, words: str) -> bool:

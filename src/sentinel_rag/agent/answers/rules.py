@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 
-from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
+from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, asked_for_a_part, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
 from sentinel_rag.agent.answers.facts import OPEN_STATES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
@@ -181,7 +181,11 @@ def roles(of: Comparison) -> str:
     """What comes from is not the row's destination, what goes to not its source."""
     sentence = of.sentence
     for literal in sentence.of_kind(Kind.ID, Kind.NAME):
-        before = [word for word in sentence.words_before(literal.start, 1) if literal.start - word.end <= 3]
+        before = [
+            word
+            for word in sentence.words_before(literal.start, 1)
+            if not sentence.text[word.end : literal.start].strip(" `*_")  # not `meldete sich dort an (10.20.0.26)`
+        ]
         comes, goes = (any(sentence.says(word, table) for word in before) for table in ("from", "to"))
         for facts in of.rows if comes is not goes else ():
             column = _columns_by_value(facts).get(str(literal.value), "")
@@ -584,6 +588,9 @@ def unsaid(of: Comparison) -> str:
     concepts = of.sentence.lexicon.concepts
     for word in () if of.sentence.quotes or _asks(of) or not (of.rows or of.wholes) else of.sentence.words:
         concept = concepts.get(word.text, "")
+        before = of.sentence.words_before(word.start, 1)
+        if before and of.sentence.says(before[0], "article"):
+            continue  # `the stolen account` was told before
         if concept in STRICT_CONCEPTS and of.sentence.states(word) and not _row_says(of, concept_starts(concept)):
             starts = concept_starts(concept)
             titled = any(f" {start}" in f" {title}" for title in _titles_named(of) for start in starts)
@@ -638,6 +645,7 @@ RULES: tuple[Rule, ...] = (
     only_failed,
     unsaid,
     out_of_order,
+    asked_for_a_part,
     nothing_to_compare,
     state_of_each_row,
     roles,

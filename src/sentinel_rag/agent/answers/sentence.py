@@ -58,7 +58,11 @@ class Sentence:
             if not (word.end - word.start == 2 and text[word.start : word.end].isupper() and not text.isupper())
         )  # `NO` among small letters is a code, of a country say, and no word
         self._starts = [word.start for word in self.words]
-        self.literals = tuple(each for each in self.scan.literals if each.start >= self._opens)
+        self.literals = tuple(
+            each
+            for each in self.scan.literals
+            if each.start >= self._opens and text[each.start - 1 : each.end + 1] != f"[{each.raw}]"  # an item's number
+        )
         self.literals = tuple(self._day(each) or self._as_word(each) or each for each in self.literals)
         self.bag = frozenset(word.text for word in self.words)
         colon = _COLON.search(text)
@@ -99,6 +103,8 @@ class Sentence:
         following = self.words_after(word.start, 3)
         things = [each.text in self.lexicon.things for each in following]
         told = (self.says(each, "that") and not (at and things[at - 1]) for at, each in enumerate(following))
+        if following and self.says(following[0], "others", "article"):  # `Check other tools that read it`
+            return True
         noun = following and self.lexicon.has("part_of", following[0].text)  # `Review of the supplier accounts`
         state = word.text in self.lexicon.spoken and any(things[:1])  # `Open incidents: 124`
         return not (any(told) or noun or state)  # `Keep in mind that 124 has 9 alerts` tells
@@ -108,9 +114,9 @@ class Sentence:
         """Whether one of its clauses asks for something."""
         return self.bids or any(self._asks(word) for at in self._clauses for word in self.words_after(at - 1, 1))
 
-    def bids_with(self, literal: Literal) -> bool:
-        """Whether the clause or the cell of a table that a literal stands in asks for something."""
-        starts = {self.clause_start(literal.start), self.text.rfind("|", 0, literal.start) + 1}
+    def bids_with(self, part: Literal | Word) -> bool:
+        """Whether the clause or the cell of a table that a literal or a word stands in asks for something."""
+        starts = {self.clause_start(part.start), self.text.rfind("|", 0, part.start) + 1}
         return any(self._asks(word) for start in starts for word in self.words_after(start - 1, 1))
 
     # -- words ------------------------------------------------------------------------------------------------------
@@ -315,7 +321,7 @@ class Sentence:
         before = self.words_before(literal.start, 1)
         if before and self.says(before[0], "article", "universal"):
             return True
-        sorts = [self.sort(each) for each in self.anchors]
+        sorts = [sort for sort, _ in {(self.sort(each), each.value) for each in self.anchors}]
         return literal.number >= 2 and literal.number in [float(sorts.count(sort)) for sort in set(sorts)]
 
     @cached_property

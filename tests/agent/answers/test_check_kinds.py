@@ -1,0 +1,103 @@
+"""Kinds of true sentences that a strong model writes and that were marked, each beside a lie of its form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from answer_rows import DOSSIER, INCIDENTS, computed, read
+from sentinel_rag.agent.answers.check import check_answer
+from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.results import Results
+from sentinel_rag.contracts.evidence import SentenceState
+
+FOUND = SentenceState.VALUES_FOUND
+SOURCE = SentenceState.SOURCE_GIVEN
+OWN = SentenceState.OWN_WORDS
+NOT = SentenceState.NOT_FOUND
+
+DAYS = [
+    {"Day": "2026-11-23T00:00:00Z", "SignIns": 67, "MeanHours": 16.25},
+    {"Day": "2026-11-30T00:00:00Z", "SignIns": 23, "MeanHours": 9.0},
+]
+LOGONS = [
+    {"TimeGenerated": "2026-11-27T02:00:00Z", "Account": "asa.oberg", "IpAddress": "10.20.0.26"},
+    {"TimeGenerated": "2026-11-27T03:12:00Z", "Account": "asa.oberg", "FileName": "procdump.exe"},
+    {"TimeGenerated": "2026-11-27T04:00:00Z", "Account": "siobhan", "FileName": "powershell.exe"},
+]
+
+
+@pytest.fixture
+def evidence() -> Evidence:
+    """c1 incidents, c2 days, c3 the dossier of 124, c4 log rows, c5 a search for a part of a name, c6 for a whole one,
+    c7 a length of time between two rows."""
+    held = Results()
+    held.add(read("c1", "query_incidents", INCIDENTS))
+    held.add(read("c2", "run_kql_query", DAYS))
+    held.add(read("c3", "get_incident_detail", DOSSIER))
+    held.add(read("c4", "run_kql_query", LOGONS))
+    for ref, name in (("c5", "powershell"), ("c6", "setup.exe")):
+        arguments = {"template": "process_by_name", "parameters": {"process": name}}
+        held.add(replace(read(ref, "run_kql_query", []), arguments=arguments))
+    held.add(computed("c7", {"seconds": 169_200, "hours": 47}, operands=("c4.1", "c4.3"), op="duration"))
+    return Evidence(held)
+
+
+CASES = [
+    # a day of the week is no superlative
+    (FOUND, "It had 67 sign-ins, those of last Monday [c2.1]."),
+    (FOUND, "Am letzten Montag waren es 67 [c2.1]."),
+    (NOT, "The last row has 67 sign-ins [c2.1]."),
+    # what is to be done first is no first row
+    (SOURCE, "124 is High; ask Tomasz Wójcik first [c1.1]."),
+    # an item's number is no value
+    (FOUND, "As [1] and [3] say, 124 is High [c1.1]."),
+    (NOT, "As 1 and 3 say, 124 is High [c1.1]."),
+    # rounded up or down, as people do
+    (FOUND, "The mean was 16.3 [c2.1]."),
+    (NOT, "The mean was 16.4 [c2.1]."),
+    # more than one is no comparison
+    (FOUND, "124 has more than one alert, 8 [c1.1]."),
+    (NOT, "124 has more alerts [c1.1]."),
+    # what is longer than nothing that is named
+    (SOURCE, "124 has been open for longer, with 8 alerts [c1.1]."),
+    (NOT, "124 has been open for longer than 125 [c1.1]."),
+    # both take up what was told
+    (SOURCE, "asa.oberg war in beiden offenen Zeilen dabei [c4.1, c4.2]."),
+    (NOT, "Both ran procdump.exe [c4.1, c4.2]."),
+    (NOT, "All ran procdump.exe [c4.1, c4.2]."),
+    # all of so many is their total
+    (FOUND, "I read all 3 incidents [c1]."),
+    (NOT, "I read all 4 incidents [c1]."),
+    (NOT, "All 3 incidents are High [c1]."),
+    # the order of what was told before with what stands here
+    (SOURCE, "72 minutes after procdump.exe [c4.1, c4.2]."),
+    (NOT, "The logon from 10.20.0.26 came 72 minutes after procdump.exe [c4.1, c4.2]."),
+    # a length between the parts of one sentence
+    (SOURCE, "72 minutes before, asa.oberg [c4.1] ran procdump.exe [c4.2]."),
+    # an incident beside what is cited, with which it shares a name
+    (SOURCE, "It is 124: from the logon to the end it took 47 hours [c7.1]."),
+    (SOURCE, "asa.oberg, whose account stands in 124, ran procdump.exe [c4.2]."),
+    (NOT, "siobhan, whose account stands in 126, ran powershell.exe [c4.3]."),
+    (NOT, "asa.oberg ran procdump.exe, and 126 is High [c4.2]."),
+    # what no text speaks of, and what nobody concluded
+    (SOURCE, "No comment speaks of resetting wks-fin-02 [c3]."),
+    (SOURCE, "Kein Kommentar erwähnt wks-fin-02 und asa.oberg [c3.4]."),
+    (SOURCE, "Between 124 and 125 no link [c1.1, c1.2]."),
+    (SOURCE, "Entre 124 y 125 ningún vínculo [c1.1, c1.2]."),
+    (NOT, "Between 124 and 125 no alert [c1.1, c1.2]."),
+    # a part of a name that matches nothing shows nothing
+    (SOURCE, "There is no setup.exe in the log [c6]."),
+    (NOT, "There is no PowerShell in the log [c5]."),
+    (NOT, "Im Protokoll steht kein powershell [c5]."),
+    # what comes in or goes out stands before its address, and not before a bracket
+    (FOUND, "asa.oberg meldete sich am 27. November um 02:00 dort an (10.20.0.26) [c4.1]."),
+]
+
+
+@pytest.mark.requirement("GRND-1", "GRND-5")
+@pytest.mark.parametrize(("state", "text"), CASES)
+def test_a_true_sentence_is_not_marked_for_its_form(evidence: Evidence, state: SentenceState, text: str) -> None:
+    sentence = check_answer(text, evidence).sentences[0]
+    assert sentence.state is state, sentence.reason
