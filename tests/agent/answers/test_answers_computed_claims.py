@@ -55,7 +55,7 @@ def state(arguments: dict[str, Any], text: str) -> tuple[SentenceState, str]:
         (HIGH, "Ningún incidente es High [c2].", NOT),
         (NOTHING, "The transfer was approved by Bob Smith at 10.9.9.9 [c2.1].", NOT),
         (NOTHING, "It came from 10.9.9.9 [c2].", NOT),
-        (NOTHING, "“approved by Bob Smith” [c2].", NOT),
+        (NOTHING, "“approved by Bob Smith” [c2].", SentenceState.SOURCE_GIVEN),
         (NOTHING, "No title contains “approved by Bob Smith” [c2].", FOUND),
         (ALL_NEW, "All incidents are New [c2].", NOT),
         (ALL_NEW, "1 of 2 incidents is New [c2].", FOUND),

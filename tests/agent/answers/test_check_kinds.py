@@ -91,6 +91,9 @@ CASES = [
     (SOURCE, "There is no setup.exe in the log [c6]."),
     (NOT, "There is no PowerShell in the log [c5]."),
     (NOT, "Im Protokoll steht kein powershell [c5]."),
+    # a word of the trade with a figure in it is no value
+    (FOUND, "124, C2 and base64 in it, is High [c1.1]."),
+    (NOT, "124, with wks7 in it, is High [c1.1]."),
     # what comes in or goes out stands before its address, and not before a bracket
     (FOUND, "asa.oberg meldete sich am 27. November um 02:00 dort an (10.20.0.26) [c4.1]."),
 ]

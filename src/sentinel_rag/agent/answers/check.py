@@ -555,7 +555,7 @@ def _rows_of_thing(literal: Literal, sentence: Sentence, verdict: Verdict) -> li
     """Rows of a thing that a sentence names by number beside what it cites, and says no state of: those that hold a
     name of the sentence too, all of them where no name was found."""
     stated = any(each.kind in STATES for each in sentence.inside(literal.start, sentence.literals))
-    if stated or not verdict.support or len(verdict.missing) > 1:
+    if stated or len(verdict.missing) > 1 or not (verdict.support or sentence.is_label(literal)):
         return []
     names = [sentence.evidence.holders(each) for each in verdict.support if each.kind in STRONG_NAMES]
     own = sentence.evidence.holders(literal)

@@ -652,7 +652,7 @@ def _outcome(facts: Facts, of: Comparison) -> Facts:
     return of.evidence.facts_of(replace(facts.row, cells=cells), facts.result)
 
 
-@not_found
+@source_given
 def outcome_is_told(of: Comparison) -> str:
     """A sentence whose values all are conditions of a computation says nothing of what came of it."""
     claims = of.sentence.has("universal", "negative", "not", "pairwise")  # compared with the outcome by other rules
@@ -687,7 +687,9 @@ def counts_agree(of: Comparison) -> str:
     sentence = of.sentence
     told = {literal.number for literal in sentence.of_kind(Kind.NUMBER)}
     all_of, not_ = bool(sentence.has("universal")), bool(sentence.has("not"))
-    counts = list(_counts(of)) if not sentence.quotes else []
+    counts = (
+        list(_counts(of)) if not (sentence.quotes or (all_of and sentence.has("negative"))) else []
+    )  # `all by A, none by B`
     parts = sum(count for _, count, _ in counts)
     for facts, count, whole in counts:
         none_of = bool(sentence.has("negative")) and NONE not in facts.cells.values()
@@ -697,7 +699,7 @@ def counts_agree(of: Comparison) -> str:
             or (none_of and count > 0 and not given and not _is_turned(facts))
             or (count == 0 and not none_of and not not_ and not given)
             or (
-                whole in told and whole not in (count, parts) and not given and not none_of and not _says_one(of, facts)
+                whole in told and whole not in (count, parts) and not (given or none_of or not_ or _says_one(of, facts))
             )
         )
         # Another computed row may be the one that the number is of

@@ -277,7 +277,10 @@ class Comparison:
         ]
 
     def _may_be_a_word(self, literal: Literal) -> bool:
-        """A one-word name at the start of a sentence, where ordinary words have a capital too; not a person's."""
+        """A word of the trade with a figure in it (`C2`) that no row holds; a one-word name at the start of a sentence,
+        where ordinary words have a capital too; not a person's."""
+        if literal.kind is Kind.ID and self.sentence.lexicon.has("trade", str(literal.value)):
+            return not self.evidence.holders(literal)
         if literal.kind is not Kind.NAME or " " in str(literal.value) or literal.value in self.evidence.names.aliases:
             return False
         if _CAMEL.search(literal.raw):
