@@ -140,9 +140,6 @@ def negative(of: Comparison) -> Verdict | None:
     said = [word for word in of.sentence.words if of.sentence.says(word, "negative")]
     if not said or _is_evaluated(of) or _holds_of_none(of) or _is_empty_cell(of):
         return None
-    if of.failed:
-        reason = f"{of.failed} failed: it shows neither that there is some nor that there is none"
-        return of.verdict(SentenceState.NOT_FOUND, reason)
     if of.support and all(word.end > of.sentence.unshown for word in said):
         told = "it tells what nothing that was read shows; that was not compared"
         return of.verdict(SentenceState.SOURCE_GIVEN, told)
@@ -225,9 +222,6 @@ def _holds_of_none(of: Comparison) -> bool:
     if any(each.domain == "owner" for each in of.sentence.of_kind(Kind.SPOKEN)):
         return True
     if any(whole.complete and whole.coverage.get("rows_total") == 0 for whole in of.wholes):
-        return True
-    dossiers = of.wholes and all(whole.complete and "incident" in whole.kinds for whole in of.wholes)
-    if part and dossiers and all(part not in whole.kinds for whole in of.wholes):
         return True
     stems = {word[:_STEM] for word in of.sentence.bag} | ({part} if part else set())
     stems |= {"failu"} if of.sentence.has("failed") else set()
@@ -444,18 +438,12 @@ def _is_beyond_all(sentence: Sentence) -> bool:
 def _extreme_words(of: Comparison) -> set[str]:
     """Words for an extreme that choose something: not `at least three`, `the last 7 days`, `most of`."""
     sentence, lexicon, words = of.sentence, of.sentence.lexicon, of.sentence.words
-    ends = [word for word in words[-3:-1] if sentence.says(word, "least", "most")]
-    if ends and sentence.says(words[-1], "of_time"):
-        return set()  # `newest first` says how rows are ordered
     more = [word for word in words if sentence.says(word, "more") and sentence.states(word)]
     found = {word.text for word in more if _is_beyond_all(sentence)}
     for at, word in enumerate(words):
         if not sentence.says(word, "least", "most", "majority"):
             continue
         following = words[at + 1].text if at + 1 < len(words) else ""
-        chooses = any(each.text in lexicon.things for each in words[at + 2 : at + 5])
-        if lexicon.has("part_of", following) and not chooses and sentence.says(word, "majority"):
-            continue  # `most of the kill chain`
         period = (following in lexicon.time_units or following in date_names()) and sentence.says(word, "of_time")
         bid = sentence.bids_with(word) and sentence.says(word, "of_time")  # `ask Grace first`
         number = any(
@@ -687,9 +675,8 @@ def counts_agree(of: Comparison) -> str:
     sentence = of.sentence
     told = {literal.number for literal in sentence.of_kind(Kind.NUMBER)}
     all_of, not_ = bool(sentence.has("universal")), bool(sentence.has("not"))
-    counts = (
-        list(_counts(of)) if not (sentence.quotes or (all_of and sentence.has("negative"))) else []
-    )  # `all by A, none by B`
+    silent = sentence.quotes or (all_of and sentence.has("negative"))  # `all by A, none by B`
+    counts = [] if silent else list(_counts(of))
     parts = sum(count for _, count, _ in counts)
     for facts, count, whole in counts:
         none_of = bool(sentence.has("negative")) and NONE not in facts.cells.values()
