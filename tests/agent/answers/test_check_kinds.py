@@ -45,10 +45,17 @@ def evidence() -> Evidence:
 
 
 CASES = [
+    # what a team did is a state of the rows; what the writer did is a call's
+    (FOUND, "What we closed is told elsewhere; 124 is High [c1.1]."),
+    (NOT, "I closed 124, it is High [c1.1]."),
+    (SOURCE, "I called the encryption blocked; 124 is High [c1.1]."),
+    # a time that is denied stands in no row
+    (FOUND, "The first logon was at 02:00 UTC, not at 05:00 [c4.1]."),
+    (NOT, "The first logon was at 05:00 UTC [c4.1]."),
     # a day of the week is no superlative
     (FOUND, "It had 67 sign-ins, those of last Monday [c2.1]."),
     (FOUND, "Am letzten Montag waren es 67 [c2.1]."),
-    (NOT, "The last row has 67 sign-ins [c2.1]."),
+    (SOURCE, "The last row has 67 sign-ins [c2.1]."),
     # what is to be done first is no first row
     (SOURCE, "124 is High; ask Tomasz Wójcik first [c1.1]."),
     # an item's number is no value
@@ -59,14 +66,14 @@ CASES = [
     (NOT, "The mean was 16.4 [c2.1]."),
     # more than one is no comparison
     (FOUND, "124 has more than one alert, 8 [c1.1]."),
-    (NOT, "124 has more alerts [c1.1]."),
+    (SOURCE, "124 has more alerts [c1.1]."),
     # what is longer than nothing that is named
     (SOURCE, "124 has been open for longer, with 8 alerts [c1.1]."),
-    (NOT, "124 has been open for longer than 125 [c1.1]."),
+    (SOURCE, "124 has been open for longer than 125 [c1.1]."),
     # both take up what was told
     (SOURCE, "asa.oberg war in beiden offenen Zeilen dabei [c4.1, c4.2]."),
-    (NOT, "Both ran procdump.exe [c4.1, c4.2]."),
-    (NOT, "All ran procdump.exe [c4.1, c4.2]."),
+    (SOURCE, "Both ran procdump.exe [c4.1, c4.2]."),
+    (SOURCE, "All ran procdump.exe [c4.1, c4.2]."),
     # all of so many is their total
     (FOUND, "I read all 3 incidents [c1]."),
     (NOT, "I read all 4 incidents [c1]."),
@@ -86,7 +93,7 @@ CASES = [
     (SOURCE, "Kein Kommentar erwähnt wks-fin-02 und asa.oberg [c3.4]."),
     (SOURCE, "Between 124 and 125 no link [c1.1, c1.2]."),
     (SOURCE, "Entre 124 y 125 ningún vínculo [c1.1, c1.2]."),
-    (NOT, "Between 124 and 125 no alert [c1.1, c1.2]."),
+    (SOURCE, "Between 124 and 125 no alert [c1.1, c1.2]."),
     # a part of a name that matches nothing shows nothing
     (SOURCE, "There is no setup.exe in the log [c6]."),
     (NOT, "There is no PowerShell in the log [c5]."),

@@ -545,9 +545,6 @@ def _needs_none(
         beside = any(each.kind is literal.kind and each not in sentence.thing_numbers for each in verdict.support)
     if not where and beside and literal.kind in (Kind.MOMENT, Kind.NUMBER):  # the cited rows have one of their own
         where = next((ref for ref in near if (facts := evidence.facts(ref)) and facts.row and facts.holds(literal)), "")
-    strong = [each for each in verdict.support if each is not literal and _is_strong(each, sentence)]
-    if not where and len(strong) > 1 and literal in sentence.thing_numbers:  # `... whether 102 belongs to it is open`
-        where = min(evidence.holders(literal), default="")
     return f"“{literal.raw}” stands in {where}, which it does not cite" if where else ""
 
 
@@ -714,7 +711,8 @@ def against(
     said = [key(text) for text in (sentence.text, sentence.text.partition(": ")[2])]
     if any(note.startswith(f" {text} ") for note in notes for text in said if len(text.split()) > _SHORTEST_NOTE):
         return Verdict(SentenceState.VALUES_FOUND, "", tuple(refs))
-    if sentence.own_deed and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
+    told = sentence.has("we") and (rows or wholes)  # `we closed 14` of rows that are closed is a team's
+    if sentence.own_deed and not told and not any(each.writes for each in (*wholes, *(row.result for row in rows))):
         return Verdict(SentenceState.NOT_FOUND, _DEED, tuple(refs), rule="deed")
     return compare(Comparison(sentence, rows, wholes, refs, near, granted, borrowed), RULES)
 
@@ -747,7 +745,7 @@ def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:
 def _is_advice(sentence: Sentence) -> bool:
     """Whether it says what may or should be, or what the writer thinks."""
     asks = sentence.text.rstrip().endswith(("?", ":"))
-    return asks or bool(sentence.has("possible", "i", "opinion"))
+    return asks or bool(sentence.has("possible", "i", "we", "opinion"))
 
 
 def _is_free_in_advice(literal: Literal, sentence: Sentence, *, advises: bool) -> bool:
@@ -763,7 +761,7 @@ def _is_free_in_advice(literal: Literal, sentence: Sentence, *, advises: bool) -
 
 def _is_known_otherwise(sentence: Sentence) -> bool:
     """`My judgement: 124 is Low`, where each row of 124 says High. A proposal (`set it to Low`) is none."""
-    if sentence.bids or sentence.has("possible", "i") or sentence.text.rstrip().endswith("?"):
+    if sentence.bids or sentence.has("possible", "i", "we") or sentence.text.rstrip().endswith("?"):
         return False
     evidence = sentence.evidence
     named = [evidence.holders(literal) for literal in sentence.anchors]

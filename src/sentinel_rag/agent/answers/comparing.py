@@ -115,7 +115,7 @@ class Comparison:
         """Fill `support` and `missing`."""
         for literal in self.literals:
             held = self._rows_with(literal)
-            if literal in self.granted and held is None:
+            if held is None and (literal in self.granted or self._is_denied_time(literal)):
                 continue
             if held is not None:
                 self.support[literal] = held
@@ -127,6 +127,17 @@ class Comparison:
                 self._may_be_a_word(literal) or self.sentence.is_emphasis(literal) or self.sentence.refers(literal)
             ):
                 self.missing.append(literal)
+
+    def _is_denied_time(self, literal: Literal) -> bool:
+        """`not at 02:08`, `for 19:56 the log has no row`: a time at which the cited result has nothing."""
+        if literal.kind is not Kind.MOMENT:
+            return False
+        sentence = self.sentence
+        bound = any(
+            sentence.says(word, "after", "before", "newer", "older") for word in sentence.words_before(literal.start, 2)
+        )
+        beside = sentence.inside(literal.start, sentence.words) if self.wholes and not bound else ()
+        return sentence.negated(literal) or any(sentence.says(word, "negative") for word in beside)
 
     def _rows_with(self, literal: Literal) -> list[Facts] | None:
         """The rows that hold a literal, none of them where it is a total or follows from what is cited; None where it

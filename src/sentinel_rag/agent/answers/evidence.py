@@ -31,6 +31,8 @@ _LONGEST_NAME = 160
 _LONGEST_QUOTED = 20_000
 _SPAN = re.compile(r"last_(\d{1,6})([hd])")
 _HAS_DIGIT = re.compile(r"\d")
+_PORT = re.compile(r"(?<=[\w\]]:)\d{2,5}(?=[/?\s'\"]|$)")
+"""`8080` of `http://203.0.113.66:8080/collect`."""
 _PLAIN_VALUES = frozenset(
     words_in("success failure true false none info row account host ip user url file process mailbox")
 )
@@ -448,6 +450,8 @@ class Evidence:
             asked = demands(plain.lexicon.orders, plain.words, plain.literals)
             if asked & _DEMANDED and (quoted or asked >= _OF_NO_RECORD):
                 self._demands.setdefault(asked, facts)
+        for port in _PORT.findall(text[:_LONGEST_SCANNED]):
+            facts.numbers[float(port)].add(column)
         for literal in read.literals:
             if quoted and literal.kind is Kind.ID and literal.domain in ADDRESSES:
                 self._quoted_addresses.setdefault(str(literal.value), facts.ref)
@@ -657,7 +661,7 @@ def _is_title(text: str) -> bool:
 @cache
 def _telling_words() -> frozenset[str]:
     lexicon = everything()
-    claims = (lexicon.claims[table] for table in ("possible", "not", "negative", "judgements", "i"))
+    claims = (lexicon.claims[table] for table in ("possible", "not", "negative", "judgements", "i", "we"))
     tables = (lexicon.concepts, lexicon.concepts.values(), lexicon.orders, lexicon.spoken, plain_words())
     return frozenset().union(*tables, *claims)
 

@@ -267,8 +267,7 @@ def _has_client(facts: Facts) -> bool:
 
 def _columns_by_value(facts: Facts) -> dict[str, str]:
     """Columns by the key of their text."""
-    found = {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
-    return found
+    return {key(str(value)): column for column, value in facts.cells.items() if isinstance(value, str)}
 
 
 @not_found
@@ -574,9 +573,9 @@ def unsaid(of: Comparison) -> str:
         before = of.sentence.words_before(word.start, 1)
         if before and of.sentence.says(before[0], "article"):
             continue  # `the stolen account` was told before
-        if concept in STRICT_CONCEPTS and of.sentence.states(word) and not _row_says(of, concept_starts(concept)):
-            if not _is_open_again(of, concept):
-                return f"no cited row says “{word.text}”"
+        said = concept not in STRICT_CONCEPTS or _row_says(of, concept_starts(concept))
+        if not said and of.sentence.states(word) and not _is_open_again(of, concept):
+            return f"no cited row says “{word.text}”"
     return ""
 
 

@@ -335,7 +335,7 @@ class Sentence:
     def own_deed(self) -> bool:
         """`I have closed 124`: the writer claims a deed, which only the result of a call that writes can hold."""
         for at, word in enumerate(self.words):
-            if not self.lexicon.has("i", word.text):
+            if not self.says(word, "i", "we"):
                 continue
             end = self.clause_end(word.start)
             clause = [each for each in self.words[at + 1 :] if each.start < end]
@@ -346,9 +346,14 @@ class Sentence:
                     continue
                 following = clause[place + 1].text if place + 1 < len(clause) else ""
                 adjective = following in self.lexicon.things  # `I see closed incidents`
-                if not adjective or all(between.text in plain_words() for between in clause[:place]):
+                between = [other for other in clause[:place] if other.text not in plain_words()]
+                if not between or (not adjective and all(map(self._names_a_thing, between))):
                     return True
         return False
+
+    def _names_a_thing(self, word: Word) -> bool:
+        """Whether a word says what was done to: not the one of `I called the encryption blocked`."""
+        return word.text in self.lexicon.things or any(each.start <= word.start < each.end for each in self.literals)
 
     @cached_property
     def demands(self) -> frozenset[str]:
