@@ -192,7 +192,7 @@ def _calls_told(calls: Sequence[ToolTrace]) -> Iterator[str]:
     yield f"{told} of {', '.join(workspaces)}" if workspaces else told
     newest = max((str(each["table_newest"]) for each in found if each.get("table_newest")), default="")
     if newest:
-        yield f"{show_age(utc_now() - datetime.fromisoformat(newest))} old"
+        yield f"newest {show_age(utc_now() - datetime.fromisoformat(newest))} ago"
     if any(each["partial"] for each in found):
         yield "PARTIAL"
 
