@@ -438,6 +438,9 @@ def _is_beyond_all(sentence: Sentence) -> bool:
 def _extreme_words(of: Comparison) -> set[str]:
     """Words for an extreme that choose something: not `at least three`, `the last 7 days`, `most of`."""
     sentence, lexicon, words = of.sentence, of.sentence.lexicon, of.sentence.words
+    ends = [word for word in words[-3:-1] if sentence.says(word, "least", "most")]
+    if ends and sentence.says(words[-1], "of_time"):
+        return set()  # `newest first` says how rows are ordered
     more = [word for word in words if sentence.says(word, "more") and sentence.states(word)]
     found = {word.text for word in more if _is_beyond_all(sentence)}
     for at, word in enumerate(words):
