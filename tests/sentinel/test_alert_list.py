@@ -216,10 +216,28 @@ async def test_an_entity_is_found_by_every_value_that_names_it_exactly(
     assert sum(result.summary["by_severity"].values()) == len(expected)
 
 
-async def test_a_value_that_is_only_part_of_a_name_is_answered_with_the_names_near_it(estate: Any) -> None:
-    result = await estate.ask("query_alerts", entity="win-0")
+async def test_a_part_of_one_name_is_read_as_that_name_and_said(estate: Any) -> None:
+    result = await estate.ask("query_alerts", entity="win")
+    assert names(result) == names(await estate.ask("query_alerts", entity="WIN-01.corp.example"))
+    assert "No entity is exactly 'win'; read was WIN-01.corp.example, the only one like it." in result.notes
+    assert result.summary["names"]["entity"]["code"] == "name_completed"
+
+
+@pytest.mark.parametrize("value", ["win-0", "win-01.other.example"])
+async def test_what_may_be_another_machine_is_proposed_and_never_read(estate: Any, value: str) -> None:
+    result = await estate.ask("query_alerts", entity=value)
     assert result.rows == ()
-    assert any("No entity is exactly 'win-0'; near it: WIN-01.corp.example" in note for note in result.notes)
+    assert result.summary["names"]["entity"] == {
+        "code": "name_unclear",
+        "given": value,
+        "like": ["WIN-01.corp.example"],
+    }
+
+
+async def test_a_name_outside_the_window_is_known_and_said_to_be(estate: Any) -> None:
+    result = await estate.ask("query_alerts", entity="win-01", start_time="2030-01-01T00:00:00Z")
+    assert result.rows == ()
+    assert result.summary["names"]["entity"]["code"] == "name_known"
 
 
 @pytest.mark.requirement("TOOL-7")

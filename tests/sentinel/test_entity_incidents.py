@@ -50,7 +50,7 @@ def estate(serving: Any) -> Any:
         ({"entity": "NOA.BERG@contoso.example"}, [3]),
         ({"entity": "noa.berg", "entity_kind": "mailbox"}, [3]),
         ({"entity": "noa.berg", "entity_kind": "account"}, []),
-        ({"entity": "noa"}, []),
+        ({"entity": "noa"}, [3]),
         ({"entity": "win-01"}, [1, 2]),
         ({"entity": "win-01", "order": "newest"}, [2, 1]),
         ({"entity": "WIN-01.corp.example", "order": "oldest"}, [1, 2]),
@@ -77,7 +77,7 @@ async def test_only_incidents_whose_alerts_name_it(estate: Any, arguments: dict[
     ("value", "words"),
     [
         ("win-0", "No entity is exactly 'win-0'; near it: WIN-01"),
-        ("nobody", "No alert of this workspace names 'nobody', so no incident does."),
+        ("nobody", "SecurityAlert has no entity like 'nobody', not even in part"),
         ("evil.example", "1 alert names 'evil.example', but no incident holds any of them."),
     ],
 )

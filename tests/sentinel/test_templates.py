@@ -329,7 +329,7 @@ CASES: list[Case] = [
     ("signins_from_ip", {"ip": "192.0.2.1"}, ["UserPrincipalName"], [(BOB,), (ANA,), (ANA,), (ANA,)]),
     ("user_signin_history", {"user": BOB}, ["TimeGenerated", "Location"], [(T(6), "RO"), (T(5), "RO"), (T(4), "PT")]),
     ("user_signin_history", {"user": "o'brien"}, ["Location"], [("RO",), ("RO",), ("PT",)]),
-    ("user_signin_history", {"user": "brien"}, ["Location"], []),
+    ("user_signin_history", {"user": "brien"}, ["Location"], [("RO",), ("RO",), ("PT",)]),
     ("signin_places_of_user", {"user": BOB}, ["Location", "SignIns", "Failures"], [("RO", 2, 2), ("PT", 1, 1)]),
     ("success_after_failures", {"min_failures": 2}, ["UserPrincipalName", "Failures", "Successes"], [(ANA, 2, 1)]),
     ("risky_signins", {"min_risk": "medium"}, ["UserPrincipalName"], [(EVE,), (BOB,)]),
@@ -732,12 +732,37 @@ async def test_a_short_account_name_finds_what_the_whole_one_does(
 
 
 async def test_what_a_name_is_compared_with_is_told_where_nothing_matches(estate: Any) -> None:
-    result = await estate.ask("run_kql_query", template="signins_by_day", parameters={"user": "brien"})
+    asked = {"template": "url_clicks", "parameters": {"url_contains": "nowhere.example"}}
+    result = await estate.ask("run_kql_query", **asked)
     assert result.rows == ()
-    assert "Nothing matches the given user: Only this user: user principal name, or the part before the @." in (
-        result.notes
-    )
-    assert (await estate.ask("run_kql_query", template="signins_by_day", parameters={"user": BOB})).notes == ()
+    assert "Nothing matches the given url_contains: Domain or part of the URL." in result.notes
+
+
+async def test_a_part_of_one_name_is_read_as_that_name_and_said(estate: Any) -> None:
+    asked = {"template": "signins_by_day"}
+    whole = await estate.ask("run_kql_query", **asked, parameters={"user": BOB})
+    part = await estate.ask("run_kql_query", **asked, parameters={"user": "BRIEN"})
+    assert whole.rows
+    assert part.rows == whole.rows
+    assert whole.notes == ()
+    assert part.notes == (f"No user is exactly 'BRIEN'; read was {BOB}, the only one like it.",)
+    assert part.summary["names"]["user"] == {"code": "name_completed", "given": "BRIEN", "like": [BOB]}
+
+
+@pytest.mark.parametrize(
+    ("given", "code"), [("example", "name_unclear"), ("nobody", "name_unknown"), ("%", "name_unknown")]
+)
+async def test_a_name_that_may_be_of_several_or_of_none_reads_nothing(estate: Any, given: str, code: str) -> None:
+    result = await estate.ask("run_kql_query", template="signins_by_day", parameters={"user": given})
+    assert result.rows == ()
+    assert result.summary["names"]["user"]["code"] == code
+
+
+async def test_a_known_name_without_rows_in_the_window_is_said_to_be_known(estate: Any) -> None:
+    asked = {"template": "signins_by_day", "start_time": "2024-08-20T00:00:00Z"}
+    result = await estate.ask("run_kql_query", **asked, parameters={"user": BOB})
+    assert result.rows == ()
+    assert f"SigninLogs knows the user {BOB!r}, but no row of it meets the window and conditions." in result.notes
 
 
 async def test_rows_stop_at_the_limit_and_the_total_does_not(estate: Any) -> None:

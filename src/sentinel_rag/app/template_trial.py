@@ -92,6 +92,12 @@ def _tried(template: KqlTemplate, path: Path, workspace: Workspace) -> tuple[lis
     except SentinelError as error:
         return [said(f"the query does not run: {error}", "kql")], []
     columns = tuple(column.name for column in answer.columns)
+    for parameter in template.parameters:
+        try:
+            if parameter.names:
+                workspace.query(template.names_query(parameter, "x"))
+        except SentinelError as error:
+            return [said(f"its names cannot be read: {error}", "parameters", parameter.name, "names")], []
     return [
         said(f"totals: the result has no column {name!r}.{nearest_hint(name, columns)}", "totals")
         for name in template.totals

@@ -92,6 +92,12 @@ Where the service cut the answer that counts come from, a summary has at_least (
 place of those counts, rows_total is null and the result is partial: counts of a part would be too low, each by another
 amount.
 
+Where a name (`entity`, `owner`, a template's parameter) finds no row, the names that exist are looked through: summary
+has names {argument -> {code, given, like []}}. name_completed: one name alone is like it, and its rows are the result;
+name_unclear: several are, or its domain is another, and none was read, so that the result is complete of nothing;
+name_known: it exists, outside the window or the conditions; name_unknown: nothing like it does. With `workspace: "all"`
+the argument stands behind the workspace ("emea: owner").
+
 Arguments that several tools take: `time_window` is relative to now (other lengths, such as last_4h or PT90M, are taken
 too); `start_time` and `end_time` (ISO 8601 with zone) are absolute, half open and win over it; with none of them
 everything the workspace retains is read. `min_severity` is a threshold: Medium means Medium and High. `limit` is how

@@ -22,6 +22,7 @@ from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
 from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.near_names import NameReading, readings_summary
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -42,6 +43,8 @@ class _Selection:
     shown_query: str
     """Finds as many alerts as the totals say."""
     whole: bool = True
+    entity: str = ""
+    reading: NameReading | None = None
 
 
 async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
@@ -93,7 +96,7 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         )
     return build_result(
         ALERT_COLUMNS,
-        [alert.row(links.number_of(alert.alert_id), budget, arguments.get("entity", "")) for alert in selection.alerts],
+        [alert.row(links.number_of(alert.alert_id), budget, selection.entity) for alert in selection.alerts],
         workspace=view.logs.name,
         tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
         window=chosen.window,
@@ -106,9 +109,14 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
         ),
         statistics=statistics,
         stopwatch=stopwatch,
-        summary=selection.totals.summary()
-        if whole
-        else lower_bound(selection.totals.total, arguments["offset"] + len(selection.alerts)),
+        summary={
+            **(
+                selection.totals.summary()
+                if whole
+                else lower_bound(selection.totals.total, arguments["offset"] + len(selection.alerts))
+            ),
+            **readings_summary(selection.reading),
+        },
         notes=notes,
         shown_query=selection.shown_query,
     )
@@ -168,7 +176,7 @@ async def _select_by_entity(
     ids = [alert.alert_id for alert in found.alerts]
     exact = (f"SystemAlertId in~ {list_literal(ids)}",) if 0 < len(ids) <= MOST_IDS_IN_A_QUERY else ()
     exact = exact or (() if ids else ("false",))
-    base = newest_alerts.newest_alerts((*conditions, net_condition(arguments["entity"]), *exact))
+    base = newest_alerts.newest_alerts((*conditions, net_condition(found.value), *exact))
     column = "StartTime" if found.time_column == "StartTime" else newest_alerts.FIRST_ROW
     return _Selection(
         found.alerts[arguments["offset"] : arguments["offset"] + arguments["limit"]],
@@ -178,4 +186,6 @@ async def _select_by_entity(
         found.notes,
         newest_alerts.chosen(base, window, column),
         found.whole,
+        found.value,
+        found.reading,
     )

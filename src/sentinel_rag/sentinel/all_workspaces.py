@@ -106,7 +106,7 @@ def _put_together(
     return QueryResult(
         columns=(*first.columns, Column("workspace", "string")),
         rows=tuple(rows),
-        summary={**_summed(list(answers.values())), "by_workspace": by_workspace},
+        summary={**_summed(list(answers.values())), "by_workspace": by_workspace, **_names_read(answers)},
         notes=tuple(dict.fromkeys(notes)),
         coverage=replace(
             first.coverage,
@@ -154,6 +154,8 @@ def _summed(answers: Sequence[QueryResult]) -> dict[str, JsonValue]:
     summary: dict[str, JsonValue] = {}
     for key, value in answers[0].summary.items():
         values = [answer.summary.get(key) for answer in answers]
+        if key == "names":
+            continue
         if isinstance(value, Mapping):
             if key == "by_name" and not all(map(_names_all, answers)):
                 continue
@@ -164,6 +166,15 @@ def _summed(answers: Sequence[QueryResult]) -> dict[str, JsonValue]:
         elif isinstance(value, int):
             summary[key] = sum(each for each in values if isinstance(each, int))
     return summary
+
+
+def _names_read(answers: Mapping[str, QueryResult]) -> dict[str, JsonValue]:
+    """What each workspace read a name as; nothing where none had to look one up."""
+    told: dict[str, JsonValue] = {}
+    for name, answer in answers.items():
+        read = answer.summary.get("names")
+        told |= {f"{name}: {what}": each for what, each in read.items()} if isinstance(read, Mapping) else {}
+    return {"names": told} if told else {}
 
 
 def _names_all(answer: QueryResult) -> bool:

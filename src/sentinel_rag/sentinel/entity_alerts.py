@@ -5,13 +5,20 @@ Below the tools query_alerts and query_incidents, which ask the same and show di
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from sentinel_rag.contracts.query_results import TimeWindow
 from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import Alert
-from sentinel_rag.sentinel.entity_search import MOST_CANDIDATES, alerts_naming, near_names, net_condition
+from sentinel_rag.sentinel.entity_search import (
+    MOST_CANDIDATES,
+    alerts_naming,
+    net_condition,
+    read_entity,
+    wider_net,
+)
 from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.near_names import NameCode, NameReading
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 KIND_WITHOUT_ENTITY = "entity_kind tells of what kind `entity` is; without entity it was not used."
@@ -20,13 +27,16 @@ KIND_WITHOUT_ENTITY = "entity_kind tells of what kind `entity` is; without entit
 @dataclass(frozen=True, slots=True)
 class EntityAlerts:
     """All alerts found, in the order asked for. `whole` is False if more may name the entity than were looked at;
-    `answer` is partial then. `notes` are for the reader."""
+    `answer` is partial then. `notes` are for the reader. `value` is what they name: the name as it was
+    given, or the one that `reading` used in its place."""
 
     alerts: tuple[Alert, ...]
     answer: LogsTable
     time_column: str
     notes: tuple[str, ...]
     whole: bool
+    value: str
+    reading: NameReading | None = None
 
 
 async def find_entity_alerts(
@@ -41,6 +51,40 @@ async def find_entity_alerts(
 ) -> EntityAlerts:
     """Alerts of `window` that meet `conditions` and name `value`; at most MOST_CANDIDATES are looked at, and `advice`
     ends the sentence that says so."""
+    found = await _alerts_naming(view, value, kind, window, order, conditions, advice)
+    if found.alerts or not found.whole:
+        return found
+    answer = await view.logs.query(
+        newest_alerts.listed(
+            newest_alerts.newest_alerts((wider_net(value),)),
+            TimeWindow(),
+            newest_alerts.FIRST_ROW,
+            "newest",
+            MOST_CANDIDATES,
+        ),
+        TimeWindow(),
+    )
+    alerts = [Alert.from_record(record) for record in answer.records()]
+    if answer.partial or len(alerts) >= MOST_CANDIDATES:
+        return found
+    if alerts_naming(alerts, value, kind):
+        reading, used = NameReading("entity", value, NameCode.KNOWN), None
+    else:
+        reading, used = read_entity(alerts, value, kind)
+    if reading.used is not None:
+        found = await _alerts_naming(view, reading.used, used, window, order, conditions, advice)
+    return replace(found, reading=reading, notes=(*found.notes, reading.note("SecurityAlert")))
+
+
+async def _alerts_naming(
+    view: WorkspaceView,
+    value: str,
+    kind: str | None,
+    window: TimeWindow,
+    order: str,
+    conditions: tuple[str, ...],
+    advice: str,
+) -> EntityAlerts:
     base = newest_alerts.newest_alerts((*conditions, net_condition(value)))
     span = newest_alerts.alert_span(window)
     answer, column, told = await newest_alerts.placed(
@@ -56,8 +100,4 @@ async def find_entity_alerts(
     unread = sum(not alert.entities.readable for alert in candidates)
     if unread:
         notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
-    if not found:
-        near = near_names(candidates, value, kind)
-        if near:
-            notes.append(f"No entity is exactly {value!r}; near it: {', '.join(near)}.")
-    return EntityAlerts(tuple(found), answer, column, tuple(notes), whole)
+    return EntityAlerts(tuple(found), answer, column, tuple(notes), whole, value)

@@ -14,6 +14,7 @@ from sentinel_rag.sentinel.entity_alerts import find_entity_alerts
 from sentinel_rag.sentinel.incident_links import incident_links
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.near_names import NameReading
 from sentinel_rag.sentinel.newest_alerts import ALERT_TABLE
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
@@ -30,24 +31,23 @@ class EntityIncidents:
     tables: tuple[str, ...] = ()
     notes: tuple[str, ...] = ()
     whole: bool = True
+    reading: NameReading | None = None
 
 
 async def incidents_naming(view: WorkspaceView, arguments: Mapping[str, Any]) -> EntityIncidents:
     """From `entity` and `entity_kind`. Alerts of all times are looked at: those of an incident may be older than it."""
-    value = arguments["entity"]
     found = await find_entity_alerts(
         view,
-        value,
+        arguments["entity"],
         arguments.get("entity_kind"),
         window=TimeWindow(),
         order="newest",
         advice="incidents of older alerts may be missing",
     )
+    value = found.value
     links = await incident_links(view, [alert.alert_id for alert in found.alerts])
     numbers = sorted({number for known in links.numbers.values() for number in known})
     notes = list(found.notes)
-    if not found.alerts and not notes:
-        notes.append(f"No alert of this workspace names {value!r}, so no incident does.")
     if found.alerts and not numbers:
         count = len(found.alerts)
         notes.append(
@@ -59,4 +59,5 @@ async def incidents_naming(view: WorkspaceView, arguments: Mapping[str, Any]) ->
         (ALERT_TABLE,),
         tuple(notes),
         found.whole and (links.answer is None or not links.answer.partial),
+        found.reading,
     )

@@ -14,6 +14,7 @@ from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values, identity_of
 from sentinel_rag.sentinel.entity_tally import merge_identities
 from sentinel_rag.sentinel.kql_literals import string_literal
+from sentinel_rag.sentinel.near_names import NameCode, NameReading, holding, read_name
 
 MOST_CANDIDATES = 2000
 _PLAIN_PIECE = re.compile(r"[A-Za-z0-9_-]+")
@@ -22,7 +23,9 @@ _IPV6 = re.compile(r"[0-9a-f:.]*:[0-9a-f:.]*:[0-9a-f:.]*")
 _MOST_PIECES = 4
 _UPN = re.compile(r"[^@\s\\]+@[^@\s\\]+")
 _DOTTED_NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){2,}")
-_MOST_NEAR_NAMES = 5
+_PRINCIPALS = ("account", "host")
+_TEXTS = frozenset({"mailmessage", "mailcluster", "url", "process", "registry-key", "registry-value"})
+"""Kinds whose names are sentences, commands or addresses that an attacker writes: no such name is proposed."""
 
 
 def net_condition(value: str) -> str:
@@ -40,6 +43,12 @@ def net_condition(value: str) -> str:
         for piece in pieces[:_MOST_PIECES]
     ]
     return " and ".join(tests)
+
+
+def wider_net(value: str) -> str:
+    """A KQL predicate for alerts that may name something like `value`, letters and digits alone compared."""
+    tests = (net_condition(value), holding("tostring(Entities)", value), holding("CompromisedEntity", value))
+    return " or ".join(f"({test})" for test in tests)
 
 
 def _distinctive_part(value: str) -> str:
@@ -88,14 +97,17 @@ def names_entity(alert: Alert, value: str, kind: str | None) -> bool:
     return compromised == wanted or (kind != "account" and compromised.partition(".")[0] == wanted)
 
 
-def near_names(alerts: Iterable[Alert], value: str, kind: str | None) -> tuple[str, ...]:
-    """Names of entities that contain `value`, for a reader whose value matches none exactly."""
-    wanted = folded_value(value)
-    names: dict[str, None] = {}
+def read_entity(alerts: Iterable[Alert], value: str, kind: str | None) -> tuple[NameReading, str | None]:
+    """What a value that names no entity exactly stands for, and the kind of what is used: the one account or host that
+    is like it, or where there is no such one the one entity of another kind."""
+    names: dict[str, dict[str, None]] = {}
     for alert in alerts:
         for entity in alert.entities.entities:
-            if (kind is None or entity.kind == kind) and any(wanted in known for known in identifying_values(entity)):
-                names.setdefault(entity_name(entity))
-            if len(names) >= _MOST_NEAR_NAMES:
-                return tuple(names)
-    return tuple(names)
+            if kind in (None, entity.kind) and entity.kind not in _TEXTS:
+                names.setdefault(entity.kind, {})[entity_name(entity)] = None
+    first = [name for each in _PRINCIPALS for name in names.get(each, ())]
+    for among in (first, [name for each, found in names.items() if each not in _PRINCIPALS for name in found]):
+        reading = read_name("entity", value, among)
+        if reading.code is not NameCode.UNKNOWN:
+            return reading, next((each for each, found in names.items() if reading.used in found), None)
+    return NameReading("entity", value, NameCode.UNKNOWN), None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Mapping
+from dataclasses import replace
 from itertools import islice
 from typing import Any
 
@@ -18,6 +19,7 @@ from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.merged_incidents import MOST_NAMED, left_out_note, merges_of
+from sentinel_rag.sentinel.near_names import read_name, readings_summary
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_windows import window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -25,6 +27,22 @@ from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     """Checked arguments in, incidents out; shapes in `contracts.tool_schemas`. Raises QueryFailedError."""
+    result = await _incidents(view, arguments)
+    owner = arguments.get("owner", incidents.UNASSIGNED)
+    if result.coverage.rows_total != 0 or owner.casefold() == incidents.UNASSIGNED:
+        return result
+    names = await view.logs.query(incidents.owners(), TimeWindow())
+    reading = read_name("owner", owner, map(str, names.column("Name")))
+    if reading.used is not None:
+        result = await _incidents(view, {**arguments, "owner": reading.used})
+    return replace(
+        result,
+        summary={**result.summary, **readings_summary(reading)},
+        notes=(*result.notes, reading.note("SecurityIncident")),
+    )
+
+
+async def _incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
     stopwatch = Stopwatch()
     chosen = window_from(arguments, view.clock())
     window = chosen.window
@@ -85,13 +103,18 @@ async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> 
         statistics=statistics,
         stopwatch=stopwatch,
         summary={
-            "by_severity": totals.by_severity,
-            "by_status": totals.by_status,
-            "updated_in_window": totals.updated,
-            **({"merged": totals.merged} if totals.merged else {}),
-        }
-        if whole
-        else lower_bound(totals.total, arguments["offset"] + len(rows)),
+            **(
+                {
+                    "by_severity": totals.by_severity,
+                    "by_status": totals.by_status,
+                    "updated_in_window": totals.updated,
+                    **({"merged": totals.merged} if totals.merged else {}),
+                }
+                if whole
+                else lower_bound(totals.total, arguments["offset"] + len(rows))
+            ),
+            **readings_summary(naming.reading),
+        },
         notes=notes,
         shown_query=incidents.chosen(base, window, time_column=time_column),
     )

@@ -14,6 +14,7 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, TimeWindow
 from sentinel_rag.sentinel.kql_literals import string_literal
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
+from sentinel_rag.sentinel.near_names import MOST_READ
 from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, shortened
 from sentinel_rag.sentinel.time_windows import since_before, within
 
@@ -167,6 +168,23 @@ def owner_condition(text: str) -> str:
     if text.casefold() == UNASSIGNED:
         return f'trim(" ", {owner}) == ""'
     return f"{owner} contains {string_literal(text)}"
+
+
+def owners() -> str:
+    """KQL for the names of those who own an incident, those of many first."""
+    name = "case({0} != '', {0}, {1} != '', {1}, {2})".format(
+        *(f"tostring(Owner.{key})" for key in ("assignedTo", "userPrincipalName", "email"))
+    )
+    return "\n".join(
+        (
+            newest_versions(TimeWindow()),
+            f"| extend Name = {name}",
+            "| where isnotempty(Name)",
+            "| summarize Incidents = count() by Name",
+            "| order by Incidents desc, Name asc",
+            f"| take {MOST_READ}",
+        )
+    )
 
 
 def alert_ids_of(record: Mapping[str, Any]) -> tuple[str, ...]:

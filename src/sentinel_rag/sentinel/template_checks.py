@@ -7,7 +7,7 @@ workspace (`sentinel kql lint` tries it on an empty one).
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from sentinel_rag.sentinel.arguments import nearest_hint
@@ -36,7 +36,7 @@ _TEMPLATE_KEYS = (
     "totals",
     "kql",
 )
-_PARAMETER_KEYS = ("type", "description", "required", "default", "min", "max", "pattern", "allowed")
+_PARAMETER_KEYS = ("type", "description", "required", "default", "min", "max", "pattern", "allowed", "names")
 
 
 def faults_of(document: Any, stem: str) -> list[TemplateFault]:
@@ -80,11 +80,11 @@ def faults_of(document: Any, stem: str) -> list[TemplateFault]:
         if _TECHNIQUE.fullmatch(technique) is None
     ]
     for name, declared in parameters.items():
-        faults += _parameter_faults(str(name), declared)
+        faults += _parameter_faults(str(name), declared, document["tables"])
     return faults + _slot_faults(document["kql"], tuple(map(str, parameters))) + _total_faults(document)
 
 
-def _parameter_faults(name: str, declared: Any) -> list[TemplateFault]:
+def _parameter_faults(name: str, declared: Any, tables: Sequence[str]) -> list[TemplateFault]:
     keys = ("parameters", name)
     if not isinstance(declared, Mapping):
         return [TemplateFault(f"parameter {name!r}: must be a mapping", keys)]
@@ -104,6 +104,15 @@ def _parameter_faults(name: str, declared: Any) -> list[TemplateFault]:
         wrong("an enum, and only an enum, has allowed values", "allowed")
     elif allowed and not (isinstance(allowed, list) and all(isinstance(value, str) for value in allowed)):
         wrong("allowed must be a list of texts", "allowed")
+    names = declared.get("names") or {}
+    if not isinstance(names, Mapping) or not all(isinstance(each, str) for pair in names.items() for each in pair):
+        wrong("names must tell an expression for each table", "names")
+    elif names and declared.get("type") != "string":
+        wrong("only a string is one of names", "names")
+    else:
+        for table in names:
+            if table not in tables:
+                wrong(f"names: {table!r} is not among the tables", "names")
     if bool(declared.get("required", False)) == ("default" in declared):
         wrong("a parameter is either required or has a default")
     for bound in ("min", "max"):

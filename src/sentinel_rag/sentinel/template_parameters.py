@@ -40,7 +40,8 @@ _EXPECTED = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TemplateParameter:
-    """A declaration. `minimum` and `maximum` bound numbers; `pattern` must match a whole text."""
+    """A declaration. `minimum` and `maximum` bound numbers; `pattern` must match a whole text; `names` tell by table
+    the expression whose values it is one of, so that a part of a name can be told from a name without rows."""
 
     name: str
     type: str
@@ -51,6 +52,7 @@ class TemplateParameter:
     maximum: float | None = None
     pattern: str | None = None
     allowed: tuple[str, ...] = ()
+    names: tuple[tuple[str, str], ...] = ()
 
     @classmethod
     def declared(cls, name: str, declaration: Mapping[str, Any]) -> TemplateParameter:
@@ -65,6 +67,7 @@ class TemplateParameter:
             maximum=declaration.get("max"),
             pattern=declaration.get("pattern"),
             allowed=tuple(declaration.get("allowed") or ()),
+            names=tuple((declaration.get("names") or {}).items()),
         )
 
     def literal(self, value: Any) -> str:

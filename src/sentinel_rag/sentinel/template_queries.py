@@ -16,6 +16,7 @@ from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.failures import invalid_argument
 from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.near_names import NameReading, read_name, readings_summary
 from sentinel_rag.sentinel.results import FEW_ROWS, Stopwatch, build_result, told_result
 from sentinel_rag.sentinel.template_registry import KqlTemplate
 from sentinel_rag.sentinel.time_windows import since_before, window_from
@@ -45,10 +46,16 @@ class TemplateTools:
         template = self._named(arguments["template"])
         chosen = window_from(arguments, view.clock())
         kql = template.render(arguments.get("parameters", {}), chosen.window)
+        span = api_span(template, chosen.window)
         answer, statistics = await together(
-            lambda: view.logs.query(bounded(kql), api_span(template, chosen.window)),
+            lambda: view.logs.query(bounded(kql), span),
             lambda: view.statistics.read(template.tables[0], template.time_column),
         )
+        readings = () if answer.rows else await _readings(view, template, arguments, chosen.window)
+        meant = {reading.what: reading.used for reading in readings if reading.used is not None}
+        if meant:
+            kql = template.render({**arguments.get("parameters", {}), **meant}, chosen.window)
+            answer = await view.logs.query(bounded(kql), span)
         total = rows_counted(answer)
         late = await delay_notes(view, template.tables[0], chosen.window)
         uncounted = () if total is not None else (not_counted(answer),)
@@ -56,6 +63,7 @@ class TemplateTools:
         totals = totals_of(template, answer)
         if totals:
             summary["totals"] = totals
+        summary |= readings_summary(*readings)
         return build_result(
             answer.columns,
             json_rows(answer, arguments["limit"], offset=arguments["offset"]),
@@ -68,7 +76,13 @@ class TemplateTools:
             statistics=statistics,
             stopwatch=stopwatch,
             summary=summary,
-            notes=(*chosen.notes, *late, *uncounted, *_compared(template, arguments, answer)),
+            notes=(
+                *chosen.notes,
+                *late,
+                *uncounted,
+                *(reading.note(" and ".join(template.tables)) for reading in readings),
+                *_compared(template, arguments, answer, {reading.what for reading in readings}),
+            ),
         )
 
     async def list_kql_templates(self, view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
@@ -104,11 +118,29 @@ def bounded(kql: str) -> str:
     return f"{kql}\n| take {MOST_ROWS_COUNTED + 1}"
 
 
-def _compared(template: KqlTemplate, arguments: Mapping[str, Any], answer: LogsTable) -> list[str]:
-    """What the text parameters of a run without rows are compared with: a name may be written in another way."""
+async def _readings(
+    view: WorkspaceView, template: KqlTemplate, arguments: Mapping[str, Any], window: TimeWindow
+) -> tuple[NameReading, ...]:
+    """What the names among the parameters of a run without rows stand for."""
+    readings = []
+    for parameter in template.parameters:
+        given = arguments.get("parameters", {}).get(parameter.name)
+        if not parameter.names or not given:
+            continue
+        names = await view.logs.query(template.names_query(parameter, given), since_before(window, _LOOK_BACK))
+        if not names.partial:
+            readings.append(read_name(parameter.name, given, map(str, names.column("Name"))))
+    return tuple(readings)
+
+
+def _compared(
+    template: KqlTemplate, arguments: Mapping[str, Any], answer: LogsTable, read: Collection[str]
+) -> list[str]:
+    """What the text parameters of a run without rows are compared with, but for the names that were `read`: a text may
+    be written in another way."""
     given = () if answer.rows else arguments.get("parameters", {})
     texts = (each for each in template.parameters if each.name in given and each.type == "string")
-    return [f"Nothing matches the given {each.name}: {each.description}" for each in texts]
+    return [f"Nothing matches the given {each.name}: {each.description}" for each in texts if each.name not in read]
 
 
 def rows_counted(answer: LogsTable) -> int | None:

@@ -17,6 +17,7 @@ from typing import Any
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.sentinel.near_names import MOST_READ, holding
 from sentinel_rag.sentinel.template_checks import SLOT, WINDOW_SLOT, faults_of
 from sentinel_rag.sentinel.template_files import TemplateFault, read_template_file
 from sentinel_rag.sentinel.template_parameters import TemplateParameter, bind
@@ -54,6 +55,14 @@ class KqlTemplate:
         literals = {parameter.name: parameter.sample_literal() for parameter in self.parameters}
         literals[WINDOW_SLOT] = within(self.window_on, _SAMPLE_WINDOW)
         return SLOT.sub(lambda slot: literals[slot[1]], self.kql)
+
+    def names_query(self, parameter: TemplateParameter, given: str) -> str:
+        """The names like `given` that the tables hold in the place of a parameter's, the commonest first."""
+        parts = ",\n".join(f"({table}\n| project Name = {expression})" for table, expression in parameter.names)
+        return (
+            f"union isfuzzy=true\n{parts}\n| where {holding('Name', given)}\n"
+            f"| summarize Rows = count() by Name\n| order by Rows desc, Name asc\n| take {MOST_READ}"
+        )
 
     def to_row(self) -> dict[str, JsonValue]:
         """As list_kql_templates shows one of few."""

@@ -188,7 +188,15 @@ def _is_complete(result: QueryResult, arguments: Mapping[str, JsonValue]) -> boo
         and not arguments.get("offset")
         and (coverage.rows_total is None or coverage.rows_returned >= coverage.rows_total)
         and not _left_out(result)
+        and not _unclear_name(result)
     )
+
+
+def _unclear_name(result: QueryResult) -> bool:
+    """Whether a name was asked for that may be one of several others: none of their rows was read."""
+    names = result.summary.get("names")
+    found = names.values() if isinstance(names, Mapping) else ()
+    return any(isinstance(each, Mapping) and each.get("code") == "name_unclear" for each in found)
 
 
 def _left_out(result: QueryResult) -> frozenset[str]:
