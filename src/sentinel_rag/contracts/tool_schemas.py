@@ -70,6 +70,10 @@ list_kql_templates   name, description (its first sentence), parameters ["name" 
                      techniques []. summary: templates (all there are), found, detail. Words of `search` are looked for
                      in all of these, also in another form ("countries"), rare ones weigh more; best first.
 list_tables          table, rows, oldest, newest.
+search_logs          table, time, account, host, address, activity (of the row; null where it has none), found_in
+                     [column], found (the columns' values, at most three of them, cut around the text). summary: text,
+                     by_table {table -> {rows, oldest, newest}} (of all that match), searched [table]. coverage names
+                     the tables that the rows are of; all that were searched where there are none.
 list_workspaces      name, default (bool), changes (bool: whether incidents can be changed there). Asks no workspace.
 describe_table       column, type, filled (how many of the rows that were looked at hold a value), with `examples` also
                      example (one value, at most 80 characters); filled columns first.
@@ -363,6 +367,12 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
         "The tables that hold rows, with counts and the times of their oldest and newest row.",
         {},
         workspace=_WORKSPACE_OR_ALL,
+    ),
+    _tool(
+        "search_logs",
+        "Where a text occurs, in whole words, in any column of any log table: counts by table, and the rows.",
+        {"text": _text("address, hash, name, words of a command line"), "table": _TEXT, **_WINDOW, **_PAGE},
+        required=("text",),
     ),
     _tool(
         "list_workspaces",

@@ -38,6 +38,7 @@ from sentinel_rag.sentinel.incident_detail import get_incident_detail
 from sentinel_rag.sentinel.incident_list import query_incidents
 from sentinel_rag.sentinel.incident_update import preview_incident_change, update_incident
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
+from sentinel_rag.sentinel.log_search import search_logs
 from sentinel_rag.sentinel.rest import SentinelRest
 from sentinel_rag.sentinel.results import told_result
 from sentinel_rag.sentinel.table_columns import describe_table
@@ -116,6 +117,7 @@ class SentinelService:
             "run_kql_query": template_tools.run_kql_query,
             "list_kql_templates": template_tools.list_kql_templates,
             "list_tables": list_tables,
+            "search_logs": search_logs,
             "list_workspaces": self._list_workspaces,
             "describe_table": describe_table,
             **({} if freeform is None else {"run_freeform_kql": freeform.run_freeform_kql}),

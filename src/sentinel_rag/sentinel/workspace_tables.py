@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import Any
 
@@ -24,12 +24,6 @@ def _of_one_table(table: str) -> str:
     return f'{table} | {_MEASURES} | extend TableName = "{table}"'
 
 
-# Not `union *`: tables differ in the case of column names, and isfuzzy lets a workspace lack some of the tables.
-def _of_tables(tables: Iterable[str]) -> str:
-    parts = ",\n  ".join(f"({_of_one_table(table)})" for table in tables)
-    return f"union isfuzzy = true {parts}\n| where Rows > 0"
-
-
 _CUSTOM_TABLE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,100}_CL")
 _COLUMNS = (
     Column("table", "string"),
@@ -42,7 +36,7 @@ _COLUMNS = (
 async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     """One row for each table that holds rows, the largest first; custom tables (`_CL`) included."""
     stopwatch = Stopwatch()
-    answers = await _statistics_of(view, (*KNOWN_TABLES, *await _custom_tables(view)))
+    answers = await of_each_table(view, (*KNOWN_TABLES, *await custom_tables(view)), _of_one_table)
     records = [record for answer in answers for record in answer.records() if record["Rows"]]
     records.sort(key=lambda record: (-record["Rows"], record["TableName"]))
     rows: list[dict[str, JsonValue]] = [
@@ -78,7 +72,7 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
     )
 
 
-async def _custom_tables(view: WorkspaceView) -> tuple[str, ...]:
+async def custom_tables(view: WorkspaceView) -> tuple[str, ...]:
     """Custom tables by name, from the schema; a service that tells no schema (404) has none that could be named."""
     try:
         names = await view.schema.read(anew=True)
@@ -89,14 +83,17 @@ async def _custom_tables(view: WorkspaceView) -> tuple[str, ...]:
     return tuple(sorted(name for name in names if _CUSTOM_TABLE.fullmatch(name)))
 
 
-async def _statistics_of(view: WorkspaceView, tables: tuple[str, ...]) -> tuple[LogsTable, ...]:
-    """All tables in one query; table by table where the workspace rejects the union for one table's sake."""
+async def of_each_table(
+    view: WorkspaceView, tables: tuple[str, ...], kql: Callable[[str], str]
+) -> tuple[LogsTable, ...]:
+    """The rows of one query over each table, all in one; table by table where the workspace rejects the union for one
+    table's sake. Not `union *`: tables differ in the case of column names, and isfuzzy lets a workspace lack some."""
     try:
-        return (await view.logs.query(_of_tables(tables)),)
+        return (await view.logs.query("union isfuzzy = true " + ",\n  ".join(f"({kql(table)})" for table in tables)),)
     except QueryFailedError as failure:
         if failure.error.code is not QueryErrorCode.QUERY_REJECTED:
             raise
-    return await together(*(partial(_unless_rejected, view, _of_one_table(table)) for table in tables))
+    return await together(*(partial(_unless_rejected, view, kql(table)) for table in tables))
 
 
 async def _unless_rejected(view: WorkspaceView, kql: str) -> LogsTable:
