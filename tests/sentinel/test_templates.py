@@ -597,7 +597,12 @@ CASES: list[Case] = [
         [("Ana", 1, 1, 1), (BOB, 1, 1, 1), ("(unassigned)", 2, 0, 0)],
     ),
     ("incidents_reopened", {}, ["IncidentNumber", "Status"], [(2, "Active")]),
-    ("mean_time_to_close", {}, ["Severity", "Closed", "MeanHours", "LongestHours"], [("Low", 2, 3.0, 4.0)]),
+    (
+        "mean_time_to_close",
+        {},
+        ["Severity", "Closed", "MeanHours", "MedianHours", "LongestHours"],
+        [("Low", 2, 3.0, 3.0, 4.0)],
+    ),
     (
         "incidents_by_classification",
         {},

@@ -56,7 +56,7 @@ get_alert_trend      time (start of the bucket), count, high, medium, low, infor
                      weeks begin at midnight of `timezone`, so that a day on which clocks change has 23 or 25 hours.
                      summary: total, interval, timezone, peak_time, peak_count, by_severity.
 get_top_entities     kind, name, alerts (distinct SystemAlertId), high_alerts, first_seen, last_seen,
-                     incident_numbers [].
+                     incident_numbers []. With `status`: only alerts whose newest incident has it.
                      summary: distinct_entities, alerts_considered, alerts_with_unreadable_entities.
 get_threat_summary   the newest open incidents (fields of query_incidents). summary: incidents {total, open,
                      by_severity, by_status}, alerts {total, by_severity}, previous {incidents, alerts} (the window of
@@ -331,7 +331,13 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     _tool(
         "get_top_entities",
         "The entities of one kind that most distinct alerts name.",
-        {"kind": _choice(ENTITY_KINDS), **_WINDOW, **_SEVERITY, **_PAGE},
+        {
+            "kind": _choice(ENTITY_KINDS),
+            **_WINDOW,
+            **_SEVERITY,
+            "status": _choice((*INCIDENT_STATUSES, "Open"), "of the incident with the alert"),
+            **_PAGE,
+        },
         required=("kind",),
     ),
     _tool(

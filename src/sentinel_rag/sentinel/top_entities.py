@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Container, Iterable, Mapping
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
@@ -12,7 +12,7 @@ from sentinel_rag.sentinel.alert_filters import severity_conditions
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
 from sentinel_rag.sentinel.entity_tally import EntityTally
-from sentinel_rag.sentinel.incident_links import incident_links
+from sentinel_rag.sentinel.incident_links import IncidentLinks, incident_links
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE
 from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
@@ -46,7 +46,16 @@ class EntityReading:
         self.parsed: dict[str, AlertEntities] = {
             alert_id: parse_entities(record["Entities"]) for alert_id, record in self.records.items()
         }
-        self.unreadable = sum(not parsed.readable for parsed in self.parsed.values())
+
+    @property
+    def unreadable(self) -> int:
+        """How many alerts hold entities that do not parse."""
+        return sum(not parsed.readable for parsed in self.parsed.values())
+
+    def keep(self, alert_ids: Container[str]) -> None:
+        """Leave all other alerts out of what is counted."""
+        self.records = {alert_id: record for alert_id, record in self.records.items() if alert_id in alert_ids}
+        self.parsed = {alert_id: parsed for alert_id, parsed in self.parsed.items() if alert_id in alert_ids}
 
     @property
     def notes(self) -> tuple[str, ...]:
@@ -91,9 +100,18 @@ async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) ->
         lambda: read_entities(view, chosen.window, severity_conditions(arguments)),
         lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
     )
+    links = IncidentLinks()
+    if status := arguments.get("status"):
+        links = await incident_links(view, reading.records)
+        wanted = ("New", "Active") if status == "Open" else (status,)
+        reading.keep({one for one, found in links.numbers.items() if links.statuses[found[0]] in wanted})
     ranked = reading.tally((kind,)).ranked(kind)
     top = ranked[arguments["offset"] : arguments["offset"] + arguments["limit"]]
-    links = await incident_links(view, {alert_id for entity in top for alert_id in entity.alerts})
+    links = (
+        links
+        if links.numbers
+        else await incident_links(view, {alert_id for entity in top for alert_id in entity.alerts})
+    )
     shown_time = newest_alerts.FIRST_ROW if reading.time_column == newest_alerts.ALERT_TIME else reading.time_column
     rows: list[dict[str, JsonValue]] = []
     for entity in top:

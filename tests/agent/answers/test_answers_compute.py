@@ -468,3 +468,21 @@ def test_what_was_computed_can_be_computed_with() -> None:
     results.add(compute("c2", {"op": "group", "of": "c1", "by": "severity"}, results, now=NOW))
     assert cells(results, op="ratio", a="c2.1", b="c2.2.count")[0]["ratio"] == 2
     assert cells(results, op="max", of="c2", column="count")[0]["severity"] == "High"
+
+
+@pytest.mark.parametrize(
+    "said", ["count(tactics) > 1", "number of tactics > 1", "len(tactics) >= 2", "count(tactics) = 2"]
+)
+def test_how_many_values_a_cell_with_a_list_holds_can_be_asked(said: str) -> None:
+    (row,) = cells(op="count", of="c2", where=said)
+    assert (row["count"], row["of"]) == (1, 3)
+
+
+def test_how_many_values_a_cell_holds_is_a_number_like_any_other() -> None:
+    assert [row["name"] for row in cells(op="max", of="c2", column="count(tactics)")] == ["Sign-in"]
+    assert [row["sum"] for row in cells(op="sum", of="c2", column="count(tactics)")] == [4]
+
+
+def test_the_list_that_is_counted_must_be_there() -> None:
+    with pytest.raises(ComputeError, match="no column"):
+        run(op="count", of="c2", where="count(nothing) > 1")

@@ -16,6 +16,7 @@ from sentinel_rag.agent.answers.selection import (
     ComputeError,
     RowCondition,
     SelectedRows,
+    cell_of,
     conditions,
     fulfilling,
     hidden,
@@ -62,7 +63,7 @@ COMPUTE = ToolSchema(
             "kind": {**_TEXT, "description": "rows of one kind: alert, comment, event, ..."},
             "where": {
                 **_TEXT,
-                "description": "severity = High; title contains phish; owner is empty; created_time after 2026-01-31",
+                "description": "severity = High; title contains phish; owner is empty; count(tactics) > 1; time > 2026-01-31",
             },
             "that": {**_TEXT, "description": "like where"},
             "column": {**_TEXT, "description": "or closed_time - created_time: seconds"},
@@ -112,12 +113,15 @@ class Computation:
         self.quoted.append(frozenset(quoted).intersection(cells))
 
     def column(self, argument: str = "column", name: str = "") -> str:
-        """The column that an argument names: one of the rows, or `later - earlier`, the seconds between two times of
-        each row, which is added to the rows. Raises ComputeError."""
+        """The column that an argument names: one of the rows; or `later - earlier`, the seconds between two times of
+        each row, or `count(list)`, how many values a cell holds, which are added to the rows. Raises ComputeError."""
         name = name or self.call.said(argument)
         later, minus, earlier = (part.strip() for part in name.partition(" - "))
         if not minus or squashed(name) in map(squashed, self.selection.columns()):
-            return self.selection.column(name, argument)
+            name = self.selection.column(name, argument)
+            if name.startswith("count("):
+                self.rows = tuple(replace(row, cells={**row.cells, name: cell_of(row, name) or 0}) for row in self.rows)
+            return name
         a, b = (self.selection.column(each, argument) for each in (later, earlier))
         name = f"{a} - {b}"
         self.rows = tuple(

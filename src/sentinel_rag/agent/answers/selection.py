@@ -63,6 +63,17 @@ def items(value: Cell | None) -> tuple[Cell, ...]:
     return tuple(part for each in value for part in items(each)) if isinstance(value, tuple) else (value,)
 
 
+_COUNTED = re.compile(r"(?:count|len|length|size|number)\s*(?:\(|of )\s*(.+?)\s*\)?", re.IGNORECASE)
+"""How many values a cell holds, as models say it: `count(incident_numbers)`, `number of alerts`."""
+
+
+def cell_of(row: Row, column: str) -> Cell | None:
+    """The cell of a column, or how many values it holds for `count(column)`."""
+    if column in row.cells or not column.startswith("count("):
+        return row.cells.get(column)
+    return len(items(row.cells.get(column.removeprefix("count(").removesuffix(")"))))
+
+
 def hidden(value: object) -> bool:
     """True for a text with a handle in it."""
     return isinstance(value, str) and "⟦" in value
@@ -161,6 +172,9 @@ class SelectedRows:
         by_name = {squashed(each): each for each in reversed(columns)}
         if asked and asked in by_name:
             return by_name[asked]
+        counted = _COUNTED.fullmatch(str(name).strip()[:100])
+        if counted is not None and (inner := squashed(counted[1])) in by_name:
+            return f"count({by_name[inner]})"
         words = f"no column {str(name)[:60]!r}" if asked else f"{argument} is missing"
         for near in get_close_matches(asked, list(by_name), n=1, cutoff=0.6):
             words += f"; the nearest is {by_name[near]}"
@@ -354,10 +368,10 @@ class RowCondition:
     def test(self, now: datetime) -> Callable[[Row], bool]:
         """A function that says whether a row fulfils it. Raises ComputeError, it too, where that cannot be said."""
         if self.operator in ("empty", "filled"):
-            return lambda row: bool(items(row.cells.get(self.column))) is (self.operator == "filled")
+            return lambda row: bool(items(cell_of(row, self.column))) is (self.operator == "filled")
         tests = self._tests(now)
         return lambda row: (
-            any(test(each) for each in items(row.cells.get(self.column)) for test in tests) is (not self.denies)
+            any(test(each) for each in items(cell_of(row, self.column)) for test in tests) is (not self.denies)
         )
 
     def _tests(self, now: datetime) -> list[_Test]:
