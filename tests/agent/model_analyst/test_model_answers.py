@@ -143,14 +143,30 @@ async def test_what_is_said_of_an_answer_is_in_its_language_and_the_model_gets_t
     assert "does not stand in c1.1" in at.sent()[-1]["content"]
 
 
-async def test_a_repair_computes_though_it_asks_for_another_tool_too(desk):
-    calls = calls_reply(("query_incidents", {}), ("compute", {"op": "count", "of": "c1"}), first=7)
-    at = desk(OPEN, text_reply("Incident 40 is Low [c1.1]."), calls, text_reply("1: Incident 40 is High [c1.1]."))
+async def test_a_repair_reads_what_a_sentence_lacks_and_cites_it(desk):
+    calls = calls_reply(("query_incidents", {"status": "Closed"}), ("compute", {"op": "count", "of": "c1"}), first=7)
+    draft = "Incident 40 is High [c1.1]. Incident 4711 was closed."
+    at = desk(OPEN, text_reply(draft), calls, text_reply("1: No closed incident is left out: there are 4 [c2]."))
     answer = await at.ask("How severe is the open one?")
-    assert answer.text == "Incident 40 is High."
     told = {message["tool_call_id"]: message["content"] for message in at.server.requests[-1].body["messages"][-2:]}
-    assert ONLY_OWN in told.values()
+    assert any('call="c2"' in text for text in told.values())
     assert any("computed rows" in text for text in told.values())
+    assert [run.name for run in answer.tools] == ["query_incidents", "query_incidents", "compute"]
+
+
+async def test_a_repair_queries_once_changes_nothing_and_ends(desk):
+    """A model that only ever calls gets three requests, of which one may query."""
+    query = [calls_reply(("query_incidents", {"limit": n}), first=10 * n) for n in (1, 2, 3)]
+    change = calls_reply(("update_incident", {"incident": "40", "status": "Active"}), ("query_alerts", {}), first=7)
+    for calls, reads in (([change, *query], ["query_alerts"]), (query, ["query_incidents"])):
+        at = desk(OPEN, text_reply("Incident 40 is Low [c1.1]."), *calls)
+        answer = await at.ask("How severe is the open one?")
+        assert answer.text.startswith("Incident 40 is Low.")
+        assert [run.name for run in answer.tools] == ["query_incidents", *reads]
+        assert len(at.server.requests) == 5
+        told = {message["content"] for message in at.server.requests[-1].body["messages"] if message["role"] == "tool"}
+        assert ONLY_OWN in told
+        assert {call.tool_name for call in at.gateway.calls} <= {"query_incidents", "query_alerts"}
 
 
 @pytest.mark.requirement("CHAT-10")

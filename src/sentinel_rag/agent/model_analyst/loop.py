@@ -70,7 +70,8 @@ _COMMAND = re.compile(
 CORRECTING = "Correcting what does not stand in its source..."
 REPAIR_SHARE = 0.25
 """Of the question's time, what must be left for a repair."""
-ONLY_OWN = "Not run: only compute and read_rows can be called here. Send the corrected sentences."
+ONLY_READING = "Not run: only what reads can be called here. Send the corrected sentences."
+ONLY_OWN = "Not run: only compute and read_rows can be called now. Send the corrected sentences."
 UNASKED_SHARE = 3
 """Of an answer without a tool, one sentence in so many that states what no result holds sends it back."""
 ROUNDS_TOLD = 5
@@ -293,7 +294,8 @@ async def _states_unasked(turn: Turn, text: str) -> bool:
 
 
 async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text: str) -> str:
-    """The text after one repair round: the model is told which sentences do not stand in what they cite, and why."""
+    """The text after one repair round: the model is told which sentences do not stand in what they cite, and why. For
+    what no result holds it may query once; after that it computes and reads on alone."""
     text = shown(text)  # the form that is checked, so that places in it agree
     found = await checked(turn, text)
     request = "" if found is None else repair_request(found)
@@ -301,6 +303,7 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         return text
     turn.say(CORRECTING)
     extra: list[ModelMessage] = [AssistantMessage(text), UserMessage(request)]
+    queried = False
     for left in range(turn.limits.repair_rounds - 1, -1, -1):
         choice = ToolChoice.AUTO if left else ToolChoice.NONE
         finished = await _ask(models, turn, tool_choice=choice, extra=extra, shown=False)
@@ -308,10 +311,13 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         if not message.tool_calls:
             return repaired(text, found, without_reasoning(message.text))
         message = _with_fresh_ids(message, turn, extra)
-        own = [call for call in message.tool_calls if left and is_own(call)]
-        others = [call for call in message.tool_calls if call not in own]
-        answers = await answer_calls(gateway, turn, own, stated=finished.stated) if own else []
-        extra += [message, *answers, *unanswered(others, ONLY_OWN)]
+        may = [call for call in message.tool_calls if left and call.name in turn.reading]
+        run = [call for call in may if is_own(call) or not queried]
+        others = [call for call in message.tool_calls if call not in run]
+        answers = await answer_calls(gateway, turn, run, stated=finished.stated) if run else []
+        extra += [message, *answers, *unanswered(others, ONLY_OWN if queried else ONLY_READING)]
+        queried = queried or any(not is_own(call) for call in run)
+        await anyio.to_thread.run_sync(lambda: turn.memory.evidence.update())
     return text
 
 
