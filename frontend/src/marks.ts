@@ -18,11 +18,13 @@ export interface Span {
   href?: string;
 }
 
-/** What stands behind a sentence, at place `at` of the text; `sources` are numbers of `sourcesOf`, from 1. */
+/** What stands in a sentence or behind it, at place `at` of the text; `sources` are numbers of `sourcesOf`, from 1. */
 export interface Note {
   at: number;
   sources: number[];
   sentence: Sentence;
+  /** Behind the sentence, where what is wrong with it stands. */
+  last: boolean;
 }
 
 /** `text` is `visible` already. */
@@ -63,11 +65,15 @@ export function marked(text: string, sentences: Sentence[]): Marked {
   for (const sentence of sentences) {
     const start = placed(sentence.start);
     const at = start + shown.text.slice(start, placed(sentence.end)).trimEnd().length;
-    const behind = sources.flatMap((source, place) =>
-      sentence.citations.some((citation) => same(citation, source.citation)) ? [place + 1] : [],
-    );
+    const written = whereWritten(sentence, sources, (place) => Math.min(Math.max(placed(place), start), at));
+    for (const [place, behind] of written) {
+      if (place !== at) {
+        notes.push({ at: place, sources: behind, sentence, last: false });
+      }
+    }
+    const behind = written.get(at) ?? [];
     if (behind.length > 0 || sentence.state in SIGNS) {
-      notes.push({ at, sources: behind, sentence });
+      notes.push({ at, sources: behind, sentence, last: true });
     }
     if (sentence.state !== "own_words") {
       const wrong = sentence.state === "contradicted" ? "other" : "missing";
@@ -80,6 +86,24 @@ export function marked(text: string, sentences: Sentence[]): Marked {
     }
   }
   return { text: shown.text, spans: apart(spans), notes: notes.sort((one, other) => one.at - other.at) };
+}
+
+/** The numbers of the sources by the place where the writer put them; the others stand behind the sentence. */
+function whereWritten(
+  sentence: Sentence,
+  sources: Source[],
+  placed: (place: number) => number,
+): Map<number, number[]> {
+  const found = new Map<number, number[]>();
+  for (const citation of sentence.citations) {
+    const number = sources.findIndex((source) => same(citation, source.citation)) + 1;
+    const places = citation.at === undefined || citation.at.length === 0 ? [sentence.end] : citation.at;
+    for (const place of places.map(placed)) {
+      const there = found.get(place) ?? [];
+      found.set(place, there.includes(number) ? there : [...there, number]);
+    }
+  }
+  return found;
 }
 
 /** A text in two: its first `lines` lines, and the rest; null where it has no more than `most`. Never within a list, a
@@ -197,7 +221,11 @@ export function foundAlone(
   const kept = sentences.filter((sentence) => !(sentence.state in SIGNS));
   return {
     text: left,
-    sentences: kept.map((sentence) => ({ ...move(sentence), marks: sentence.marks.map((mark: Mark) => move(mark)) })),
+    sentences: kept.map((sentence) => ({
+      ...move(sentence),
+      marks: sentence.marks.map((mark: Mark) => move(mark)),
+      citations: sentence.citations.map((each) => ({ ...each, at: (each.at ?? []).map(moved) })),
+    })),
     hidden: hidden.length,
   };
 }

@@ -88,6 +88,8 @@ export interface Citation {
   call_id: string;
   tool: string;
   pointer: string;
+  /** Places in the text where the writer put it; none if another sentence or the check gave it. */
+  at?: number[];
 }
 
 export interface Mark {

@@ -12,7 +12,16 @@ from rich.console import Console
 from tests.support.obedient_analyst import cited_answer
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.evidence import Answer, Evidence, Progress
+from sentinel_rag.contracts.evidence import (
+    Answer,
+    Citation,
+    CitedBy,
+    Evidence,
+    Outcome,
+    Progress,
+    Sentence,
+    SentenceState,
+)
 from sentinel_rag.surfaces.cli._evidence_page import evidence_lines
 from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import TurnDisplay
@@ -66,6 +75,26 @@ def test_a_terminal_underlines_what_was_found_and_says_in_words_what_was_not() -
     plain = printed(ANSWER, force_terminal=True, no_color=True, color_system="standard")
     assert "\x1b[1;4m124\x1b[0m" in plain  # the line stays without colour
     assert "3" not in "".join(part.partition("m")[0] for part in plain.split("\x1b[")[1:])
+
+
+TABLE = "| incident | severity | who |\n|---|---|---|\n| **124** now | High | Ana |\n"
+
+
+def cited_in_a_table() -> Answer:
+    """A row of a table with a citation behind a bold cell's text, and one in its second cell."""
+    start, end = TABLE.index(" **124**"), len(TABLE) - 1
+    places = [(TABLE.index("** now"),), (TABLE.index("High") + 4,)]
+    cited = [Citation(f"c1.{row}", "c1", "query_incidents", f"/rows/{row}", at) for row, at in enumerate(places, 1)]
+    row = Sentence(start, end, TABLE[start:end], SentenceState.VALUES_FOUND, "", tuple(cited), (), CitedBy.WRITER)
+    return Answer(outcome=Outcome.ANSWERED, text=TABLE, session_id="s", sentences=(row,))
+
+
+def test_sources_stand_where_the_writer_put_them_also_in_a_table() -> None:
+    (shown,) = [line for line in printed(cited_in_a_table(), width=200).splitlines() if "124" in line]
+    assert shown == "| **124ˢ¹** now | Highˢ² | Ana |"
+    drawn = printed(cited_in_a_table(), force_terminal=True, color_system=None)
+    (line,) = [line for line in drawn.splitlines() if "124" in line]
+    assert line.split() == ["124ˢ¹", "now", "Highˢ²", "Ana"]
 
 
 @pytest.mark.parametrize("width", [60, 80])

@@ -20,7 +20,7 @@ type Block =
   | { kind: "table"; head: Line[]; rows: Line[][] }
   | { kind: "quote" | "paragraph"; lines: Line[] };
 
-/** `chip` draws a note behind its sentence; of a row of a table it stands in its last cell. */
+/** `chip` draws a note where it stands. */
 export function Markdown(props: {
   marked: Marked;
   class?: string;
@@ -97,13 +97,13 @@ class Setting {
     );
   }
 
-  /** A cell, and what is due before the next one begins: the last one of a row holds what stands behind the row. */
+  /** A cell with what stands in it; the last one of a row holds what stands behind the row. */
   private cell(cell: Line): ComponentChildren[] {
     const border = this.marked.text.indexOf("|", cell.at + cell.text.length);
     const newline = this.marked.text.indexOf("\n", cell.at);
     const end = newline < 0 ? this.marked.text.length : newline;
     const last = border < 0 || border >= end || this.marked.text.slice(border + 1, end).trim() === "";
-    return [...this.inline(cell), ...(last ? this.due(end) : [])];
+    return [...this.inline(cell), ...this.due(last ? end : border)];
   }
 
   private lines(lines: Line[]): ComponentChildren[] {

@@ -38,8 +38,8 @@ const CITED_BY: Record<Sentence["cited_by"], string> = {
 
 /** The numbers of the sources, and the sign of a sentence that is wrong, as a button behind it. */
 export function Chip(props: { note: Note; pressed: boolean; onOpen: () => void }): JSX.Element {
-  const { sources, sentence } = props.note;
-  const sign = SIGNS[sentence.state];
+  const { sources, sentence, last } = props.note;
+  const sign = last ? SIGNS[sentence.state] : undefined;
   const numbers = sources.slice(0, MOST_NUMBERS).join(", ") + (sources.length > MOST_NUMBERS ? ", …" : "");
   const named = sources.length === 0 ? "" : `${sources.length === 1 ? "source" : "sources"} ${sources.join(", ")}`;
   const state = sentence.state.replace("_", " ");
@@ -47,7 +47,7 @@ export function Chip(props: { note: Note; pressed: boolean; onOpen: () => void }
   return (
     <button
       type="button"
-      class={`source ${sentence.state}`}
+      class={`source ${last ? sentence.state : ""}`}
       aria-label={label}
       aria-pressed={props.pressed}
       title={label}

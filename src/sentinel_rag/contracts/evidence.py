@@ -6,7 +6,7 @@ agent writes an answer only from such pieces. Surfaces render; they add no fact.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
@@ -82,15 +82,27 @@ class CitedBy(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Citation:
     """`ref` is what the writer writes: `c1.3` for row 3 of call c1, `c1` for the result as a whole. `pointer` (RFC
-    6901) is the row's place in the result of call `call_id`, empty for the whole."""
+    6901) is the row's place in the result of call `call_id`, empty for the whole. `at` are the places in `Answer.text`
+    where the writer put it; none for one that another sentence or the check gave."""
 
     ref: str
     call_id: str
     tool: str
     pointer: str = ""
+    at: tuple[int, ...] = ()
+
+    def moved(self, to: Callable[[int], int]) -> Citation:
+        """The same in another text, by where each of its places is there."""
+        return replace(self, at=tuple(map(to, self.at))) if self.at else self
 
     def to_dict(self) -> dict[str, JsonValue]:
-        return {"ref": self.ref, "call_id": self.call_id, "tool": self.tool, "pointer": self.pointer}
+        told: dict[str, JsonValue] = {"ref": self.ref, "call_id": self.call_id, "tool": self.tool}
+        return told | {"pointer": self.pointer, "at": list(self.at)}
+
+    @classmethod
+    def from_dict(cls, data: Mapping[str, Any]) -> Citation:
+        """Of an answer that was kept before places were, `at` is empty."""
+        return cls(data["ref"], data["call_id"], data["tool"], data["pointer"], tuple(data.get("at", ())))
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,10 +146,19 @@ class Sentence:
     marks: tuple[Mark, ...] = ()
     cited_by: CitedBy = CitedBy.NOBODY
 
-    def moved(self, by: int) -> Sentence:
+    def behind(self, by: int) -> Sentence:
         """The same in a text that has `by` characters more before it."""
-        marks = tuple(replace(mark, start=mark.start + by, end=mark.end + by) for mark in self.marks)
-        return replace(self, start=self.start + by, end=self.end + by, marks=marks)
+        return self.moved(lambda place: place + by)
+
+    def moved(self, to: Callable[[int], int]) -> Sentence:
+        """The same in another text, by where each place of this one is there."""
+        return replace(
+            self,
+            start=to(self.start),
+            end=to(self.end),
+            citations=tuple(citation.moved(to) for citation in self.citations),
+            marks=tuple(replace(mark, start=to(mark.start), end=to(mark.end)) for mark in self.marks),
+        )
 
     def to_dict(self) -> dict[str, JsonValue]:
         return {
@@ -159,7 +180,7 @@ class Sentence:
             text=data["text"],
             state=SentenceState(data["state"]),
             reason=data["reason"],
-            citations=tuple(Citation(**citation) for citation in data["citations"]),
+            citations=tuple(Citation.from_dict(citation) for citation in data["citations"]),
             marks=tuple(Mark(**mark) for mark in data["marks"]),
             cited_by=CitedBy(data["cited_by"]),
         )

@@ -69,9 +69,13 @@ def fill_in_answer(answer: Mapping[str, Any], values: Mapping[str, Any]) -> dict
 
     filled["sentences"] = [
         # Its text anew: cut out of the answer, a placeholder may have lost what it was glued to.
-        {**(whole := placed(sentence)), "text": text[whole["start"] : whole["end"]], "marks": list(map(placed, marks))}
+        {
+            **(whole := placed(sentence)),
+            "text": text[whole["start"] : whole["end"]],
+            "marks": list(map(placed, sentence["marks"])),
+            "citations": [{**each, "at": list(map(moved, each.get("at", ())))} for each in sentence["citations"]],
+        }
         for sentence in filled.get("sentences", ())
-        for marks in (sentence["marks"],)
     ]
     return filled
 

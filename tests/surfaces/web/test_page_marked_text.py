@@ -43,7 +43,8 @@ const words = (node) =>
   Array.isArray(node) ? node.map(words).join("") :
   node.props.address !== undefined ? node.props.address : words(node.props.children ?? "");
 const alone = ({ text, sentences, hidden }) =>
-  ({ text, hidden, places: sentences.map((s) => [s.start, s.end, ...s.marks.map((m) => [m.start, m.end])]) });
+  ({ text, hidden, places: sentences.map((s) =>
+    [s.start, s.end, ...s.marks.map((m) => [m.start, m.end]), ...s.citations.map((c) => c.at)]) });
 const told = JSON.parse(readFileSync(process.env.CASES, "utf8")).map(({ text, sentences }) => {
   const found = marked(text, sentences);
   let chips = 0;
@@ -57,6 +58,7 @@ const told = JSON.parse(readFileSync(process.env.CASES, "utf8")).map(({ text, se
     same: words(Markdown({ marked: found, chip: () => { chips += 1; return null; } })) ===
       words(Markdown({ marked: unmarked(text) })),
     words: words(Markdown({ marked: unmarked(text) })),
+    placed: words(Markdown({ marked: found, chip: (note) => `{${note.sources}}` })),
     chips: chips === found.notes.length ? "all" : chips,
   };
 });
@@ -77,7 +79,10 @@ def random_answers(count: int) -> list[Answer]:
             for _ in range(draw.randint(0, 3))
         ]
         row = draw.choice(("", "/rows/0", "/rows/1"))
-        citations = (Citation("c1.1", "c1", "query_incidents", row),) * draw.randint(0, 2)
+        citations = tuple(
+            Citation("c1.1", "c1", "query_incidents", row, tuple(place() for _ in range(draw.randint(0, 2))))
+            for _ in range(draw.randint(0, 2))
+        )
         state = draw.choice(list(SentenceState))
         return Sentence(place(), place(), "", state, "", citations, tuple(marks), CitedBy.WRITER)
 
@@ -115,11 +120,26 @@ def test_the_page_marks_a_text_as_the_other_surfaces_do(tmp_path: Any, monkeypat
         assert [at for at, _ in told["notes"]] == [utf16(found.text, note.at) for note in found.notes]
         assert [sorted(map(str, behind)) for _, behind in told["notes"]] == [sorted(n.sources) for n in found.notes]
         left, hidden = found_alone(answer)
-        places = [[s.start, s.end, *([m.start, m.end] for m in s.marks)] for s in left.sentences]
+        places = [
+            [s.start, s.end, *([m.start, m.end] for m in s.marks), *(list(c.at) for c in s.citations)]
+            for s in left.sentences
+        ]
         assert told["alone"] == {"text": left.text, "hidden": hidden, "places": places}
         assert told["cells"] == [source.cells for source in sources]
         assert told["same"] is True, answer.text
         assert told["chips"] == "all", answer.text
+
+
+def test_a_source_stands_where_the_writer_put_it_also_in_a_cell(tmp_path: Any, monkeypatch: Any) -> None:
+    text = "| incident | severity |\n|---|---|\n| **124** now | High |\n"
+    places = [(text.index("** now"),), (text.index("High") + 4,)]
+    cited = [Citation(f"c1.{row}", "c1", "t", f"/rows/{row}", at) for row, at in enumerate(places, 1)]
+    start = text.index(" **124")
+    row = Sentence(start, len(text) - 1, "", SentenceState.NOT_FOUND, "why", tuple(cited), (), CitedBy.WRITER)
+    (tmp_path / "cases.json").write_text(json.dumps([{"text": text, "sentences": [row.to_dict()]}]))
+    monkeypatch.setenv("CASES", str(tmp_path / "cases.json"))
+    (told,) = told_by(RUN)
+    assert told["placed"] == "incidentseverity124{1} nowHigh{2}{}"
 
 
 def test_a_table_of_an_answer_is_one_and_shows_every_cell(tmp_path: Any, monkeypatch: Any) -> None:

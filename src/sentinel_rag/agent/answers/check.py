@@ -119,20 +119,21 @@ def checked_sentence(unit: Unit, found: Found, evidence: Evidence) -> CheckedSen
         text=unit.text,
         state=worst.state,
         reason=worst.reason,
-        citations=tuple(_citation(ref, evidence) for ref in list(refs)[:MOST_SHOWN_REFS]),
+        citations=tuple(_citation(ref, unit, evidence) for ref in list(refs)[:MOST_SHOWN_REFS]),
         marks=tuple(_marks(unit, found, evidence)),
         cited_by=found.cited_by,
     )
 
 
-def _citation(ref: str, evidence: Evidence) -> Citation:
+def _citation(ref: str, unit: Unit, evidence: Evidence) -> Citation:
+    at = tuple(dict.fromkeys(each.at for each in unit.cited if ref in each.refs))
     name, _, rest = ref.partition(".")
     number = rest.partition(".")[0]
     result = evidence.result(name)
     facts = evidence.facts(f"{name}.{number}") if number else None
     shown = f"{name}.{number}" if number else name
     pointer = facts.row.pointer if facts is not None and facts.row is not None else ""
-    return Citation(shown, name, "" if result is None else result.tool, pointer)
+    return Citation(shown, name, "" if result is None else result.tool, pointer, at)
 
 
 def _marks(unit: Unit, found: Found, evidence: Evidence) -> Iterator[Mark]:

@@ -63,7 +63,7 @@ COMPUTE = ToolSchema(
             "kind": {**_TEXT, "description": "rows of one kind: alert, comment, event, ..."},
             "where": {
                 **_TEXT,
-                "description": "title contains phish; owner is empty; count(tactics) > 1; created_time after 2026-01-31",
+                "description": "title contains phish; owner is empty; count(tactics) > 1; time > 2026-01-31",
             },
             "that": {**_TEXT, "description": "like where"},
             "column": {**_TEXT, "description": "or closed_time - created_time: seconds"},

@@ -229,8 +229,12 @@ class Markup:
             end = bracket + citation.end()
             if open_ended and end >= len(held):
                 return None
+            # `**a [c1.2]** b`: stars that close need no blank before them, those that open a word do.
+            behind = held[end:].lstrip("*_")[:1]
+            if open_ended and not behind and held[end] in "*_":
+                return None
             opens = self._line.blank
-            spaced = held[at] in " \t" and end < len(held) and (held[end].isalnum() or held[end] in '*_`"“„«')
+            spaced = held[at] in " \t" and end < len(held) and (held[end] in '`"“„«' or behind.isalnum())
             if spaced:
                 put(held[at], end)
             self._line.cited.append(

@@ -14,8 +14,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Collection, Sequence
-from dataclasses import replace
+from collections.abc import Callable, Collection
 from typing import Any
 
 from msgspec import structs
@@ -160,7 +159,7 @@ class Draft:
         written, sentences = self._growing.add(piece)
         if written and not self._given:
             self._given, written = True, self._opening + written
-        return written, moved(sentences, len(self._opening))
+        return written, tuple(each.behind(len(self._opening)) for each in sentences)
 
 
 def _settled(text: str, start: int) -> int:
@@ -190,19 +189,6 @@ def _sanitised(beginning: str) -> str:
     """`shown` for the beginning of a text, with the line ends behind it."""
     body, tail = shown(beginning), beginning[len(beginning.rstrip()) :]
     return body + tail[:2] if body and not tail.strip("\n") else body
-
-
-def moved(sentences: Sequence[Sentence], by: int) -> tuple[Sentence, ...]:
-    """`sentences` with all places `by` characters further on."""
-    return tuple(
-        replace(
-            each,
-            start=each.start + by,
-            end=each.end + by,
-            marks=tuple(replace(mark, start=mark.start + by, end=mark.end + by) for mark in each.marks),
-        )
-        for each in sentences
-    )
 
 
 def without_reasoning(text: str, *, growing: bool = False) -> str:

@@ -161,15 +161,7 @@ def _shown(call: PlannedCall) -> str:
 def _opened(answer: Answer, line: str) -> Answer:
     """The answer with a line above it; what points into its text follows."""
     by = len(line) + 1
-    sentences = tuple(
-        replace(
-            each,
-            start=each.start + by,
-            end=each.end + by,
-            marks=tuple(replace(mark, start=mark.start + by, end=mark.end + by) for mark in each.marks),
-        )
-        for each in answer.sentences
-    )
+    sentences = tuple(each.behind(by) for each in answer.sentences)
     return replace(answer, text=f"{line}\n{answer.text}", sentences=sentences)
 
 

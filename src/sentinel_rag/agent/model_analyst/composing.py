@@ -19,7 +19,6 @@ from sentinel_rag.agent.answers.failures import call_text, say_failures
 from sentinel_rag.agent.answers.renderer import filters_shown, is_empty, say_partial, say_window, view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
-from sentinel_rag.agent.model_analyst.answer_text import moved
 from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.row_text import plain
@@ -133,7 +132,7 @@ def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWrit
     body = checked.text
     closings = _closings(turn, ended, checked, words)
     text = opening + _blocks(body, writer.text, *([RULE, *closings] if closings and body else closings))
-    sentences = moved(checked.sentences, len(opening))
+    sentences = tuple(each.behind(len(opening)) for each in checked.sentences)
     missed = [sentence.state for sentence in sentences if sentence.state in _MISSED]
     return Composed(
         outcome,

@@ -232,7 +232,7 @@ def _joined(answers: Sequence[Answer]) -> Answer:
     text, sentences = "", []
     for answer in answers:
         text = f"{text}\n\n" if text else ""
-        sentences += [sentence.moved(len(text)) for sentence in answer.sentences]
+        sentences += [sentence.behind(len(text)) for sentence in answer.sentences]
         text += answer.text
     return Answer(
         outcome=Outcome.ANSWERED if Outcome.ANSWERED in outcomes else outcomes[0],

@@ -173,7 +173,7 @@ async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
         answer,
         text=opening + answer.text,
         evidence=(*writer.evidence, *answer.evidence),
-        sentences=(*writer.sentences(), *(each.moved(len(opening)) for each in answer.sentences)),
+        sentences=(*writer.sentences(), *(each.behind(len(opening)) for each in answer.sentences)),
     )
 
 

@@ -55,7 +55,8 @@ class Span:
 
 @dataclass(frozen=True, slots=True)
 class Note:
-    """What stands behind a sentence, at `at`: its `sources` by name, and a `sign` with its `reason` if it is wrong."""
+    """What stands in a sentence or behind it, at `at`: `sources` by name, and behind it a `sign` with its `reason` if
+    it is wrong."""
 
     at: int
     sources: tuple[str, ...] = ()
@@ -116,7 +117,9 @@ def marked(text: str, sentences: Sequence[Sentence], named: Callable[[Citation],
     for sentence in sentences:
         end = placed(sentence.start) + len(shown[placed(sentence.start) : placed(sentence.end)].rstrip())
         sign = WRONG.get(sentence.state, "")
-        sources = tuple(dict.fromkeys(map(named, sentence.citations)))
+        behind = _where_written(sentence, placed, named, end)
+        sources = behind.pop(end, ())
+        notes += [Note(at, cited) for at, cited in behind.items()]
         if sources or sign:
             about = " ".join(shown[placed(sentence.start) : end].replace("|", " ").split())
             reason = safe_with_places(reason_of(sentence), own)[0]
@@ -126,6 +129,18 @@ def marked(text: str, sentences: Sequence[Sentence], named: Callable[[Citation],
             for mark in sentence.marks:
                 spans.append(Span(placed(mark.start), placed(mark.end), Seen.FOUND if mark.found else wrong))
     return Marked(shown, tuple(_apart(spans)), tuple(sorted(notes, key=lambda note: note.at)))
+
+
+def _where_written(
+    sentence: Sentence, placed: Callable[[int], int], named: Callable[[Citation], str], end: int
+) -> dict[int, tuple[str, ...]]:
+    """The sources by the place where the writer put them within the sentence; the others stand behind it, at `end`."""
+    found: dict[int, dict[str, None]] = {}
+    start = placed(sentence.start)
+    for citation in sentence.citations:
+        for at in citation.at or (sentence.end,):
+            found.setdefault(min(max(placed(at), start), end), {})[named(citation)] = None
+    return {at: tuple(names) for at, names in found.items()}
 
 
 def reason_of(sentence: Sentence) -> str:
@@ -170,16 +185,7 @@ def found_alone(answer: Answer) -> tuple[Answer, int]:
         return place - sum(min(place, part.end) - part.start for part in gone if part.start < place)
 
     left = "".join(text[start:end] for start, end in _between(gone, len(text)))
-    kept = tuple(
-        replace(
-            each,
-            start=moved(each.start),
-            end=moved(each.end),
-            marks=tuple(replace(mark, start=moved(mark.start), end=moved(mark.end)) for mark in each.marks),
-        )
-        for each in answer.sentences
-        if each.state not in WRONG
-    )
+    kept = tuple(each.moved(moved) for each in answer.sentences if each.state not in WRONG)
     return replace(answer, text=left, sentences=kept), len(hidden)
 
 

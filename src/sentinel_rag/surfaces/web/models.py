@@ -71,6 +71,7 @@ class CitationAnswered(BaseModel):
     call_id: str
     tool: str = Field(examples=["query_incidents"])
     pointer: str = Field(examples=["/rows/2"])
+    at: list[int] = Field(default=[], description="Where in `answer` the writer put it; none if another gave it.")
 
 
 class MarkAnswered(BaseModel):
