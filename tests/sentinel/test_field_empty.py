@@ -17,6 +17,7 @@ OLD, NEW = "2024-07-01T00:00:00Z", "2024-07-20T00:00:00Z"
 NEEDED: dict[str, dict[str, Any]] = {
     "get_top_entities": {"kind": "account"},
     "run_kql_query": {"template": "signins_by_country"},
+    "search_logs": {"text": "MTP", "table": "SecurityAlert"},
     "run_freeform_kql": {"kql": "SigninLogs | project Location"},
 }
 WINDOWED = [tool.name for tool in SENTINEL_TOOLS if "time_window" in tool.parameter_schemas()]

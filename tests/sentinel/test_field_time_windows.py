@@ -71,6 +71,7 @@ WINDOWED = [tool.name for tool in SENTINEL_TOOLS if "time_window" in tool.parame
 NEEDED: dict[str, dict[str, Any]] = {
     "get_top_entities": {"kind": "account"},
     "run_kql_query": {"template": "signins_by_country"},
+    "search_logs": {"text": "MTP"},
     "run_freeform_kql": {"kql": "SigninLogs | count"},
 }
 

@@ -50,6 +50,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "update_incident": {"incident": str(MAIN), "severity": "Low"},
     "get_alert_events": {},
     "describe_table": {"table": "SecurityIncident", "examples": True},
+    "search_logs": {"text": "SecurityAlert", "table": "SecurityAlert"},
 }
 
 

@@ -20,7 +20,7 @@ from sentinel_rag.sentinel.log_tables import json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result, one_line
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.time_windows import window_from, within
-from sentinel_rag.sentinel.workspace_tables import custom_tables, of_each_table
+from sentinel_rag.sentinel.workspace_tables import custom_tables, of_each_table, statistics_of
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 SHORTEST_TEXT = 3
@@ -86,7 +86,7 @@ async def search_logs(view: WorkspaceView, arguments: Mapping[str, Any]) -> Quer
         time_column="TimeGenerated",
         rows_total=sum(record["Rows"] for record in found.values()),
         answers=(*counts, *answers),
-        statistics=TableStatistics(),
+        statistics=TableStatistics() if found else await statistics_of(view, tables),
         stopwatch=stopwatch,
         summary={"text": text, "by_table": by_table, "searched": list(tables)},
         notes=(

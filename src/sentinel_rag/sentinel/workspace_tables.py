@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import partial
 from typing import Any
 
@@ -48,14 +48,8 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
         }
         for record in records
     ]
-    oldest = [record["Oldest"] for record in records if record["Oldest"] is not None]
-    newest = [record["Newest"] for record in records if record["Newest"] is not None]
     whole = not any(answer.partial for answer in answers)
-    statistics = TableStatistics(
-        sum(record["Rows"] for record in records) if whole else None,
-        min(oldest, default=None),
-        max(newest, default=None),
-    )
+    statistics = _over_all(answers)
     return build_result(
         _COLUMNS,
         rows,
@@ -70,6 +64,21 @@ async def list_tables(view: WorkspaceView, _: Mapping[str, Any]) -> QueryResult:
         summary={"tables": len(rows), "rows": statistics.rows} if whole else lower_bound(len(rows), 0),
         notes=() if rows or not whole else ("The workspace holds no rows in any table.",),
     )
+
+
+async def statistics_of(view: WorkspaceView, tables: tuple[str, ...]) -> TableStatistics:
+    """How many rows some tables hold together, and the times of the oldest and the newest."""
+    return _over_all(await of_each_table(view, tables, _of_one_table))
+
+
+def _over_all(answers: Iterable[LogsTable]) -> TableStatistics:
+    answers = tuple(answers)
+    records = [record for answer in answers for record in answer.records() if record["Rows"]]
+    oldest = (record["Oldest"] for record in records if record["Oldest"] is not None)
+    newest = (record["Newest"] for record in records if record["Newest"] is not None)
+    whole = not any(answer.partial for answer in answers)
+    rows = sum(record["Rows"] for record in records) if whole else None
+    return TableStatistics(rows, min(oldest, default=None), max(newest, default=None))
 
 
 async def custom_tables(view: WorkspaceView) -> tuple[str, ...]:

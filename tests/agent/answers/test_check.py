@@ -19,6 +19,21 @@ OWN = SentenceState.OWN_WORDS
 NOT = SentenceState.NOT_FOUND
 WRONG = SentenceState.CONTRADICTED
 
+READ = {
+    "124 is Medium [c1.1].": "the source shows severity High, not Medium",
+    "124 has 4711 alerts [c1.1].": "“4711” does not stand in the source",
+    "Incident 4711 is High.": "no source is given, and “4711” stands in no result",
+    "124 is High [c19.1].": "the source it names does not exist",
+}
+
+
+@pytest.mark.parametrize("raw", READ)
+def test_a_reason_is_told_in_words_that_its_reader_can_use(raw: str, evidence: Evidence) -> None:
+    checked = check_answer(raw, evidence)
+    assert checked.told_in("en").sentences[0].reason == READ[raw]
+    assert "[c" not in READ[raw]
+
+
 CASES = [
     # a rank is no superlative, an end no exclusion, and one full stop is enough
     (FOUND, "124 is High and comes first priority [c1.1]."),
@@ -271,6 +286,7 @@ def test_a_literal_is_marked_with_its_cell(evidence: Evidence) -> None:
         "call_id": "c1",
         "tool": "query_incidents",
         "pointer": "/rows/0",
+        "at": [20],
     }
 
 

@@ -7,12 +7,14 @@ a worker thread.
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
 from itertools import takewhile
+from typing import Any
 
 from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
 from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence
@@ -51,10 +53,11 @@ class CheckedAnswer:
     """For each sentence the rule that gave its reason."""
 
     def told_in(self, language: str) -> CheckedAnswer:
-        """The same with its reasons in the language of their reader, as far as it has words for them."""
+        """The same with its reasons as their reader needs them: notes in a language that has words for them, else the
+        reasons without what only the writer can act on."""
         words = _notes().get(language)
         if words is None:
-            return self
+            return replace(self, sentences=tuple(replace(each, reason=_read(each.reason)) for each in self.sentences))
         pairs = zip(self.sentences, self.rules, strict=True)
         sentences = tuple(replace(each, reason=_note(each, rule, words)) for each, rule in pairs)
         return replace(self, sentences=sentences)
@@ -73,10 +76,33 @@ class Found:
         return min((verdict for _, verdict in self.verdicts), key=lambda verdict: _ORDER.index(verdict.state))
 
 
+_REFS = re.compile(r"\bc\d+(?:\.\d+)?(?:(?:, | and )c\d+(?:\.\d+)?)*\b(?: gives\b)?")
+
+
+def _read(reason: str) -> str:
+    """A reason for a person, who sees no references: `the source shows severity High, not Medium`."""
+    return "; ".join(map(_read_one, reason.split("; "))) if reason else ""
+
+
+def _read_one(reason: str) -> str:
+    for pattern, text in _note_data()["reader"]:
+        reason = re.sub(pattern, text, reason)
+    found = list(_REFS.finditer(reason))
+    if len(found) != 1:  # what stands between two of them says which is which
+        return reason
+    words = "the source shows" if found[0][0].endswith("gives") else "the source"
+    return f"{reason[: found[0].start()]}{words}{reason[found[0].end() :]}"
+
+
+@cache
+def _note_data() -> Mapping[str, Any]:
+    return tomllib.loads(files(__package__).joinpath("notes.toml").read_text(encoding="utf-8"))
+
+
 @cache
 def _notes() -> Mapping[str, Mapping[str, str]]:
     """The notes of each language by rule."""
-    data = tomllib.loads(files(__package__).joinpath("notes.toml").read_text(encoding="utf-8"))
+    data = {name: told for name, told in _note_data().items() if name != "reader"}
     kinds = {rule: kind for kind, rules in data.pop("kinds").items() for rule in rules}
     return {name: {**told, **{rule: told[kind] for rule, kind in kinds.items()}} for name, told in data.items()}
 

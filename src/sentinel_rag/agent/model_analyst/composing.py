@@ -46,6 +46,7 @@ RULE = "---"
 """Stands between the answer, which people copy, and what is said about it."""
 LONGEST_QUESTION_BACK = 400
 MOST_KNOWN_ROWS = 200
+MOST_SUSPICIONS = 50
 WEAK = 1 / 3
 """The share of statements with a source below which a model is said to give few."""
 FEWEST_JUDGED = 3
@@ -241,12 +242,25 @@ def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer, words: Mapping[s
         words["cut"]: ended.ending is Ending.CUT,
         _filter_sentence(ended, words): ended.ending is Ending.FILTERED,
         words["defanged"]: turn.memory.defanged and bool(turn.runs),
-        words["suspect"]: bool(suspicions(told, most=1)),
+        words["suspect"]: _warns(turn, checked, told),
         turn.warning: bool(turn.warning),
         words["verify"]: analysed and bool(turn.runs) and "verified by a person" not in body,
         words["offer"]: offers and "implications" not in body,
     }
     return [text for text, applies in closings.items() if applies]
+
+
+def _warns(turn: Turn, checked: CheckedAnswer, told: Sequence[ToolRun]) -> bool:
+    """Whether to say that a row reads like an instruction: where the answer cites such a row, else once in a
+    conversation. Said under every answer, it is read under none."""
+    cited = [each for sentence in checked.sentences for each in sentence.citations if each.pointer]
+    calls = {each.call_id for each in cited}
+    found = suspicions([run for run in turn.memory.runs if run.call.call_id in calls], most=MOST_SUSPICIONS)
+    rows = [(each.run.call.call_id, each.pointer) for each in found]
+    warns = any(call == row.call_id and at.startswith(f"{row.pointer}/") for row in cited for call, at in rows)
+    warns = warns or (not turn.memory.warned and bool(suspicions(told, most=1)))
+    turn.memory.warned = turn.memory.warned or warns
+    return warns
 
 
 def _filter_sentence(ended: Ended, words: Mapping[str, str] = SENTENCES) -> str:

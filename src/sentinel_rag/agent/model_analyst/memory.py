@@ -58,6 +58,8 @@ class Memory:
     """True if the question before this one asked for an approval."""
     last_tier: Tier | None = None
     last_failed: bool = False
+    warned: bool = False
+    """Whether the person was told that a row of this conversation holds a text that reads like an instruction."""
     defanged: bool = False
     """True once the provider's filter stopped rows of this conversation: from then on they are sent shortened."""
     _evidence: Evidence | None = None
