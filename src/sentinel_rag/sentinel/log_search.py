@@ -6,6 +6,7 @@ A row is told by its table, the columns that hold the text, and who, where and w
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import partial
@@ -48,8 +49,8 @@ _ABOUT: dict[str, tuple[str, ...]] = {
         *("SenderIPv4", "HostIP"),
     ),
     "activity": (
-        *("ActionType", "Operation", "OperationNameValue", "OperationName", "DeliveryAction", "DeviceAction"),
-        *("AlertName", "Title", "Activity", "FileName", "AppDisplayName"),
+        *("ActionType", "Operation", "OperationNameValue", "AppDisplayName", "OperationName", "DeliveryAction"),
+        *("DeviceAction", "AlertName", "Title", "Activity", "FileName"),
     ),
 }
 _TYPE_BEHIND = re.compile(r"_(?:string|dynamic|guid|long|int|real|bool|datetime)$")
@@ -72,10 +73,7 @@ async def search_logs(view: WorkspaceView, arguments: Mapping[str, Any]) -> Quer
         (record for answer in answers for record in answer.records()),
         key=lambda record: (-record["TimeGenerated"].timestamp(), record["TableName"]),
     )[arguments["offset"] : page]
-    by_table: dict[str, JsonValue] = {
-        name: {"rows": record["Rows"], "oldest": json_cell(record["Oldest"]), "newest": json_cell(record["Newest"])}
-        for name, record in sorted(found.items(), key=lambda item: (-item[1]["Rows"], item[0]))
-    }
+    ranked = sorted(found.values(), key=lambda record: (-record["Rows"], record["TableName"]))
     return build_result(
         _COLUMNS,
         [_row(record, text) for record in records],
@@ -88,7 +86,16 @@ async def search_logs(view: WorkspaceView, arguments: Mapping[str, Any]) -> Quer
         answers=(*counts, *answers),
         statistics=TableStatistics() if found else await statistics_of(view, tables),
         stopwatch=stopwatch,
-        summary={"text": text, "by_table": by_table, "searched": list(tables)},
+        summary={
+            "text": text,
+            "by_table": {record["TableName"]: record["Rows"] for record in ranked},
+            "oldest": {record["TableName"]: json_cell(record["Oldest"]) for record in ranked},
+            "newest": {record["TableName"]: json_cell(record["Newest"]) for record in ranked},
+            "tables_found": len(found),
+            "tables_searched": len(tables),
+            # Where it is told that nothing was found, which they are is half of the answer.
+            **({} if found else {"searched": list(tables)}),
+        },
         notes=(
             *chosen.notes,
             f"Looked for as whole words in every column of {len(tables)} tables; part of a word does not count.",
@@ -141,7 +148,10 @@ def _first(record: Mapping[str, Any], names: Sequence[str]) -> str | None:
 
 
 def _text(value: Any) -> str:
-    return "" if value is None else value if isinstance(value, str) else str(json_cell(value))
+    if value is None or isinstance(value, str):
+        return value or ""
+    told = json_cell(value)
+    return told if isinstance(told, str) else json.dumps(told, ensure_ascii=False, default=str)
 
 
 def _around(cell: str, text: str) -> str:
