@@ -89,11 +89,7 @@ export function marked(text: string, sentences: Sentence[]): Marked {
 }
 
 /** The numbers of the sources by the place where the writer put them; the others stand behind the sentence. */
-function whereWritten(
-  sentence: Sentence,
-  sources: Source[],
-  placed: (place: number) => number,
-): Map<number, number[]> {
+function whereWritten(sentence: Sentence, sources: Source[], placed: (place: number) => number): Map<number, number[]> {
   const found = new Map<number, number[]>();
   for (const citation of sentence.citations) {
     const number = sources.findIndex((source) => same(citation, source.citation)) + 1;
