@@ -88,7 +88,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "get_alert_events": {"alert_id": "c6a40f35-751c-407a-8357-aa77fcd5613c"},
     "run_kql_query": {"template": "alerts_by_product"},
     "describe_table": {"table": "SecurityAlert"},
-    "search_logs": {"text": "203.0.113.9"},
+    "search_logs": {"text": "c6a40f35-751c-407a-8357-aa77fcd5613c"},
     "add_incident_comment": {"incident": "55", "message": "Seen."},
     "update_incident": {"incident": "55", "severity": "Medium"},
 }
