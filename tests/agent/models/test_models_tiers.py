@@ -24,6 +24,8 @@ from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
 pytestmark = pytest.mark.requirement("OPS-3")
 
 SIMPLE = (
+    "Welche Vorfälle sind offen?",
+    "¿Cuántas alertas hay?",
     "How many high severity incidents are open?",
     "Show the alerts of the last 24 hours",
     "list incidents from yesterday",
@@ -38,6 +40,10 @@ HARD = {
     "Why was incident 42 raised?": TierReason.REASONING,
     "Compare this week with the last one": TierReason.REASONING,
     "What happened on WEB-01 before the alert fired?": TierReason.REASONING,
+    "Walk me through incident 124 in time order and tell me patient zero": TierReason.REASONING,
+    "Erkläre mir Vorfall 124": TierReason.REASONING,
+    "¿Por qué es High el incidente 124?": TierReason.REASONING,
+    "Pourquoi l'incident 124 est-il High ?": TierReason.REASONING,
     "Should we escalate incident 7?": TierReason.ACTION,
     "Close incident 42 as a false positive": TierReason.ACTION,
     "Add a comment to incident 9: checked": TierReason.ACTION,
