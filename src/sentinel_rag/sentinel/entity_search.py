@@ -14,7 +14,7 @@ from sentinel_rag.sentinel.alerts import Alert
 from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values, identity_of
 from sentinel_rag.sentinel.entity_tally import merge_identities
 from sentinel_rag.sentinel.kql_literals import string_literal
-from sentinel_rag.sentinel.near_names import NameCode, NameReading, holding, read_name
+from sentinel_rag.sentinel.near_names import NameCode, NameReading, holding, is_whole, read_name
 
 MOST_CANDIDATES = 2000
 _PLAIN_PIECE = re.compile(r"[A-Za-z0-9_-]+")
@@ -47,7 +47,9 @@ def net_condition(value: str) -> str:
 
 def wider_net(value: str) -> str:
     """A KQL predicate for alerts that may name something like `value`, letters and digits alone compared."""
-    tests = (net_condition(value), holding("tostring(Entities)", value), holding("CompromisedEntity", value))
+    tests = [net_condition(value)]
+    if not is_whole(value):
+        tests += [holding("tostring(Entities)", value), holding("CompromisedEntity", value)]
     return " or ".join(f"({test})" for test in tests)
 
 

@@ -89,14 +89,19 @@ def read_name(what: str, given: str, names: Iterable[str]) -> NameReading:
     if exact:
         return NameReading(what, given, NameCode.KNOWN, tuple(exact[:MOST_NAMES]))
     wanted = pieces(given)
-    like = [] if _WHOLE.fullmatch(given) else _distinct(name for name in known if holds_all(name, wanted))
+    like = [] if is_whole(given) else _distinct(name for name in known if holds_all(name, wanted))
     if len(like) == 1 and sum(map(len, wanted)) >= _SHORTEST_USED and "@" not in given and _ends_well(like[0], wanted):
         return NameReading(what, given, NameCode.COMPLETED, (like[0],))
-    if _WHOLE.fullmatch(given):
+    if is_whole(given):
         return NameReading(what, given, NameCode.UNKNOWN)
     # Another domain may be another person or machine: such a name is told and never used.
     like = like or _distinct(name for name in known if holds_all(short_name(name), pieces(short_name(given))))
     return NameReading(what, given, NameCode.UNCLEAR if like else NameCode.UNKNOWN, tuple(like[:MOST_NAMES]))
+
+
+def is_whole(given: str) -> bool:
+    """Whether it is an address, a hash or a GUID, of which no part stands for the whole."""
+    return _WHOLE.fullmatch(given) is not None
 
 
 def pieces(text: str) -> tuple[str, ...]:
