@@ -181,6 +181,15 @@ async def test_alerts_and_tables_of_all(prod: Any, emea: Any) -> None:
     assert tables.summary["rows"] == 8
 
 
+async def test_what_a_name_was_read_as_is_told_for_each_workspace(serving: Any, emea: Any) -> None:
+    host = {"$id": "2", "Type": "host", "HostName": "srv-01"}
+    hosts = serving(SecurityAlert=[alert("d", "2024-07-02T00:00:00Z", Entities=[host])])
+    result = await ask({"hosts": hosts.url, "emea": emea.url}, "query_alerts", workspace="all", entity="srv")
+    assert [(row["workspace"], row["name"]) for row in result.rows] == [("hosts", "d")]
+    codes = {name: each["code"] for name, each in result.summary["names"].items()}
+    assert codes == {"hosts: entity": "name_completed", "emea: entity": "name_unknown"}
+
+
 async def test_names_that_were_not_all_told_are_not_added_up(serving: Any, emea: Any) -> None:
     many = serving(SecurityAlert=[alert(f"name {n}", "2024-07-01T00:00:00Z") for n in range(30)])
     result = await ask({"many": many.url, "emea": emea.url}, "query_alerts", workspace="all", limit=1)
@@ -197,7 +206,7 @@ async def test_names_that_were_not_all_told_are_not_added_up(serving: Any, emea:
     ),
 )
 async def test_what_cannot_be_added_up_asks_one_at_a_time(prod: Any, emea: Any, tool: str) -> None:
-    required = {"incident": "1", "kind": "ip", "template": "raw_signins", "message": "x"}
+    required = {"incident": "1", "kind": "ip", "template": "raw_signins", "message": "x", "text": "abc"}
     schema = next(each for each in SENTINEL_TOOLS if each.name == tool)
     arguments = {name: required.get(name, "x") for name in schema.required()}
     error = await refusal({"prod": prod.url, "emea": emea.url}, tool, workspace="all", **arguments)

@@ -72,7 +72,7 @@ def test_json_for_programs(run: Run) -> None:
     assert told["counts"]["values_found"] == 2
     assert told["cited_share"] == 1
     assert told["sentences"][0]["citations"] == [
-        {"ref": "c1.1", "call_id": "c1", "tool": "query_incidents", "pointer": "/rows/0"}
+        {"ref": "c1.1", "call_id": "c1", "tool": "query_incidents", "pointer": "/rows/0", "at": [20]}
     ]
 
 

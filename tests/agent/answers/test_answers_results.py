@@ -70,6 +70,8 @@ def test_totals_are_told_by_their_path():
         ({}, {"offset": 20}, False),
         ({"summary": {"left_out": {"alerts": 2}}}, {}, False),
         ({"summary": {"left_out": {}}}, {}, True),
+        ({"summary": {"names": {"user": {"code": "name_unclear", "like": ["a", "b"]}}}}, {}, False),
+        ({"summary": {"names": {"user": {"code": "name_completed", "like": ["a"]}}}}, {}, True),
     ],
 )
 def test_a_result_is_complete_if_nothing_that_matched_is_missing(options, arguments, complete):
