@@ -96,6 +96,20 @@ def test_a_run_as_json_has_columns_rows_and_the_query(filled: Run) -> None:
     assert (found["template"], found["workspace"], found["partial"]) == ("signins_by_country", "default", False)
 
 
+def test_a_part_of_a_name_is_read_as_the_one_that_holds_it_and_said(filled: Run) -> None:
+    code, out, _ = filled("kql", "run", "signins_by_country", "user=na@contoso", "--json")
+    assert (code, json.loads(out)["notes"][0]) == (
+        3,
+        "No user is exactly 'na@contoso'; near it: ana@contoso.example. Nothing was read of them, so no row here says "
+        "nothing about them: ask again with the full name.",
+    )
+    code, out, _ = filled("kql", "run", "signins_by_country", "user='ana'", "--json")
+    found = json.loads(out)
+    assert (code, found["rows_total"]) == (0, 4)
+    assert found["notes"] == ["No user is exactly \"'ana'\"; read was ana@contoso.example, the only one like it."]
+    assert 'UserPrincipalName =~ "ana@contoso.example"' in found["query"]
+
+
 def test_no_row_is_exit_code_3(filled: Run) -> None:
     assert filled("kql", "run", "signins_by_country", "user=nobody")[0] == 3
     code, out, _ = filled("kql", "run", "signins_by_country", "--until", "2024-08-01")
@@ -217,6 +231,16 @@ def test_the_lint_finds_what_would_not_run(run: Run, own: Path, before: str, aft
     assert code == 2
     assert out.startswith(f"{own}/{problem}")
     assert out.splitlines()[-1] == "0 templates are sound; 1 problem."
+
+
+def test_the_lint_tries_where_names_are_read_from(run: Run, own: Path) -> None:
+    named = OWN.replace("{type: list, default: []", "{type: string, default: '', names: {SigninLogs: AppName}").replace(
+        "AppDisplayName in {apps}", "AppDisplayName == {apps}"
+    )
+    (own / "badge_entries.yaml").write_text(named)
+    code, out, _ = run("kql", "lint", str(own))
+    assert code == 2
+    assert out.startswith(f"{own}/badge_entries.yaml:6: its names cannot be read: ")
 
 
 @pytest.mark.requirement("TOOL-4")

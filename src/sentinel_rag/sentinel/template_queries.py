@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from datetime import timedelta
 from typing import Any
 
@@ -18,6 +18,7 @@ from sentinel_rag.sentinel.ingestion_delay import delay_notes
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.near_names import NameReading, read_name, readings_summary
 from sentinel_rag.sentinel.results import FEW_ROWS, Stopwatch, build_result, told_result
+from sentinel_rag.sentinel.template_parameters import TemplateParameter
 from sentinel_rag.sentinel.template_registry import KqlTemplate
 from sentinel_rag.sentinel.time_windows import since_before, window_from
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
@@ -51,7 +52,12 @@ class TemplateTools:
             lambda: view.logs.query(bounded(kql), span),
             lambda: view.statistics.read(template.tables[0], template.time_column),
         )
-        readings = () if answer.rows else await _readings(view, template, arguments, chosen.window)
+        given = {} if answer.rows else arguments.get("parameters", {})
+        readings = [
+            reading
+            for parameter, query in names_asked(template, given)
+            if (reading := name_in(parameter, given, await view.logs.query(query, names_span(chosen.window))))
+        ]
         meant = {reading.what: reading.used for reading in readings if reading.used is not None}
         if meant:
             kql = template.render({**arguments.get("parameters", {}), **meant}, chosen.window)
@@ -118,19 +124,21 @@ def bounded(kql: str) -> str:
     return f"{kql}\n| take {MOST_ROWS_COUNTED + 1}"
 
 
-async def _readings(
-    view: WorkspaceView, template: KqlTemplate, arguments: Mapping[str, Any], window: TimeWindow
-) -> tuple[NameReading, ...]:
-    """What the names among the parameters of a run without rows stand for."""
-    readings = []
+def names_asked(template: KqlTemplate, given: Mapping[str, Any]) -> Iterator[tuple[TemplateParameter, str]]:
+    """For each name among the parameters of a run without rows the query for those like it."""
     for parameter in template.parameters:
-        given = arguments.get("parameters", {}).get(parameter.name)
-        if not parameter.names or not given:
-            continue
-        names = await view.logs.query(template.names_query(parameter, given), since_before(window, _LOOK_BACK))
-        if not names.partial:
-            readings.append(read_name(parameter.name, given, map(str, names.column("Name"))))
-    return tuple(readings)
+        if parameter.names and given.get(parameter.name):
+            yield parameter, template.names_query(parameter, given[parameter.name])
+
+
+def names_span(window: TimeWindow) -> TimeWindow:
+    """When the names were in use: a name without a row in the window may have one before it."""
+    return since_before(window, _LOOK_BACK)
+
+
+def name_in(parameter: TemplateParameter, given: Mapping[str, Any], names: LogsTable) -> NameReading | None:
+    """What a parameter's name stands for; None where not all names came."""
+    return None if names.partial else read_name(parameter.name, given[parameter.name], map(str, names.column("Name")))
 
 
 def _compared(

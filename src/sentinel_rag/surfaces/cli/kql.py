@@ -75,9 +75,19 @@ def run(
     template = _named(load_templates(own=settings.templates), name)
     window = window_of(since, until)
     try:
-        kql = template.render(_values(template, arguments), window)
+        values = _values(template, arguments)
+        kql, span = template.render(values, window), template_queries.api_span(template, window)
         with kql_access(settings, workspace) as access:
-            answer = access.answer(template_queries.bounded(kql), template_queries.api_span(template, window))
+            answer = access.answer(template_queries.bounded(kql), span)
+            names = []
+            for parameter, query in template_queries.names_asked(template, {} if answer.rows else values):
+                near = access.answer(query, template_queries.names_span(window))
+                if (reading := template_queries.name_in(parameter, values, near)) is not None:
+                    names.append(reading.note(" and ".join(template.tables)))
+                    values[parameter.name] = reading.used or values[parameter.name]
+            if names:
+                kql = template.render(values, window)
+                answer = access.answer(template_queries.bounded(kql), span)
             empty = [] if answer.rows else why_empty(access, template.tables[:1], window, filtered=bool(arguments))
             answered = access.name
     except QueryFailedError as failure:
@@ -88,7 +98,7 @@ def run(
     notes = [] if total is not None else [template_queries.not_counted(answer)]
     if answer.partial:
         notes.append(answer.partial_reason)
-    notes += empty
+    notes += [*names, *empty]
     if as_json:
         found = {
             "template": template.name,
