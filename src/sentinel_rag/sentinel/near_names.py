@@ -22,8 +22,10 @@ MOST_NAMES = 5
 MOST_READ = 500
 _SHORTEST_USED = 3
 """Letters and digits of a part that may stand for the one name that holds it."""
-_PLAIN_NAME = re.compile(r"[\w.@'$+\\-]{1,100}(?: [\w.'-]{1,40}){0,2}")
-"""What reads as a name: rows may hold a text that an attacker wrote, and what a note says is ours."""
+_PLAIN_NAME = re.compile(r"[\w.@'$+\\-]{1,100}")
+"""What reads as a name and no sentence: an attacker may have written it, and what a note says is ours."""
+_OWNER_NAME = re.compile(r"[\w.@'-]{1,60}(?: [\w.'-]{1,40}){0,3}")
+"""Who owns an incident is chosen in the directory, by the words of their name."""
 _WHOLE = re.compile(r"(?:\d{1,3}\.){3}\d{1,3}|[0-9a-fA-F]*:[0-9a-fA-F:.]+|[0-9a-fA-F-]{32,}")
 """Addresses, hashes and GUIDs: another one that holds it is another thing."""
 _SIGNS = r"[^\p{L}\p{N}]+"
@@ -84,7 +86,8 @@ def readings_summary(*readings: NameReading | None) -> dict[str, JsonValue]:
 
 def read_name(what: str, given: str, names: Iterable[str]) -> NameReading:
     """What `given` stands for among `names`."""
-    known = [name for name in dict.fromkeys(names) if _PLAIN_NAME.fullmatch(name)]
+    form = _OWNER_NAME if what == "owner" else _PLAIN_NAME
+    known = [name for name in dict.fromkeys(names) if form.fullmatch(name)]
     exact = [name for name in known if given.casefold() in (name.casefold(), short_name(name).casefold())]
     if exact:
         return NameReading(what, given, NameCode.KNOWN, tuple(exact[:MOST_NAMES]))

@@ -189,6 +189,7 @@ async def test_a_model_gets_the_places_of_a_query_s_faults_and_what_it_mends_is_
     told = json.loads(at.results(1)[0].splitlines()[1].removeprefix("failed: "))
     assert told["problems"][0]["nearest"] == ["User"]
     assert told["allowed"] == ["User"]
+    assert "retry_possible" not in told, "of the same call; it may be mended"
     assert answer.text == "m.keller"
     assert answer.outcome is Outcome.ANSWERED
 
