@@ -274,6 +274,26 @@ def test_what_a_call_was_asked_for_and_says_of_its_result(state: SentenceState, 
     assert sentence.state is state, sentence.reason
 
 
+@pytest.mark.parametrize(
+    ("state", "text"),
+    [
+        (NOT, "Nobody called example signed in [c2]."),
+        (NOT, "example did not sign in [c2]."),
+        (NOT, "There are 0 sign-ins of example [c2]."),
+        (NOT, "Kein Konto example hat sich angemeldet [c2]."),
+        (NOT, "No hay inicios de sesión de example [c2]."),
+        (FOUND, "“example” may be a@x.example, which was not read [c2]."),
+        (SOURCE, "Which example do you mean [c2]?"),
+    ],
+)
+def test_nothing_is_absent_from_a_call_whose_name_may_be_one_of_several(state: SentenceState, text: str) -> None:
+    names = {"user": {"code": "name_unclear", "given": "example", "like": ["a@x.example", "b@x.example"]}}
+    held = Results()
+    held.add(read("c2", "run_kql_query", [], summary={"names": names}))
+    (sentence,) = check_answer(text, Evidence(held)).sentences
+    assert sentence.state is state, sentence.reason
+
+
 def test_a_literal_is_marked_with_its_cell(evidence: Evidence) -> None:
     checked = check_answer("Incident 124 is High [c1.1], not Low.", evidence)
     (sentence,) = checked.sentences

@@ -88,6 +88,8 @@ class Result:
     problem: str = ""
     read_at: datetime | None = None
     operands: tuple[str, ...] = ()
+    unclear: str = ""
+    """The name that was asked for, where it may be one of several others: none of their rows was read."""
     left_out: frozenset[str] = frozenset()
     """Lists of which the tool says that a part is missing, such as `comments` or `alert_entities`."""
 
@@ -167,6 +169,7 @@ def numbered(run: ToolRun, *, writes: bool = False, read_at: datetime | None = N
                     notes=result.notes,
                     complete=_is_complete(result, made.arguments),
                     left_out=_left_out(result),
+                    unclear=_unclear_name(result),
                     writes=writes and not unchanged,
                 )
             rows, totals = _document(made.ref, result.value, frozenset(quoted))
@@ -192,11 +195,10 @@ def _is_complete(result: QueryResult, arguments: Mapping[str, JsonValue]) -> boo
     )
 
 
-def _unclear_name(result: QueryResult) -> bool:
-    """Whether a name was asked for that may be one of several others: none of their rows was read."""
+def _unclear_name(result: QueryResult) -> str:
     names = result.summary.get("names")
-    found = names.values() if isinstance(names, Mapping) else ()
-    return any(isinstance(each, Mapping) and each.get("code") == "name_unclear" for each in found)
+    found = [each for each in names.values() if isinstance(each, Mapping)] if isinstance(names, Mapping) else []
+    return next((str(each.get("given")) for each in found if each.get("code") == "name_unclear"), "")
 
 
 def _left_out(result: QueryResult) -> frozenset[str]:

@@ -102,6 +102,21 @@ def not_there(of: Comparison) -> str:
     return f"{told} {'does' if len(of.missing) == 1 else 'do'} not stand in {', '.join(of.refs[:4])}"
 
 
+@not_found
+def unclear_name(of: Comparison) -> str:
+    """Nothing is absent from a call whose name may be one of several others, none of which was read. Whoever names one
+    of these tells what to ask for."""
+    whole = next((whole for whole in of.wholes if whole.unclear), None)
+    if whole is None or of.rows:
+        return ""
+    named = (literal for literal in of.support if literal.kind in (Kind.NAME, Kind.ID))
+    if any(key(literal.raw) != key(whole.unclear) for literal in named):
+        return ""
+    denied = any(of.sentence.says(word, sense) for word in of.sentence.words for sense in ("negative", "not"))
+    zero = any(literal.kind is Kind.NUMBER and literal.value == 0 for literal in of.literals)
+    return f"{whole.ref} read no name like “{whole.unclear}”, of which there are several" if denied or zero else ""
+
+
 @source_given
 def only_failed(of: Comparison) -> str:
     """A failed or refused call may be cited for saying that it failed."""
@@ -622,6 +637,7 @@ RULES: tuple[Rule, ...] = (
     differs,
     not_there,
     wrong_code,
+    unclear_name,
     only_failed,
     unsaid,
     out_of_order,
