@@ -100,8 +100,8 @@ def test_a_part_of_a_name_is_read_as_the_one_that_holds_it_and_said(filled: Run)
     code, out, _ = filled("kql", "run", "signins_by_country", "user=na@contoso", "--json")
     assert (code, json.loads(out)["notes"][0]) == (
         3,
-        "No user is exactly 'na@contoso'; near it: ana@contoso.example. Nothing was read of them, so no row here says "
-        "nothing about them: ask again with the full name.",
+        "No user is exactly 'na@contoso'; near it: ana@contoso.example. None of them was read, so an empty result "
+        "tells nothing about them: ask again with the full name.",
     )
     code, out, _ = filled("kql", "run", "signins_by_country", "user='ana'", "--json")
     found = json.loads(out)

@@ -61,8 +61,8 @@ class NameReading:
                 return f"No {self.what} is exactly {self.given!r}; read was {self.names[0]}, the only one like it."
             case NameCode.UNCLEAR:
                 return (
-                    f"No {self.what} is exactly {self.given!r}; near it: {', '.join(self.names)}. Nothing was read of "
-                    "them, so no row here says nothing about them: ask again with the full name."
+                    f"No {self.what} is exactly {self.given!r}; near it: {', '.join(self.names)}. None of them "
+                    "was read, so an empty result tells nothing about them: ask again with the full name."
                 )
             case NameCode.KNOWN:
                 return (

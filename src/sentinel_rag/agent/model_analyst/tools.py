@@ -233,8 +233,8 @@ def _result_text(turn: Turn, run: ToolRun) -> str:
             )
         case Failed(error=error):
             # "retry_possible: false" is of the same call; a model read it as that it may not correct one.
-            empty = (None, "", [], "error")
-            said = {name: each for name, each in error.to_dict().items() if each not in empty and each is not False}
+            told = ((name, each) for name, each in error.to_dict().items() if each not in (None, "", [], "error"))
+            said = {name: each for name, each in told if each is not False}
             text = json.dumps(said, ensure_ascii=False, separators=(",", ":")).replace("<", "\\u003c")
             return f'<tool_result call="{ref}">\nfailed: {text}\n</tool_result>'
         case Succeeded():
