@@ -180,16 +180,6 @@ def no_other(of: Comparison) -> str:
     return ""
 
 
-@not_found
-def asked_for_a_part(of: Comparison) -> str:
-    """What was asked for by a part of a name, which matches no row, is not shown to be absent."""
-    for whole in of.wholes if of.sentence.has("negative", "not") else ():
-        for text in _asked(whole.arguments) if not (whole.rows or whole.problem or whole.computed) else ():
-            if of.evidence.is_part_of_names(text):
-                return f"{whole.ref} was asked for “{text}”, which is only a part of names: that shows no absence"
-    return ""
-
-
 def _asked(arguments: Mapping[str, object]) -> Iterator[str]:
     """What a call chose rows by; not its form, its window and its limit."""
     for name, value in arguments.items():

@@ -295,13 +295,6 @@ class Evidence:
         )
         return bool(named)
 
-    def is_part_of_names(self, text: str) -> bool:
-        """Whether rows hold a text as a part of longer names only: `powershell` of `powershell.exe`, a first name."""
-        low = text.casefold()
-        found = (self._facts[ref] for ref in self.holders(Literal(Kind.TEXT, key(text), text, 0, len(text))))
-        names = {name for facts in found for value in facts.cells.values() for name in _names_in(value) if low in name}
-        return bool(names) and not any(_is_name_of(low, name) for name in names)
-
     # -- words of others --------------------------------------------------------------------------------------------
     def words_of_others(self, runs: Iterable[str], words: int) -> str:
         """Where a cell that an outsider wrote holds so many words in a row, or most of a sentence's `words`.
@@ -669,21 +662,6 @@ def _telling_words() -> frozenset[str]:
 @cache
 def _number_words() -> frozenset[str]:
     return frozenset(everything().numbers)
-
-
-def _names_in(value: Cell) -> Iterator[str]:
-    """The cells without a blank in them, folded, entities without their kind; no URL."""
-    for item in value if isinstance(value, tuple) else (value,):
-        name = str(item).casefold().partition(" ")[0]
-        kind, colon, rest = name.partition(":")
-        if "://" not in name and (isinstance(value, tuple) or " " not in str(item)):
-            yield rest if colon and kind.isalpha() and len(kind) > 1 else name
-
-
-def _is_name_of(low: str, name: str) -> bool:
-    """Whether a text is the whole of a name, or the host, account or domain that a longer one gives."""
-    host = name.startswith(f"{low}.") and name.count(".") > 1
-    return low == name or host or name.startswith(f"{low}@") or name.endswith((f".{low}", f"@{low}", f"\\{low}"))
 
 
 def _take_up(head: Facts, entity: Facts) -> None:

@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import groupby, pairwise
 
-from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, asked_for_a_part, out_of_order
+from sentinel_rag.agent.answers.claims import CLAIMS, COMPUTED_CLAIMS, out_of_order
 from sentinel_rag.agent.answers.comparing import Comparison, Rule, Verdict, not_found, source_given
 from sentinel_rag.agent.answers.facts import OPEN_STATES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
@@ -641,7 +641,6 @@ RULES: tuple[Rule, ...] = (
     only_failed,
     unsaid,
     out_of_order,
-    asked_for_a_part,
     nothing_to_compare,
     state_of_each_row,
     roles,
