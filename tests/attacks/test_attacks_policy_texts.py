@@ -12,6 +12,7 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from tests.support.mcp_over_http import SESSIONS, RawMcp
 
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.gateway.policy import parse_policy
@@ -170,6 +171,43 @@ def test_null_is_not_unset_and_no_type_becomes_another(
     answer = gateway.call(tool, arguments)
     expect_refused(gateway, before, answer, 422)
     assert answer.body["reason"] == "invalid_argument"
+
+
+@pytest.mark.parametrize(
+    ("tool", "written", "read", "rule"),
+    [
+        ("numbered", {"number": 713}, {"number": "713"}, "numbered_713"),
+        ("numbered", {"count": "713"}, {"count": 713}, "counted_713"),
+        ("numbered", {"count": 713.0}, {"count": 713}, "counted_713"),
+        ("unset", {"owner": None, "limit": "0"}, {"limit": 0}, "unset_owner"),
+    ],
+    ids=lambda value: json.dumps(value)[:50],
+)
+def test_what_a_model_writes_over_mcp_is_read_first_and_judged_as_it_is_sent(
+    gateway: RunningGateway, tool: str, written: dict[str, Any], read: dict[str, Any], rule: str
+) -> None:
+    assert RawMcp(gateway.url, gateway.key, SESSIONS).initialized().call(tool, written)["isError"] is False
+    assert json.dumps(gateway.executor.calls[-1].arguments) == json.dumps(read)
+    intent = [record for record in gateway.records() if record["kind"] == "intent"][-1]
+    assert (intent["rule_id"], intent["arguments"]) == (rule, read)
+
+
+@pytest.mark.parametrize(
+    "written",
+    [
+        *({"number": value} for value in (713.0, True, 713.5, [713])),
+        *(
+            {"count": value}
+            for value in ("0713", " 713", "713.0", "7_13", "7.13e2", "+713", "\u0667\u0661\u0663", "-0")
+        ),
+        *({"count": value} for value in (713.5, 1e300, True, "true", "1" * 40, ["713"], "")),
+    ],
+    ids=lambda value: json.dumps(value)[:50],
+)
+def test_nothing_that_is_not_certain_is_read_as_a_number(gateway: RunningGateway, written: dict[str, Any]) -> None:
+    before = len(gateway.executor.calls)
+    assert RawMcp(gateway.url, gateway.key, SESSIONS).initialized().call("numbered", written)["isError"] is True
+    assert len(gateway.executor.calls) == before
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 from datetime import UTC, datetime, timedelta, timezone
+from typing import Any
 from urllib.parse import unquote
 
 import pytest
@@ -11,7 +12,10 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from law_examples import examples
+from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.gateway.arguments import as_declared
+from sentinel_rag.gateway.policy import parse_policy
 
 STARTS = [
     *("a/../b", "./C:x", "A/ß", "x;y/..", "http://h/%2e%2E/a%3b", "https://EXAMPLE.com:443/é?%41=%2f&q=%0a", "a.b."),
@@ -160,3 +164,46 @@ def test_a_million_letters_are_refused_before_anything_slow_sees_them(form: str,
     text = piece * (1_000_000 // len(piece))
     for start in ("", "https://example.com/", "https://", "a@", "["):
         assert canonical(form, start + text) is None
+
+
+TYPED = parse_policy(
+    """
+tools:
+  - name: typed
+    parameters:
+      - {name: string, type: string}
+      - {name: integer, type: integer}
+      - {name: number, type: number}
+      - {name: boolean, type: boolean}
+      - {name: array, type: array}
+    taint_rules: [{rule_id: typed_any, condition: "true", taint_level: LOW}]
+""",
+    source="typed.yaml",
+).tools["typed"]
+SCALARS = (
+    st.booleans()
+    | st.integers()
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | st.text(st.sampled_from("0123456789-+.eE tru"), max_size=6)
+)
+
+
+@pytest.mark.requirement("GATE-6")
+@settings(max_examples=examples(600, 200), deadline=None)
+@given(st.dictionaries(st.sampled_from([*TYPED.parameters, "other"]), SCALARS | st.lists(SCALARS, max_size=2)))
+@example({"integer": "-0", "number": "1.10"})
+@example({"integer": 1e300, "boolean": "true"})
+def test_what_is_read_in_the_declared_type_says_what_was_written(written: dict[str, Any]) -> None:
+    read = as_declared(TYPED, written)
+    assert as_declared(TYPED, read) == read
+    assert read.keys() == written.keys()
+    for name, value in read.items():
+        before = written[name]
+        if isinstance(before, str) or isinstance(value, str):
+            assert value == before or _spelled(value) == _spelled(before)
+        else:
+            assert value == before
+
+
+def _spelled(value: Any) -> str:
+    return value if isinstance(value, str) else canonical_json(value).decode()

@@ -1,11 +1,13 @@
 """The arguments of a call in the one form that is judged, recorded and sent.
 
-Nothing is converted: a number in quotes stays a text, and a text where the policy wants a number is refused.
+Nothing is converted on the way: a text where the policy wants a number is refused. Only at the door for MCP, where
+models write the arguments themselves, `as_declared` reads first what loses nothing; that form is then judged and sent.
 """
 
 from __future__ import annotations
 
 import hashlib
+import json
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -17,6 +19,9 @@ from sentinel_rag.gateway.policy.conditions import Kind, ValueType, closest
 from sentinel_rag.gateway.policy.model import ToolPolicy
 
 _NAME = re.compile(r"[A-Za-z_]{1,40}")
+_SCALAR = re.compile(r"-?(?:0|[1-9][0-9]{0,14})(?:\.[0-9]{1,15})?|true|false")
+_EXACT = 2**53
+"""Up to here a whole number written as 5.0 is that number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +78,29 @@ def fit(tool: ToolPolicy, arguments: Mapping[str, Any]) -> CanonicalArguments | 
         if parameter.required and parameter.name not in result:
             return ArgumentFault(parameter.name, f"{parameter.name} is required.")
     return CanonicalArguments.of(result)
+
+
+def as_declared(tool: ToolPolicy, arguments: JsonObject) -> JsonObject:
+    """`arguments` in the tool's own types where nothing is lost: "5" and 5.0 for 5, 124 for "124", null for an option
+    that is left out. "05", 5.5 and whatever else is not certain stay for `fit` to refuse."""
+    declared = tool.parameters
+    return {
+        name: _typed(value, declared[name].type.kind) if name in declared else value
+        for name, value in arguments.items()
+        if value is not None or name not in declared or declared[name].required
+    }
+
+
+def _typed(value: JsonValue, kind: Kind) -> JsonValue:
+    if kind is Kind.STRING and isinstance(value, int) and not isinstance(value, bool):
+        return str(value)
+    if kind is Kind.INTEGER and isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+        return int(value)
+    if kind in (Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN) and isinstance(value, str) and _SCALAR.fullmatch(value):
+        read: JsonValue = json.loads(value)
+        if _has_kind(read, kind) and canonical_json(read).decode() == value:
+            return read
+    return value
 
 
 def _unknown(tool: ToolPolicy, name: str) -> ArgumentFault:

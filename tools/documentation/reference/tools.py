@@ -18,7 +18,8 @@ from tools.documentation.reference import markdown
 INTRODUCTION = """
 The tools of the four tool servers that are shipped. An agent sees of them what the [policy](../policy.md) in force
 lists and its key may call (`sentinel tools`, `GET /v1/tools`); the rules named here are those of the policy as shipped.
-Nothing is converted: a number in quotes is no number. Results of the server `sentinel` are rows with their coverage.
+Nothing is converted: a number in quotes is a number for clients of MCP alone. Results of the server `sentinel` are rows
+with their coverage.
 """
 
 GROUPS: tuple[tuple[str, ModuleType, tuple[ToolSchema, ...]], ...] = (

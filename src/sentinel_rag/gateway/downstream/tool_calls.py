@@ -18,6 +18,7 @@ from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.gateway.approvals import Approval, ApprovalStore, DecidedBy, Decider, DecisionRefused
 from sentinel_rag.gateway.approvals.approval import ELICITED
+from sentinel_rag.gateway.arguments import as_declared
 from sentinel_rag.gateway.downstream.approval_wait import (
     CONFIRM,
     INPUT,
@@ -101,8 +102,10 @@ class ToolCalls:
             wish = read_execute(session_id, asked.params.get("name"), {} if arguments is None else arguments)
         except MalformedBody as fault:
             raise RpcFault(Code.INVALID_PARAMS, f"{fault}.", request_id=asked.request_id) from None
+        tool = self.policies.current.tool(wish.tool_name)
+        args = wish.args if tool is None else as_declared(tool, wish.args)
         # Clients of other makers read results by the tools' own forms, and models pay for each mark.
-        return replace(wish, marks_quotes=False)
+        return replace(wish, args=args, marks_quotes=False)
 
     async def refuse(self, principal: Principal, fault: str) -> NotCompleted:
         """Record a message that could not be read."""
