@@ -74,6 +74,34 @@ def test_the_type_of_a_row_is_its_table_whatever_the_file_is_called(
     assert (report.table, report.rows_stored) == ("WindowsEvent", 1)
 
 
+@pytest.mark.parametrize("table", ["VMComputer", "StorageFileLogs", "Perf2", "OTelTraces"])
+def test_any_row_of_log_analytics_is_stored_in_the_table_that_its_type_names(
+    workspace: Workspace, tmp_path: Path, table: str
+) -> None:
+    row = {"TenantId": "t", "TimeGenerated": "2024-06-20T10:00:00Z", "Type": table, "Place": "a"}
+    report = imported(workspace, tmp_path / "query_data.json", json.dumps([row, {**row, "Place": "b"}]))
+    assert (report.table, report.rows_stored) == (table, 2)
+    assert workspace.query(f"{table} | summarize count() by Type").to_dict()["rows"] == [[table, 2]]
+
+
+TIME = {"TimeGenerated": "2024-06-20T10:00:00Z"}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        {"Type": "ProcessCreate", "TenantId": "t"},
+        {"Type": "ProcessCreate", **TIME},
+        {"Type": "DHCPREQUEST", "TenantId": "t", **TIME},
+    ],
+)
+def test_a_type_that_is_a_word_of_another_program_names_no_table(
+    workspace: Workspace, tmp_path: Path, row: dict[str, str]
+) -> None:
+    row = {"Image": "a.exe", "ParentImage": "b.exe", **row}
+    assert imported(workspace, tmp_path / "things.json", json.dumps([row])).table == "things_CL"
+
+
 @pytest.mark.parametrize(
     ("cell", "time"),
     [

@@ -61,8 +61,9 @@ def destinations(
     """
     if table is not None:
         return [Destination(named_table(table, schema), "as asked")]
+    columns = [column.name for column in headers.columns]
     type_index = next((column.index for column in headers.columns if column.name == "Type"), None)
-    fallback = table_of_file(path, [column.name for column in headers.columns], schema)
+    fallback = table_of_file(path, columns, schema)
     for index, reason in ((headers.table_index, "its $table column"), (type_index, "its Type column")):
         if index is None:
             continue
@@ -72,7 +73,7 @@ def destinations(
             f"SELECT DISTINCT trim(name) FROM (SELECT c{index} AS name FROM {rows.source}{limit}) ORDER BY 1"  # noqa: S608
         ).fetchall()
         named = [value for (value,) in found]
-        known = [value for value in named if value and is_table_name(value, schema)]
+        known = [value for value in named if value and is_table_name(value, schema, columns)]
         if not known:
             continue
         chosen = [Destination(name, reason, f"trim(c{index}) = {quote_text(name)}") for name in known]

@@ -17,6 +17,8 @@ from sentinel_rag.workspace.kql.errors import nearest_names
 Schema = Mapping[str, Mapping[str, str]]
 
 _EVERYWHERE = frozenset({"TenantId", "TimeGenerated", "Type", "SourceSystem", "Computer", "_ResourceId", "Timestamp"})
+_OF_EVERY_ROW = {"TenantId", "TimeGenerated", "Type"}
+_AZURES_NAME = re.compile(r"[A-Z](?=[A-Z0-9]*[a-z])[A-Za-z0-9]{2,59}")
 _LEAST_OVERLAP = 0.6
 # fmt: off
 _OTHER_TABLES = frozenset((
@@ -30,7 +32,8 @@ _OTHER_TABLES = frozenset((
     "SecurityBaseline", "SecurityRecommendation", "StorageBlobLogs", "WindowsEvent", "WindowsFirewall",
 ))
 # fmt: on
-"""Azure's tables that the embedded workspace does not start with; rows that name one as their Type make it."""
+"""Azure's tables that the embedded workspace does not start with; rows that name one as their Type make it, also those
+that lack what every row of Log Analytics has."""
 _COMMON = frozenset({
     "SigninLogs", "SecurityAlert", "SecurityIncident", "SecurityEvent", "AuditLogs", "OfficeActivity", "AzureActivity",
     "CommonSecurityLog", "Syslog", "DeviceProcessEvents", "DeviceNetworkEvents", "DeviceFileEvents",
@@ -82,9 +85,14 @@ def named_table(name: str, schema: Schema) -> str:
     )
 
 
-def is_table_name(text: str, schema: Schema) -> bool:
-    """Whether a cell of a `$table` or `Type` column names a table."""
-    return text in schema or text in _OTHER_TABLES or (text.endswith("_CL") and _NAME.fullmatch(text) is not None)
+def is_table_name(text: str, schema: Schema, columns: Collection[str] = ()) -> bool:
+    """Whether a cell of a `$table` or `Type` column names a table. Beside `columns` that every row of Log Analytics
+    has, the Type is the table, whichever of Azure's it is."""
+    if text in schema or text in _OTHER_TABLES:
+        return True
+    if text.endswith("_CL"):
+        return _NAME.fullmatch(text) is not None
+    return {*columns} >= _OF_EVERY_ROW and _AZURES_NAME.fullmatch(text) is not None
 
 
 def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple[str, str]:
