@@ -7,10 +7,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.sentinel.alerts import UNKNOWN, UNNAMED
 from sentinel_rag.sentinel.arguments import severities_from
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 
 _ALERT_PAGE = re.compile(r"\bsecurity\.microsoft\.(?:com|us)/alerts/([A-Za-z0-9_-]+)", re.IGNORECASE)
+_NAMELESS = r'not(strcat(AlertName, DisplayName) matches regex @"[^\s\x{200b}-\x{200d}\x{2060}\x{feff}]")'
+"""As `alert_name` reads it: some providers append zero-width characters, and some write nothing else."""
 _TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?", re.IGNORECASE)
 
 
@@ -28,10 +31,16 @@ def alert_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
         found.append(f"SystemAlertId =~ {literal} or VendorOriginalId =~ {literal}")
     if "status" in arguments:
         found.append(f"Status =~ {string_literal(arguments['status'])}")
-    for word in arguments.get("name_contains", "").split():
-        literal = string_literal(word)
-        found.append(f"AlertName contains {literal} or DisplayName contains {literal}")
-    if "product" in arguments:
+    name = arguments.get("name_contains", "")
+    if name.casefold() == UNNAMED:
+        found.append(_NAMELESS)
+    else:
+        for word in name.split():
+            literal = string_literal(word)
+            found.append(f"AlertName contains {literal} or DisplayName contains {literal}")
+    if arguments.get("product", "").casefold() == UNKNOWN.casefold():
+        found.append("isempty(ProductName)")
+    elif "product" in arguments:
         literal = string_literal(arguments["product"])
         found.append(f"ProductName contains {literal} or ProviderName contains {literal}")
     if "tactic" in arguments:

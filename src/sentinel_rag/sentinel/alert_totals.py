@@ -9,7 +9,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import ALERT_STATUSES, SEVERITIES
-from sentinel_rag.sentinel.alerts import Alert, alert_name
+from sentinel_rag.sentinel.alerts import UNKNOWN, Alert, alert_name
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.results import ordered
 
@@ -63,9 +63,9 @@ class AlertTotals:
 
 def _group(record: Mapping[str, Any], count: int) -> tuple[str, str, str, str, int]:
     return (
-        record["AlertSeverity"] or "Unknown",
-        record["Status"] or "Unknown",
+        record["AlertSeverity"] or UNKNOWN,
+        record["Status"] or UNKNOWN,
         alert_name(record),
-        record["ProductName"] or "Unknown",
+        record["ProductName"] or UNKNOWN,
         count,
     )

@@ -19,6 +19,9 @@ from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
 from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, one_line, shortened
 
+UNNAMED, UNKNOWN = "(unnamed alert)", "Unknown"
+"""How an alert without a name, and a product or severity that a row does not tell, is counted and asked for."""
+
 FULL_ROWS = 20
 LONGEST_SPARSE_NAME = 120
 MOST_REMEDIATION_STEPS = 12
@@ -146,7 +149,7 @@ class Alert:
 
 def alert_name(record: Mapping[str, Any]) -> str:
     """AlertName, or DisplayName where that is empty, as people read it; never empty."""
-    return clean_name(record["AlertName"]) or clean_name(record["DisplayName"]) or "(unnamed alert)"
+    return clean_name(record["AlertName"]) or clean_name(record["DisplayName"]) or UNNAMED
 
 
 def clean_name(text: Any) -> str:
