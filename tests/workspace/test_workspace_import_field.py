@@ -152,3 +152,86 @@ def test_one_bad_file_of_a_list_keeps_no_other_away(
     }
     assert main(["workspace", "import", str(folder), "--json"]) == 0
     assert "notes.log" in json.dumps(json.loads(capsys.readouterr().out)[-1]["notes"])
+
+
+PAGE_OF = {
+    "Sentinel's API": (
+        "nextLink",
+        {"name": "n", "properties": {"incidentNumber": 1, "title": "t", "createdTimeUtc": TIME["TimeGenerated"]}},
+    ),
+    "Graph": (
+        "@odata.nextLink",
+        {"id": "a", "title": "t", "createdDateTime": TIME["TimeGenerated"], "alertWebUrl": "https://x"},
+    ),
+    "any other": ("nextLink", {"Computer": "a", "EventID": 1, **TIME}),
+}
+
+
+@pytest.mark.parametrize("service", PAGE_OF)
+@pytest.mark.parametrize("last", [False, True])
+def test_a_file_that_is_one_page_of_several_says_so(
+    workspace: Workspace, tmp_path: Path, service: str, last: bool
+) -> None:
+    link, row = PAGE_OF[service]
+    document = {"value": [row], link: None if last else "https://service.example/next"}
+    report = imported(workspace, tmp_path / "page.json", json.dumps(document))
+    assert report.rows_stored == 1
+    assert any("one page of several" in note for note in report.notes) is not last
+
+
+COLUMNS = [{"name": "Computer", "type": "string"}, {"name": "EventID", "type": "int"}]
+FRAME_COLUMNS = [{"ColumnName": column["name"], "ColumnType": column["type"]} for column in COLUMNS]
+
+
+def frames(*rows: Any, **completion: Any) -> list[dict[str, Any]]:
+    table = {"FrameType": "DataTable", "TableKind": "PrimaryResult", "Columns": FRAME_COLUMNS, "Rows": [*rows]}
+    return [{"FrameType": "DataSetHeader"}, table, {"FrameType": "DataSetCompletion", **completion}]
+
+
+@pytest.mark.parametrize(
+    ("document", "partial"),
+    [
+        ({"tables": [{"name": "PrimaryResult", "columns": COLUMNS, "rows": [["a", 1]]}]}, False),
+        ({"tables": [{"name": "P", "columns": COLUMNS, "rows": [["a", 1]]}], "error": {"code": "PartialError"}}, True),
+        (frames(["a", 1], HasErrors=False), False),
+        (frames(["a", 1], HasErrors=True), True),
+        (frames(["a", 1], Cancelled=True), True),
+        (frames(["a", 1], {"OneApiErrors": [{"error": {"code": "LimitsExceeded"}}]}), True),
+    ],
+)
+def test_an_answer_that_the_service_cut_is_no_whole_file(
+    workspace: Workspace, tmp_path: Path, document: Any, partial: bool
+) -> None:
+    report = imported(workspace, tmp_path / "answer.json", json.dumps(document))
+    assert report.rows_stored == 1
+    assert any("a part of what was asked for" in note for note in report.notes) is partial
+
+
+@pytest.mark.parametrize(("count", "full"), [(9_999, False), (10_000, True)])
+def test_a_portals_export_that_is_exactly_full_may_not_be_the_end(
+    workspace: Workspace, tmp_path: Path, count: int, full: bool
+) -> None:
+    lines = [f"2024-06-20T10:00:00Z,user{n}@contoso.example,0" for n in range(count)]
+    text = "\n".join(["TimeGenerated,UserPrincipalName,ResultType", *lines])
+    report = imported(workspace, tmp_path / "SigninLogs.csv", text)
+    assert any("there may have been more" in note for note in report.notes) is full
+
+
+def test_what_a_service_will_know_one_day_keeps_no_alert_away(workspace: Workspace, tmp_path: Path) -> None:
+    evidence = [
+        None,
+        {"@odata.type": "#microsoft.graph.security.futureEvidence"},
+        {"@odata.type": "#microsoft.graph.security.ipEvidence", "ipAddress": "192.0.2.7"},
+    ]
+    row = {
+        "id": "a",
+        "title": "t",
+        "createdDateTime": TIME["TimeGenerated"],
+        "alertWebUrl": "https://x",
+        "evidence": evidence,
+        "severity": "unknownFutureValue",
+    }
+    report = imported(workspace, tmp_path / "alerts_v2.json", json.dumps({"value": [row]}))
+    assert (report.table, report.rows_stored) == ("SecurityAlert", 1)
+    (stored,) = workspace.query("SecurityAlert | project AlertSeverity, tostring(Entities)").to_dict()["rows"]
+    assert stored == ["", '[{"Type":"ip","Address":"192.0.2.7"}]']

@@ -45,6 +45,8 @@ ProgressListener = Callable[[str], None]
 _SHOWN_REJECTS = 20
 _SHOWN_LEFT_OUT = 10
 _REJECTS_A_STATEMENT = 200
+_ENDS_OF_EXPORTS = (10_000, 30_000, 100_000)
+_FULL = "there may have been more."
 
 
 class Importer:
@@ -103,7 +105,7 @@ class Importer:
         started = time.perf_counter()
         source = inspect(path)
         with staged(self._store) as folder:
-            source, target, note = reshaped(source, place(source, folder), folder)
+            source, target, notes = reshaped(source, place(source, folder), folder)
             try:
                 reports = self._attempts(source, target, folder, table)
             except duckdb.Error as error:
@@ -116,7 +118,6 @@ class Importer:
                     f"{path} could not be imported: {str(error).splitlines()[0]}",
                     next_step="Nothing of it was stored. Please report the file's first lines.",
                 ) from error
-        notes = (note,) if note else ()
         seconds = time.perf_counter() - started
         reports = [replace(each, notes=(*notes, *each.notes), duration_s=seconds) for each in reports]
         return [replace(report, rejects=report.rejects[:_SHOWN_REJECTS]) for report in reports]
@@ -170,6 +171,8 @@ def _import_staged(
     notes = ("A cell that holds only the word null was read as no value.",) if says_null else ()
     rows = replace(rows, notes=(*rows.notes, *notes))
     reports = [load(cursor, rows, destination, file=str(source.path), folder=folder) for destination in chosen]
+    if source.format is Format.DELIMITED and (read := sum(each.rows_read for each in reports)) in _ENDS_OF_EXPORTS:
+        reports[0] = replace(reports[0], notes=(*reports[0].notes, f"A portal's export ends at {read:,} rows: {_FULL}"))
     return [_with_rejects(reports[0], rows.rejects), *reports[1:]]
 
 

@@ -22,8 +22,14 @@ _MOST_DIGITS = 4_300
 _FRAMES = re.compile(r'\[\s*\{[^{}]*"FrameType"\s*:')
 
 
-def write_json_lines(source: Path, target: Path, *, name: str) -> list[Reject]:
-    """Write the rows of `source` to `target`; returns the elements that are no objects.
+PAGE = "It is one page of several: it names the next one, whose rows are not in this file."
+PART = "The service wrote an error beside these rows, so they are a part of what was asked for."
+_NEXT = ("nextLink", "@odata.nextLink", "odata.nextLink", "NextLink")
+
+
+def write_json_lines(source: Path, target: Path, *, name: str) -> tuple[list[Reject], tuple[str, ...]]:
+    """Write the rows of `source` to `target`; returns the elements that are no objects, and what the document itself
+    says of rows that it does not hold.
 
     Raises UnreadableFileError with line and column where the document is not JSON.
     """
@@ -33,9 +39,10 @@ def write_json_lines(source: Path, target: Path, *, name: str) -> list[Reject]:
         )
     text = source.read_text(encoding="utf-8-sig")
     rejects: list[Reject] = []
+    missing: dict[str, None] = {}
     try:
         with target.open("w", encoding="utf-8", errors="replace") as lines:
-            for piece, line in _objects(text):
+            for piece, line in _objects(text, missing):
                 if piece.startswith("{"):
                     lines.write(piece + "\n")
                 else:
@@ -47,15 +54,17 @@ def write_json_lines(source: Path, target: Path, *, name: str) -> list[Reject]:
         ) from error
     except RecursionError as error:
         raise UnreadableFileError(f"{name} is nested too deeply.", next_step="Export flat rows.") from error
-    return rejects
+    return rejects, tuple(missing)
 
 
-def _objects(text: str) -> Iterator[tuple[str, int]]:
-    """Each row as one line of JSON text, with the number of the line on which it begins."""
+def _objects(text: str, missing: dict[str, None]) -> Iterator[tuple[str, int]]:
+    """Each row as one line of JSON text, with the number of the line on which it begins. `missing` gathers what is
+    said of rows that are not here."""
     decoder = json.JSONDecoder(parse_int=_whole_number)
     place = _skip(text, 0)
     if text[place : place + 1] == "[" and _FRAMES.match(text, place):
         frames, _ = decoder.raw_decode(text, place)
+        missing |= dict.fromkeys([PART] if _failed(frames) else [])
         for row in _rows_of_frames(frames):
             yield json.dumps(row), 1
         return
@@ -68,6 +77,8 @@ def _objects(text: str) -> Iterator[tuple[str, int]]:
         if rows is None:
             yield _one_line(text[place:end]), text.count("\n", 0, place) + 1
         else:
+            missing |= dict.fromkeys([PAGE] if any(value.get(key) for key in _NEXT) else [])
+            missing |= dict.fromkeys([PART] if value.get("error") else [])
             for row in rows:
                 yield json.dumps(row), text.count("\n", 0, place) + 1
         place = _skip(text, end)
@@ -127,8 +138,21 @@ def _rows_of_frames(frames: Any) -> list[dict[str, Any]]:
     for frame in frames if isinstance(frames, list) else []:
         if isinstance(frame, dict) and frame.get("TableKind") == "PrimaryResult":
             columns = [{"name": column.get("ColumnName")} for column in frame.get("Columns") or ()]
-            rows += _rows_of_table({"columns": columns, "rows": frame.get("Rows")}) or []
+            cells = [row for row in frame.get("Rows") or () if not _is_error(row)]
+            rows += _rows_of_table({"columns": columns, "rows": cells}) or []
     return rows
+
+
+def _failed(frames: Any) -> bool:
+    """Whether the service gave up while it answered: it says so at the end, or in the place of a row."""
+    answered = [frame for frame in frames if isinstance(frame, dict)] if isinstance(frames, list) else []
+    return any(frame.get("HasErrors") or frame.get("Cancelled") for frame in answered) or any(
+        _is_error(row) for frame in answered for row in frame.get("Rows") or ()
+    )
+
+
+def _is_error(row: Any) -> bool:
+    return isinstance(row, dict) and "OneApiErrors" in row
 
 
 def _wrapped_rows(value: Any) -> list[Any] | None:

@@ -85,9 +85,9 @@ def open_rows(cursor: duckdb.DuckDBPyConnection, source: SourceFile, staged: Pat
             return rows
     if source.format in (Format.JSON, Format.JSON_LINES):
         lines = staged.with_suffix(".jsonl")
-        rejects = write_json_lines(staged, lines, name=source.path.name)
+        rejects, missing = write_json_lines(staged, lines, name=source.path.name)
         rows = _json_lines(cursor, lines, "json")
-        return replace(rows, rejects=(*rejects, *rows.rejects))
+        return replace(rows, rejects=(*rejects, *rows.rejects), notes=missing)
     return _delimited(source, staged, strict=strict)
 
 

@@ -187,7 +187,7 @@ def _graph_incident(row: Row) -> Iterator[dict[str, Any]]:
 def _graph_alert(row: Row) -> Iterator[dict[str, Any]]:
     made = _taken(row, _GRAPH_ALERT)
     made["DisplayName"] = made.get("AlertName", "")
-    made["AlertSeverity"] = str(row.get("severity") or "").capitalize()
+    made["AlertSeverity"] = _severity(row.get("severity"))
     made["Status"] = _word(row.get("status"), _ALERT_STATUS)
     made["ProviderName"] = str(row.get("serviceSource") or "")
     made.setdefault("ProductName", made["ProviderName"])
@@ -200,7 +200,9 @@ def _graph_alert(row: Row) -> Iterator[dict[str, Any]]:
 
 def _graph_entity(evidence: Any) -> dict[str, Any]:
     """An entity as SecurityAlert has it, from an evidence of Graph; empty for a kind that the table has none of."""
-    kind = str(evidence.get("@odata.type", "")).rpartition(".")[2] if isinstance(evidence, Mapping) else ""
+    if not isinstance(evidence, Mapping):
+        return {}
+    kind = str(evidence.get("@odata.type", "")).rpartition(".")[2]
     account, file = evidence.get("userAccount") or {}, evidence.get("fileDetails") or evidence.get("imageFile") or {}
     match kind:
         case "userEvidence" | "mailboxEvidence":
@@ -251,7 +253,7 @@ def _alert_queue(row: Row) -> Iterator[dict[str, Any]]:
         "SystemAlertId": told.get("alert id") or hashlib.sha256(written.encode()).hexdigest()[:32],
         "AlertName": told.get("alert name", ""),
         "DisplayName": told.get("alert name", ""),
-        "AlertSeverity": str(told.get("severity") or "").capitalize(),
+        "AlertSeverity": _severity(told.get("severity")),
         "Status": status,
         "Tactics": told.get("category", ""),
         "ProviderName": told.get("service source") or told.get("detection source", ""),
@@ -272,7 +274,7 @@ def _incident_of_defender(number: Any, severity: Any, status: Any, classificatio
         "ProviderIncidentId": str(number or ""),
         "IncidentName": str(number or ""),
         "ProviderName": "Microsoft XDR",
-        "Severity": str(severity or "").capitalize(),
+        "Severity": _severity(severity),
         "Status": _word(status, _STATUS),
     }
     if known := _CLASSIFICATION.get(str(classification or "").strip().lower()):
@@ -283,6 +285,12 @@ def _incident_of_defender(number: Any, severity: Any, status: Any, classificatio
 def _word(value: Any, words: Mapping[str, str]) -> str:
     said = str(value or "").strip()
     return words.get(said.lower(), said)
+
+
+def _severity(value: Any) -> str:
+    """Graph says `unknownFutureValue` for what a caller is too old for; that is none."""
+    said = str(value or "").strip().capitalize()
+    return said if said != "Unknownfuturevalue" else ""
 
 
 def _owner(name: Any) -> dict[str, str]:
