@@ -235,3 +235,16 @@ def test_what_a_service_will_know_one_day_keeps_no_alert_away(workspace: Workspa
     assert (report.table, report.rows_stored) == ("SecurityAlert", 1)
     (stored,) = workspace.query("SecurityAlert | project AlertSeverity, tostring(Entities)").to_dict()["rows"]
     assert stored == ["", '[{"Type":"ip","Address":"192.0.2.7"}]']
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
+@pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n', "SEP=;\n"])
+def test_a_line_that_names_the_separator_is_no_header(
+    workspace: Workspace, tmp_path: Path, first: str, encoding: str
+) -> None:
+    path = tmp_path / "SigninLogs.csv"
+    rows = "TimeGenerated;UserPrincipalName;ResultType\r\n2024-06-20T10:00:00Z;näch@contoso.example;0\r\n"
+    path.write_bytes((first + rows).encode(encoding))
+    (report,) = workspace.import_path(path)
+    assert (report.table, report.rows_stored, report.rows_rejected) == ("SigninLogs", 1, 0)
+    assert workspace.query("SigninLogs | project UserPrincipalName").to_dict()["rows"] == [["näch@contoso.example"]]

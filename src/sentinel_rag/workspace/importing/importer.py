@@ -244,7 +244,7 @@ def remove_leftovers(store: Store) -> None:
 def place(source: SourceFile, folder: Path) -> Path:
     """A readable copy or link of `source` in `folder`, in UTF-8 if it is text."""
     target = folder / f"source{'.parquet' if source.format is Format.PARQUET else '.txt'}"
-    if source.encoding in ("utf-8", "utf-8-sig", "binary"):
+    if source.encoding in ("utf-8", "utf-8-sig", "binary") and not source.preamble:
         try:
             os.link(source.path.resolve(), target)
         except OSError:
@@ -254,5 +254,6 @@ def place(source: SourceFile, folder: Path) -> Path:
         source.path.open(encoding=source.encoding, errors="replace", newline="") as text,
         target.open("w", encoding="utf-8", newline="") as utf8,
     ):
+        text.read(len(source.preamble))
         shutil.copyfileobj(text, utf8, 1 << 20)
     return target

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import codecs
 import hashlib
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import StrEnum
@@ -16,6 +17,7 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import UsageError
 
 SAMPLE_BYTES = 1 << 18
+_SEPARATOR_LINE = re.compile(r'"?sep=.{1,2}\r?\n', re.IGNORECASE)
 _CHUNK = 1 << 20
 SUFFIXES = {".csv", ".tsv", ".txt", ".psv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 PACKED = {".gz", ".zip", ".xlsx"}
@@ -39,7 +41,8 @@ class UnreadableFileError(UsageError):
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """One readable file. `encoding` is a Python codec name; `says_null` tells that the text `null` occurs in it."""
+    """One readable file. `encoding` is a Python codec name; `says_null` tells that the text `null` occurs in it.
+    `preamble` is the line before the header that names the separator to Excel, which is no row."""
 
     path: Path
     format: Format
@@ -48,6 +51,7 @@ class SourceFile:
     sample: str
     size: int
     says_null: bool
+    preamble: str = ""
 
 
 def files_under(path: Path) -> list[Path]:
@@ -110,8 +114,10 @@ def _inspect(path: Path) -> SourceFile:
             f"{path} is a Zeek log with a header of its own, which is not read.",
             next_step="Have Zeek write JSON (LogAscii::use_json=T), or convert it; JSON lines are imported.",
         )
-    format_ = _text_format(sample)
-    return SourceFile(path, format_, encoding, digest.hexdigest(), sample, size, says_null)
+    named = _SEPARATOR_LINE.match(sample)
+    preamble = named[0] if named else ""
+    sample = sample.removeprefix(preamble)
+    return SourceFile(path, _text_format(sample), encoding, digest.hexdigest(), sample, size, says_null, preamble)
 
 
 class _Utf8Check:
