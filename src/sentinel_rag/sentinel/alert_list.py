@@ -15,7 +15,6 @@ from sentinel_rag.sentinel.alert_totals import AlertTotals
 from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
 from sentinel_rag.sentinel.concurrency import together
 from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity_alerts
-from sentinel_rag.sentinel.entity_search import net_condition
 from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY, incident_links
 from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
@@ -176,7 +175,7 @@ async def _select_by_entity(
     ids = [alert.alert_id for alert in found.alerts]
     exact = (f"SystemAlertId in~ {list_literal(ids)}",) if 0 < len(ids) <= MOST_IDS_IN_A_QUERY else ()
     exact = exact or (() if ids else ("false",))
-    base = newest_alerts.newest_alerts((*conditions, net_condition(found.value), *exact))
+    base = newest_alerts.newest_alerts((*conditions, found.net, *exact))
     column = "StartTime" if found.time_column == "StartTime" else newest_alerts.FIRST_ROW
     return _Selection(
         found.alerts[arguments["offset"] : arguments["offset"] + arguments["limit"]],

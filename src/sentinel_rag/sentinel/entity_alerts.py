@@ -14,6 +14,8 @@ from sentinel_rag.sentinel.entity_search import (
     MOST_CANDIDATES,
     alerts_naming,
     net_condition,
+    other_keys,
+    pieces_condition,
     read_entity,
     wider_net,
 )
@@ -27,14 +29,15 @@ KIND_WITHOUT_ENTITY = "entity_kind tells of what kind `entity` is; without entit
 @dataclass(frozen=True, slots=True)
 class EntityAlerts:
     """All alerts found, in the order asked for. `whole` is False if more may name the entity than were looked at;
-    `answer` is partial then. `notes` are for the reader. `value` is what they name: the name as it was
-    given, or the one that `reading` used in its place."""
+    `answer` is partial then. `notes` are for the reader, `net` is the KQL predicate that found the candidates, `value`
+    what they name: the name as it was given, or the one that `reading` used in its place."""
 
     alerts: tuple[Alert, ...]
     answer: LogsTable
     time_column: str
     notes: tuple[str, ...]
     whole: bool
+    net: str
     value: str
     reading: NameReading | None = None
 
@@ -85,19 +88,30 @@ async def _alerts_naming(
     conditions: tuple[str, ...],
     advice: str,
 ) -> EntityAlerts:
-    base = newest_alerts.newest_alerts((*conditions, net_condition(value)))
     span = newest_alerts.alert_span(window)
-    answer, column, told = await newest_alerts.placed(
-        lambda column: view.logs.query(newest_alerts.listed(base, window, column, order, MOST_CANDIDATES), span),
-        window,
-    )
-    notes = list(told)
+
+    async def caught(net: str) -> tuple[LogsTable, str, tuple[str, ...]]:
+        base = newest_alerts.newest_alerts((*conditions, net))
+        return await newest_alerts.placed(
+            lambda column: view.logs.query(newest_alerts.listed(base, window, column, order, MOST_CANDIDATES), span),
+            window,
+        )
+
+    net = net_condition(value)
+    answer, column, told = await caught(net)
     candidates = [Alert.from_record(record) for record in answer.records()]
     found = alerts_naming(candidates, value, kind)
+    nets = {net, *map(pieces_condition, other_keys(found, value, kind))}
+    if len(nets) > 1 and "true" not in nets:  # other alerts may tell of the same account by its id alone
+        net = " or ".join(f"({each})" for each in sorted(nets))
+        answer, column, told = await caught(net)
+        candidates = [Alert.from_record(record) for record in answer.records()]
+        found = alerts_naming(candidates, value, kind)
+    notes = list(told)
     whole = len(candidates) < MOST_CANDIDATES and not answer.partial
     if len(candidates) >= MOST_CANDIDATES:
         answer = answer.cut(f"Only {MOST_CANDIDATES} alerts that may name it were looked at; {advice}.")
     unread = sum(not alert.entities.readable for alert in candidates)
     if unread:
         notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
-    return EntityAlerts(tuple(found), answer, column, tuple(notes), whole, value)
+    return EntityAlerts(tuple(found), answer, column, tuple(notes), whole, net, value)

@@ -26,16 +26,23 @@ _DOTTED_NAME = re.compile(r"[A-Za-z0-9_-]+(?:\.[A-Za-z0-9_-]+){2,}")
 _PRINCIPALS = ("account", "host")
 _TEXTS = frozenset({"mailmessage", "mailcluster", "url", "process", "registry-key", "registry-value"})
 """Kinds whose names are sentences, commands or addresses that an attacker writes: no such name is proposed."""
+_MOST_KEYS = 20
 
 
 def net_condition(value: str) -> str:
     """A KQL predicate that holds for every alert naming `value`, and for some others; `true` if nothing is plain."""
     address = folded_value(value)
     if _IPV4.fullmatch(address):
-        pieces = [address]
-    else:
-        text = address if _IPV6.fullmatch(address) else _distinctive_part(value)
-        pieces = sorted({piece for piece in _PLAIN_PIECE.findall(text) if len(piece) > 1}, key=len, reverse=True)
+        return _holding([address])
+    return pieces_condition(address if _IPV6.fullmatch(address) else _distinctive_part(value))
+
+
+def pieces_condition(text: str) -> str:
+    """A KQL predicate that holds for every alert with `text` in whatever JSON, and for some others."""
+    return _holding(sorted({piece for piece in _PLAIN_PIECE.findall(text) if len(piece) > 1}, key=len, reverse=True))
+
+
+def _holding(pieces: Sequence[str]) -> str:
     if not pieces:
         return "true"
     tests = [
@@ -69,7 +76,7 @@ def alerts_naming(candidates: Sequence[Alert], value: str, kind: str | None) -> 
     """The candidates that name the entity, also under another spelling that `entity_tally` merges with it."""
     found = {alert.alert_id for alert in candidates if names_entity(alert, value, kind)}
     wanted = folded_value(value)
-    for merged_kind in ("account", "host"):
+    for merged_kind in _PRINCIPALS:
         if kind not in (None, merged_kind):
             continue
         sightings = [
@@ -82,6 +89,20 @@ def alerts_naming(candidates: Sequence[Alert], value: str, kind: str | None) -> 
         named = {group for group, (_, direct, _) in zip(groups, sightings, strict=True) if direct}
         found.update(alert_id for group, (_, _, alert_id) in zip(groups, sightings, strict=True) if group in named)
     return [alert for alert in candidates if alert.alert_id in found]
+
+
+def other_keys(found: Iterable[Alert], value: str, kind: str | None) -> tuple[str, ...]:
+    """The ids and addresses of the accounts and hosts that `value` names in these alerts: what other alerts may tell of
+    them instead of it."""
+    wanted = folded_value(value)
+    identities = [
+        identity_of(entity)
+        for alert in found
+        for entity in alert.entities.entities
+        if entity.kind in _PRINCIPALS and kind in (None, entity.kind) and wanted in identifying_values(entity)
+    ]
+    keys = {key.partition(":")[2] for identity in identities for key in identity.strong}
+    return tuple(sorted(key for key in keys if key != wanted))[:_MOST_KEYS]
 
 
 def names_entity(alert: Alert, value: str, kind: str | None) -> bool:
