@@ -10,7 +10,7 @@ import pytest
 
 TESTS = Path(__file__).resolve().parents[1]
 DOCS = TESTS.parent / "docs"
-PAGES = {DOCS / "security" / "field-reports.md": 47, DOCS / "field-reports.md": 27}
+PAGES = {DOCS / "security" / "field-reports.md": 47, DOCS / "field-reports.md": 79}
 """Each page with the least number of faults that it lists."""
 NAMED = sorted({name for page in PAGES for name in re.findall(r"`([\w/]+\.py::\w+)`", page.read_text())})
 
@@ -32,7 +32,7 @@ def test_each_named_test_exists(named: str) -> None:
 def test_every_fault_has_a_measure_and_a_test(page: Path) -> None:
     lines = page.read_text().splitlines()
     rows = [line.split(" | ") for line in lines if line.startswith("| ") and "::" in line]
-    body = [line for line in lines if line.startswith("| ") and not line.startswith("| fault")]
+    body = [line for line in lines if line.startswith("| ") and not line.startswith(("| fault", "| report"))]
     assert len(rows) == len(body) >= PAGES[page]
     for fault, measure, tests in rows:
         assert len(fault) > 10

@@ -248,3 +248,15 @@ def test_a_line_that_names_the_separator_is_no_header(
     (report,) = workspace.import_path(path)
     assert (report.table, report.rows_stored, report.rows_rejected) == ("SigninLogs", 1, 0)
     assert workspace.query("SigninLogs | project UserPrincipalName").to_dict()["rows"] == [["näch@contoso.example"]]
+
+
+def test_both_times_of_defenders_rows_are_kept(workspace: Workspace, tmp_path: Path) -> None:
+    row = {
+        **TIME,
+        "Timestamp": "2024-06-20T09:58:00Z",
+        "AccountUpn": "a@contoso.example",
+        "Type": "IdentityLogonEvents",
+    }
+    assert imported(workspace, tmp_path / "rows.json", json.dumps([row])).table == "IdentityLogonEvents"
+    found = workspace.query("IdentityLogonEvents | project TimeGenerated, Timestamp").to_dict()["rows"]
+    assert found == [["2024-06-20T10:00:00Z", "2024-06-20T09:58:00Z"]]

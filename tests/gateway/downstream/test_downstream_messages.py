@@ -257,6 +257,12 @@ def test_the_address_may_end_in_a_slash(gateway: RunningGateway, version: str) -
     assert len(client.request("tools/list", {}).body["result"]["tools"]) == 5
 
 
+@pytest.mark.parametrize("method", ["GET", "HEAD", "OPTIONS", "PUT"])
+def test_a_stream_that_is_not_offered_is_405_and_not_a_missing_address(gateway: RunningGateway, method: str) -> None:
+    answer = gateway.request(method, "/mcp", key=gateway.key, headers={"Accept": "text/event-stream"})
+    assert (answer.status, answer.headers["allow"]) == (405, "DELETE, POST")
+
+
 def test_two_sessions_in_one_request_are_told(gateway: RunningGateway, opened: RawMcp) -> None:
     other = RawMcp(gateway.url, gateway.key, SESSIONS).initialized().session_id
     call = {"name": "list_tables", "arguments": {}}
