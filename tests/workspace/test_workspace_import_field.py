@@ -238,7 +238,9 @@ def test_what_a_service_will_know_one_day_keeps_no_alert_away(workspace: Workspa
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16"])
-@pytest.mark.parametrize("first", ["sep=;\r\n", '"sep=;"\n', "SEP=;\n"])
+@pytest.mark.parametrize(
+    "first", ["sep=;\r\n", '"sep=;"\n', "SEP=;\n", "#TYPE System.Management.Automation.PSObject\r\n"]
+)
 def test_a_line_that_names_the_separator_is_no_header(
     workspace: Workspace, tmp_path: Path, first: str, encoding: str
 ) -> None:
@@ -260,3 +262,16 @@ def test_both_times_of_defenders_rows_are_kept(workspace: Workspace, tmp_path: P
     assert imported(workspace, tmp_path / "rows.json", json.dumps([row])).table == "IdentityLogonEvents"
     found = workspace.query("IdentityLogonEvents | project TimeGenerated, Timestamp").to_dict()["rows"]
     assert found == [["2024-06-20T10:00:00Z", "2024-06-20T09:58:00Z"]]
+
+
+@pytest.mark.parametrize(
+    ("mark", "told"),
+    [(" [UTC]", False), ("", False), (" [Local Time]", True), (" [UTC+02:00]", True), (" [GMT]", True)],
+)
+def test_times_that_say_they_are_of_another_zone_are_told(
+    workspace: Workspace, tmp_path: Path, mark: str, told: bool
+) -> None:
+    text = f'TimeGenerated{mark},UserPrincipalName,ResultType\n"6/20/2024, 10:00:00.000 AM",a@contoso.example,0\n'
+    report = imported(workspace, tmp_path / "SigninLogs.csv", text)
+    assert (report.table, report.rows_stored) == ("SigninLogs", 1)
+    assert any(f"TimeGenerated{mark}." in note for note in report.notes) is told

@@ -56,6 +56,7 @@ find them."""
 
 UNFIT_COLUMN = "UnfitValues"
 _MARK = re.compile(r"\s*\[[^\]]*\]\s*$")
+_ANOTHER_ZONE = re.compile(r"\[(?!UTC\])[^\]]*(?:time|utc|gmt|[+-]\d)[^\]]*\]\s*$", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +97,9 @@ def clean_headers(headers: Sequence[str]) -> Headers:
         if name != _MARK.sub("", text):
             renamed.append(f"'{header}' as {name}")
         columns.append(MappedColumn(index, header, name))
+    zoned = [header.strip() for header in headers if _ANOTHER_ZONE.search(header)]
+    if zoned:
+        notes.append(f"Times are read as UTC, and these say that they are not: {', '.join(zoned)}. Export them in UTC.")
     if renamed:
         notes.append(f"Columns stored under another name: {', '.join(renamed)}.")
     return Headers(tuple(columns), table_index, tuple(notes))

@@ -98,7 +98,7 @@ def _delimited(source: SourceFile, staged: Path, *, strict: bool) -> RawRows:
     csv = CsvFile(staged, dialect.separator, len(dialect.columns), dialect.has_header, strict)
     notes = [] if dialect.has_header else ["The file has no header: its columns are called Column1, Column2, ..."]
     if source.preamble:
-        notes.append("Its first line names the separator and is no row; lines are counted behind it.")
+        notes.append("Its first line is for Excel or PowerShell and no row; lines are counted behind it.")
     if source.encoding == "cp1252":
         notes.append("The file is not UTF-8; it was read as Windows-1252.")
     name = {",": "csv", "\t": "tsv"}.get(dialect.separator, f"csv separated by {dialect.separator}")

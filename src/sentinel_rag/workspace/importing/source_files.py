@@ -17,7 +17,7 @@ from pathlib import Path
 from sentinel_rag.contracts.errors import UsageError
 
 SAMPLE_BYTES = 1 << 18
-_SEPARATOR_LINE = re.compile(r'"?sep=.{1,2}\r?\n', re.IGNORECASE)
+_PREAMBLE = re.compile(r'(?:"?sep=.{1,2}|#TYPE \S+)\r?\n', re.IGNORECASE)
 _CHUNK = 1 << 20
 SUFFIXES = {".csv", ".tsv", ".txt", ".psv", ".json", ".jsonl", ".ndjson", ".parquet", ".pq"}
 PACKED = {".gz", ".zip", ".xlsx"}
@@ -42,7 +42,7 @@ class UnreadableFileError(UsageError):
 @dataclass(frozen=True, slots=True)
 class SourceFile:
     """One readable file. `encoding` is a Python codec name; `says_null` tells that the text `null` occurs in it.
-    `preamble` is the line before the header that names the separator to Excel, which is no row."""
+    `preamble` is a line before the header, for Excel or by PowerShell, which is no row."""
 
     path: Path
     format: Format
@@ -114,7 +114,7 @@ def _inspect(path: Path) -> SourceFile:
             f"{path} is a Zeek log with a header of its own, which is not read.",
             next_step="Have Zeek write JSON (LogAscii::use_json=T), or convert it; JSON lines are imported.",
         )
-    named = _SEPARATOR_LINE.match(sample)
+    named = _PREAMBLE.match(sample)
     preamble = named[0] if named else ""
     sample = sample.removeprefix(preamble)
     return SourceFile(path, _text_format(sample), encoding, digest.hexdigest(), sample, size, says_null, preamble)
