@@ -105,6 +105,7 @@ PARTS = (
     ("get_incident_detail", {"incident": str(MAIN)}),
     ("query_alerts", {"incident": str(MAIN)}),
     ("query_incidents", {"entity": "srv-dc-01.woodgrove.example"}),
+    ("query_alerts", {"entity": "asa.oberg@woodgrove.example", "limit": 3}),
 )
 
 

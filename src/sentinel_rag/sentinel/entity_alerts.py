@@ -103,8 +103,9 @@ async def _alerts_naming(
     found = alerts_naming(candidates, value, kind)
     nets = {net, *map(pieces_condition, other_keys(found, value, kind))}
     if len(nets) > 1 and "true" not in nets:  # other alerts may tell of the same account by its id alone
-        net = " or ".join(f"({each})" for each in sorted(nets))
+        net, first = " or ".join(f"({each})" for each in sorted(nets)), answer
         answer, column, told = await caught(net)
+        answer = answer.cut(first.partial_reason) if first.partial else answer
         candidates = [Alert.from_record(record) for record in answer.records()]
         found = alerts_naming(candidates, value, kind)
     notes = list(told)
