@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -275,3 +277,77 @@ def test_times_that_say_they_are_of_another_zone_are_told(
     report = imported(workspace, tmp_path / "SigninLogs.csv", text)
     assert (report.table, report.rows_stored) == ("SigninLogs", 1)
     assert any(f"TimeGenerated{mark}." in note for note in report.notes) is told
+
+
+SPELLED = {
+    "SecurityAlert": ["SystemAlertId", "AlertName", "AlertSeverity", "StartTime", "EndTime", "DisplayName", "Status"],
+    "SecurityIncident": ["IncidentNumber", "IncidentName", "Title", "Severity", "CreatedTime", "LastModifiedTime"],
+    "SigninLogs": ["CreatedDateTime", "UserPrincipalName", "IPAddress", "ResultType", "AppDisplayName"],
+}
+
+
+def camel(name: str) -> str:
+    return f"{name[:1].lower()}{name[1:]}"
+
+
+def snake(name: str) -> str:
+    return re.sub(r"(?<=[a-z])(?=[A-Z])", "_", name).lower()
+
+
+def spaced(name: str) -> str:
+    return snake(name).replace("_", " ").capitalize()
+
+
+@pytest.mark.parametrize("spelling", [camel, snake, spaced, str.upper])
+@pytest.mark.parametrize("table", SPELLED)
+def test_a_table_is_found_however_its_columns_are_spelled(
+    workspace: Workspace, tmp_path: Path, table: str, spelling: Callable[[str], str]
+) -> None:
+    names = SPELLED[table]
+    cells = [TIME["TimeGenerated"] if name.endswith("Time") else "7" for name in names]
+    text = f"{','.join(map(spelling, names))}\n{','.join(cells)}\n"
+    report = imported(workspace, tmp_path / "rows.csv", text)
+    assert (report.table, report.new_columns) == (table, {})
+    (row,) = workspace.query(f"{table} | project {', '.join(names)}, TimeGenerated").to_dict()["rows"]
+    assert [str(cell) for cell in row] == [*cells, TIME["TimeGenerated"]]
+
+
+@pytest.mark.parametrize(
+    "header",
+    [
+        "title,description,status,severity,owner",
+        "name,description,type,tags,source",
+        "start_time,end_time,display_name,place",
+    ],
+)
+def test_a_list_of_anything_is_no_table_of_sentinel(workspace: Workspace, tmp_path: Path, header: str) -> None:
+    assert imported(workspace, tmp_path / "list.csv", f"{header}\na,b,c,d,e\n").table == "list_CL"
+
+
+def test_two_columns_that_differ_by_what_stands_between_words_stay_two(workspace: Workspace, tmp_path: Path) -> None:
+    text = "SystemAlertId,AlertName,AlertSeverity,alert_severity,Severity,StartTime\na,b,High,Low,Medium,2024-06-20\n"
+    assert imported(workspace, tmp_path / "rows.csv", text).table == "SecurityAlert"
+    (row,) = workspace.query("SecurityAlert | project AlertSeverity, alert_severity, Severity").to_dict()["rows"]
+    assert row == ["High", "Low", "Medium"]
+
+
+def test_sign_ins_of_graph_are_sign_ins(workspace: Workspace, tmp_path: Path) -> None:
+    row = {
+        "id": "1",
+        "createdDateTime": TIME["TimeGenerated"],
+        "userPrincipalName": "a@contoso.example",
+        "appDisplayName": "App",
+        "ipAddress": "192.0.2.7",
+        "status": {"errorCode": 50126, "failureReason": "Wrong."},
+        "deviceDetail": {"browser": "B"},
+        "location": {"city": "Bonn", "countryOrRegion": "DE"},
+    }
+    report = imported(
+        workspace, tmp_path / "signins.json", json.dumps({"value": [row, {**row, "status": None, "location": None}]})
+    )
+    assert (report.table, report.rows_stored) == ("SigninLogs", 2)
+    kql = "SigninLogs | sort by ResultType | project IPAddress, ResultType, Location, tostring(LocationDetails.city)"
+    assert workspace.query(kql).to_dict()["rows"] == [
+        ["192.0.2.7", "50126", "DE", "Bonn"],
+        ["192.0.2.7", "", "", ""],
+    ]

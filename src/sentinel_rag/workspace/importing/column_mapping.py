@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 
 TIME_COLUMN = "TimeGenerated"
 TIME_SOURCES = (
@@ -24,6 +25,7 @@ TIME_SOURCES = (
     "StartTimeUtc",
     "StartTime",
     "properties_lastModifiedTimeUtc",
+    "LastModifiedTime",
     "EventSubmissionTimestamp",
     "Date",
     "date",
@@ -120,19 +122,30 @@ def _unique(name: str, taken: set[str]) -> str:
     return f"{name}_{number}"
 
 
+def folded(name: str) -> str:
+    """A name without what programs write otherwise: case, and what stands between its words."""
+    return name.replace("_", "").casefold()
+
+
+@cache
+def synonyms(table: str) -> Mapping[str, str]:
+    """The table's own names by what others call its columns, folded."""
+    return {folded(name): own for name, own in SYNONYMS.get(table, {}).items()}
+
+
 def known_as(name: str, table: str) -> str:
     """The table's own name for a column that others call `name`."""
-    return SYNONYMS.get(table, {}).get(name, name)
+    return synonyms(table).get(folded(name), name)
 
 
 def adopt_names(headers: Headers, table: str) -> Headers:
     """The columns under the table's own names, where the file does not have those beside them."""
-    given = {column.name for column in headers.columns}
+    given = {folded(column.name) for column in headers.columns}
     columns, notes = list[MappedColumn](), list(headers.notes)
     for column in headers.columns:
         name = known_as(column.name, table)
-        if name != column.name and name not in given:
-            given.add(name)
+        if name != column.name and folded(name) not in given:
+            given.add(folded(name))
             notes.append(f"Column '{column.header}' is stored as {name}, which {table} calls it.")
             column = MappedColumn(column.index, column.header, name)
         columns.append(column)
@@ -140,12 +153,18 @@ def adopt_names(headers: Headers, table: str) -> Headers:
 
 
 def adopt_spelling(headers: Headers, table: Mapping[str, str]) -> Headers:
-    """Where the table has the same name in another case, that spelling wins: DuckDB could not hold both."""
+    """Where the table has the same name in another case, that spelling wins: DuckDB could not hold both. So it does
+    where only what stands between the words differs (`system_alert_id`), and the file has no nearer one."""
     by_lower = {TIME_COLUMN.lower(): TIME_COLUMN, **{name.lower(): name for name in table}}
+    by_words = {folded(name): name for name in by_lower.values() if not name.startswith("_")}
+    taken = {by_lower[column.name.lower()] for column in headers.columns if column.name.lower() in by_lower}
     columns: list[MappedColumn] = []
     notes = list(headers.notes)
     for column in headers.columns:
-        name = by_lower.get(column.name.lower(), column.name)
+        name = by_lower.get(column.name.lower(), "") or by_words.get(folded(column.name), column.name)
+        if name in taken and column.name.lower() not in by_lower:
+            name = column.name
+        taken.add(name)
         if name != column.name:
             notes.append(f"Column '{column.header}' is stored as {name}, the table's spelling of it.")
         columns.append(MappedColumn(column.index, column.header, name))

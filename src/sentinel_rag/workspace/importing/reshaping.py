@@ -40,7 +40,7 @@ def reshaped(source: SourceFile, target: Path, folder: Path) -> tuple[SourceFile
 
 
 def _may_be_a_service(sample: str) -> bool:
-    return any(word in sample for word in ('"properties', '"incidentWebUrl"', '"alertWebUrl"'))
+    return any(word in sample for word in ('"properties', '"incidentWebUrl"', '"alertWebUrl"', '"appDisplayName"'))
 
 
 def _object(line: str) -> dict[str, object] | None:

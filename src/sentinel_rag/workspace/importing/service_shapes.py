@@ -198,6 +198,15 @@ def _graph_alert(row: Row) -> Iterator[dict[str, Any]]:
     yield {**made, "Type": ALERTS}
 
 
+def _graph_sign_in(row: Row) -> Iterator[dict[str, Any]]:
+    status = row["status"] if isinstance(row.get("status"), Mapping) else {}
+    place = row["location"] if isinstance(row.get("location"), Mapping) else {}
+    made = {f"{name[:1].upper()}{name[1:]}": value for name, value in row.items()}
+    made |= {"IPAddress": made.pop("IpAddress", ""), "Location": place.get("countryOrRegion") or ""}
+    made |= {"ResultType": str(status.get("errorCode", "")), "ResultDescription": status.get("failureReason") or ""}
+    yield {**made, "LocationDetails": place, "TimeGenerated": row.get("createdDateTime"), "Type": "SigninLogs"}
+
+
 def _graph_entity(evidence: Any) -> dict[str, Any]:
     """An entity as SecurityAlert has it, from an evidence of Graph; empty for a kind that the table has none of."""
     if not isinstance(evidence, Mapping):
@@ -317,6 +326,11 @@ SHAPES = (
         "incidents of Microsoft Graph",
         frozenset({"id", "displayName", "createdDateTime", "incidentWebUrl"}),
         _graph_incident,
+    ),
+    Shape(
+        "sign-ins of Microsoft Graph",
+        frozenset({"createdDateTime", "appDisplayName", "ipAddress", "status"}),
+        _graph_sign_in,
     ),
     Shape("alerts of Microsoft Graph", frozenset({"id", "title", "createdDateTime", "alertWebUrl"}), _graph_alert),
 )

@@ -7,10 +7,10 @@ columns; else a new table of its own, named after the file with Azure's `_CL` fo
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from pathlib import Path
 
-from sentinel_rag.workspace.importing.column_mapping import known_as
+from sentinel_rag.workspace.importing.column_mapping import folded, known_as
 from sentinel_rag.workspace.importing.source_files import UnreadableFileError
 from sentinel_rag.workspace.kql.errors import nearest_names
 
@@ -20,6 +20,9 @@ _EVERYWHERE = frozenset({"TenantId", "TimeGenerated", "Type", "SourceSystem", "C
 _OF_EVERY_ROW = {"TenantId", "TimeGenerated", "Type"}
 _AZURES_NAME = re.compile(r"[A-Z](?=[A-Z0-9]*[a-z])[A-Za-z0-9]{2,59}")
 _LEAST_OVERLAP = 0.6
+_OF_SEVERAL_WORDS = re.compile(r"[a-z0-9][A-Z]|[A-Z]{2}[a-z]")
+_LEAST_TELLING = 4
+"""So many names of several words must fit where they are spelled otherwise: any list has a title and a status."""
 # fmt: off
 _OTHER_TABLES = frozenset((
     "AADManagedIdentitySignInLogs", "AADProvisioningLogs", "AADRiskyServicePrincipals",
@@ -107,16 +110,12 @@ def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple
         and len({known_as(name, by_name) for name in names} & schema[by_name].keys()) >= len(names) * _LEAST_OVERLAP / 2
     ):
         return by_name, BY_NAME
-    scores: dict[str, tuple[float, bool, float]] = {}
-    for table, known in schema.items():
-        matching = {known_as(name, table) for name in names} & known.keys()
-        if len(matching) < 2 or table.endswith("_CL"):
-            continue  # a custom table has the columns of whatever was imported first, which proves nothing
-        scores[table] = (len(matching) / len(names), table in _COMMON, len(matching) / len(known))
-    best = max(scores, key=lambda table: scores[table], default="")
-    if best and scores[best][0] >= _LEAST_OVERLAP:
-        as_well = [table for table in scores if table != best and scores[table][0] == scores[best][0]]
-        return best, f"its columns{_also(as_well)}"
+    for spelled, least in ((str, 0), (folded, _LEAST_TELLING)):
+        scores = _scores({spelled(name) for name in names}, schema, spelled, least)
+        best = max(scores, key=lambda table: scores[table], default="")
+        if best and scores[best][0] >= _LEAST_OVERLAP:
+            as_well = [table for table in scores if table != best and scores[table][0] == scores[best][0]]
+            return best, f"its columns{_also(as_well)}"
     stem = re.sub(r"\W+", "_", path.stem, flags=re.ASCII).strip("_") or "Imported"
     stem = stem.removesuffix("_CL")[:56]
     custom = f"{stem if stem[0].isalpha() else f'T_{stem}'}_CL"
@@ -129,6 +128,21 @@ def table_of_file(path: Path, columns: Collection[str], schema: Schema) -> tuple
             next_step=f"If it is one, say where it belongs: --table {custom}",
         )
     return custom, NO_KNOWN_TABLE
+
+
+def _scores(
+    names: Collection[str], schema: Schema, spelled: Callable[[str], str], least_telling: int
+) -> dict[str, tuple[float, bool, float]]:
+    """How well each table fits: of the names, and of its own columns. One of which too few names tell is left out."""
+    scores = {}
+    for table, known in schema.items():
+        own = {spelled(column): column for column in known if spelled is str or not column.startswith("_")}
+        found = {own.get(name) or own.get(spelled(known_as(name, table)), "") for name in names} - {""}
+        if len(found) < 2 or table.endswith("_CL"):
+            continue  # a custom table has the columns of whatever was imported first, which proves nothing
+        if sum(_OF_SEVERAL_WORDS.search(name) is not None for name in found) >= least_telling:
+            scores[table] = (len(found) / len(names), table in _COMMON, len(found) / len(known))
+    return scores
 
 
 def _also(tables: Sequence[str]) -> str:
