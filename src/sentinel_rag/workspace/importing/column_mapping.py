@@ -44,8 +44,6 @@ SYNONYMS: Mapping[str, Mapping[str, str]] = {
         "Severity": "AlertSeverity",
         "StartTimeUtc": "StartTime",
         "EndTimeUtc": "EndTime",
-        "StartTimeUTC": "StartTime",
-        "EndTimeUTC": "EndTime",
         "AlertDisplayName": "DisplayName",
         "ProviderAlertId": "VendorOriginalId",
         "TimeGeneratedUtc": "TimeGenerated",
