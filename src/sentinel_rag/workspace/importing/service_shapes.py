@@ -75,46 +75,25 @@ def _taken(values: Row, names: Mapping[str, str]) -> dict[str, Any]:
 
 # --- Sentinel's REST API
 
-_REST_INCIDENT = {
-    "incidentNumber": "IncidentNumber",
-    "title": "Title",
-    "description": "Description",
-    "severity": "Severity",
-    "status": "Status",
-    "classification": "Classification",
-    "classificationComment": "ClassificationComment",
-    "classificationReason": "ClassificationReason",
-    "owner": "Owner",
-    "labels": "Labels",
-    "createdTimeUtc": "CreatedTime",
-    "lastModifiedTimeUtc": "LastModifiedTime",
-    "firstActivityTimeUtc": "FirstActivityTime",
-    "lastActivityTimeUtc": "LastActivityTime",
-    "incidentUrl": "IncidentUrl",
-    "providerName": "ProviderName",
-    "providerIncidentId": "ProviderIncidentId",
-    "additionalData": "AdditionalData",
-    "relatedAnalyticRuleIds": "RelatedAnalyticRuleIds",
-}
-_REST_ALERT = {
-    "systemAlertId": "SystemAlertId",
+
+def _alike(names: str) -> dict[str, str]:
+    """Names that differ from the table's in their first letter, and in the `Utc` behind a time."""
+    return {name: f"{name[0].upper()}{name[1:]}".removesuffix("Utc") for name in names.split()}
+
+
+_REST_INCIDENT = _alike(
+    "incidentNumber title description severity status classification classificationComment classificationReason "
+    "owner labels createdTimeUtc lastModifiedTimeUtc firstActivityTimeUtc lastActivityTimeUtc incidentUrl "
+    "providerName providerIncidentId additionalData relatedAnalyticRuleIds"
+)
+_REST_ALERT = _alike(
+    "systemAlertId description status productName vendorName alertType alertLink compromisedEntity "
+    "confidenceLevel startTimeUtc endTimeUtc timeGenerated processingEndTime remediationSteps"
+) | {
     "alertDisplayName": "DisplayName",
     "friendlyName": "AlertName",
-    "description": "Description",
     "severity": "AlertSeverity",
-    "status": "Status",
-    "productName": "ProductName",
-    "vendorName": "VendorName",
     "providerAlertId": "VendorOriginalId",
-    "alertType": "AlertType",
-    "alertLink": "AlertLink",
-    "compromisedEntity": "CompromisedEntity",
-    "confidenceLevel": "ConfidenceLevel",
-    "startTimeUtc": "StartTime",
-    "endTimeUtc": "EndTime",
-    "timeGenerated": "TimeGenerated",
-    "processingEndTime": "ProcessingEndTime",
-    "remediationSteps": "RemediationSteps",
 }
 
 
