@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import pytest
 from action_estate import Estate, estate
 from asking import Conversation, shown
+from sentinel_servers import Served
+from starlette.responses import JSONResponse
 
 pytestmark = [pytest.mark.anyio, pytest.mark.requirement("AGENT-1")]
+MEASURES = (("Rows", "long"), ("Oldest", "datetime"), ("Newest", "datetime"))
 
 
 @pytest.fixture(scope="module")
@@ -47,3 +51,33 @@ async def test_a_table_that_is_not_there_is_told_and_not_over_a_cut_list(served:
     answer = shown(await Conversation(served).ask(question))
     served.faults()
     assert answer.startswith("Whether the workspace holds rows of `NoSuchTable` is not known"), answer
+
+
+async def test_a_table_that_nobody_here_knows_is_counted_too(serving: Any) -> None:
+    row = {
+        "TenantId": "t",
+        "TimeGenerated": "2024-07-02T09:00:00Z",
+        "Type": "StorageBlobLogs",
+        "OperationName": "PutBlob",
+    }
+    answer = shown(await Conversation(serving(StorageBlobLogs=[row])).ask("how many rows are in StorageBlobLogs?"))
+    assert answer.startswith("`StorageBlobLogs` holds 1 row")
+
+
+def answered(column: str, *cells: str) -> JSONResponse:
+    named = [{"name": name, "type": kind} for name, kind in ((column, "string"), *MEASURES)]
+    return JSONResponse(
+        {"tables": [{"name": "PrimaryResult", "columns": named, "rows": [[c, 1, None, None] for c in cells]}]}
+    )
+
+
+@pytest.mark.parametrize(("count", "asked"), [(100, 1), (101, 2)])
+async def test_of_a_thousand_tables_those_that_are_billed_for_are_counted(wire: Any, count: int, asked: int) -> None:
+    names = [*(f"Azure{place}Logs" for place in range(count)), "Own_CL"]
+    columns = [{"name": "TimeGenerated", "type": "datetime"}]
+    wire.schema = JSONResponse({"tables": [{"name": name, "columns": columns} for name in names]})
+    wire.answers = [answered("DataType", "Azure7Logs"), answered("TableName", "Azure7Logs")][-asked:]
+    await Served(wire.url).ask("list_tables")
+    assert len(wire.requests) == asked
+    counted = wire.requests[-1]["query"]
+    assert ("Azure7Logs |" in counted, "Own_CL |" in counted, "Azure8Logs |" in counted) == (True, True, asked == 1)

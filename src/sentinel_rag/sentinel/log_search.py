@@ -21,7 +21,7 @@ from sentinel_rag.sentinel.log_tables import json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result, one_line
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.time_windows import window_from, within
-from sentinel_rag.sentinel.workspace_tables import custom_tables, of_each_table, statistics_of
+from sentinel_rag.sentinel.workspace_tables import other_tables, of_each_table, statistics_of
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 SHORTEST_TEXT = 3
@@ -109,7 +109,7 @@ async def _tables(view: WorkspaceView, named: str | None) -> tuple[str, ...]:
         return ((await view.schema.table(named))[0],)
     schema = await view.schema.read()
     known = tuple(name for name in KNOWN_TABLES if name in schema or not schema)
-    return tuple(name for name in (*known, *await custom_tables(view)) if name not in _NOT_SEARCHED)
+    return tuple(name for name in (*known, *await other_tables(view)) if name not in _NOT_SEARCHED)
 
 
 def _matching(text: str, window: TimeWindow, table: str) -> str:

@@ -74,7 +74,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,59}")
 
 def named_table(name: str, schema: Schema) -> str:
     """The table that a person named. Raises UnreadableFileError for one that neither exists nor is a custom log."""
-    if name in schema:
+    if name in schema or name in _OTHER_TABLES:
         return name
     nearest = nearest_names(name, schema)
     if _NAME.fullmatch(name) and name.endswith("_CL"):
