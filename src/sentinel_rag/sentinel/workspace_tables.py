@@ -89,16 +89,18 @@ async def other_tables(view: WorkspaceView) -> tuple[str, ...]:
     """The tables beside the known ones, from the schema; a service that tells no schema (404) has none that could be
     named."""
     try:
-        names = await view.schema.read(anew=True)
+        schema = await view.schema.read(anew=True)
     except QueryFailedError as failure:
         if failure.error.code is not QueryErrorCode.WORKSPACE_NOT_FOUND:
             raise
         return ()
-    found = sorted(name for name in names if name not in KNOWN_TABLES and _TABLE.fullmatch(name))
-    if sum(not name.endswith("_CL") for name in found) > _MOST_OTHERS:
+    named = sorted(name for name in schema if name not in KNOWN_TABLES and _TABLE.fullmatch(name))
+    custom = [name for name in named if name.endswith("_CL")]
+    others = [name for name in named if name not in custom and "TimeGenerated" in schema[name]]
+    if len(others) > _MOST_OTHERS:
         billed = {record["DataType"] for record in (await _unless_rejected(view, _BILLED)).records()}
-        found = [name for name in found if name.endswith("_CL") or name in billed]
-    return tuple(found)
+        others = [name for name in others if name in billed]
+    return (*custom, *others)
 
 
 async def of_each_table(
