@@ -21,7 +21,7 @@ from sentinel_rag.sentinel.log_tables import json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result, one_line
 from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.time_windows import window_from, within
-from sentinel_rag.sentinel.workspace_tables import other_tables, of_each_table, statistics_of
+from sentinel_rag.sentinel.workspace_tables import of_each_table, other_tables, statistics_of
 from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 SHORTEST_TEXT = 3
