@@ -413,18 +413,21 @@ def _moments(match: re.Match[str]) -> Iterator[Moment]:
     half = fold(part.get(f"P{number}", "")).strip().replace(".", "")
     if half and hour is not None and hour <= 12:
         hour = hour % 12 + (12 if half in date_words("pm") else 0)
-    offset = zones().get(part.get(f"Z{number}", ""))
+    offset, until = zones().get(part.get(f"Z{number}", "")), None
     if f"O{number}" in part and hour is not None:
         shift = part[f"O{number}"]
         digits = shift[1:].replace(":", "")
         hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
         offset = (-1 if shift[0] == "-" else 1) * (int(hours) * 60 + int(minutes))
+        until = -offset if second is None and len(digits) == 4 and -offset > hour * 60 + (minute or 0) else None
     days: list[int | None] = [int(day) for day in re.findall(r"\d+", part.get(f"d{number}", ""))]
     for day in days or [None]:
         if month is not None and month > 12 and day is not None and day <= 12:
             day, month = month, day
         if (day is None or 1 <= day <= 31) and (month is None or 1 <= month <= 12):
-            yield Moment(year, month, day, hour, minute, second, offset)
+            yield Moment(year, month, day, hour, minute, second, offset if until is None else None)
+            if until is not None:  # `11:36-11:47` is a span, and no zone
+                yield Moment(year, month, day, until // 60, until % 60)
 
 
 def _bound(before: list[str], lexicon: Lexicon) -> str:

@@ -30,14 +30,14 @@ LOGONS = [
 
 @pytest.fixture
 def evidence() -> Evidence:
-    """c1 incidents, c2 days, c3 the dossier of 124, c4 log rows, c5 a search for a part of a name, c6 for a whole one,
+    """c1 incidents, c2 days, c3 the dossier of 124, c4 log rows, c6 a search that found nothing,
     c7 a length of time between two rows."""
     held = Results()
     held.add(read("c1", "query_incidents", INCIDENTS))
     held.add(read("c2", "run_kql_query", DAYS))
     held.add(read("c3", "get_incident_detail", DOSSIER))
     held.add(read("c4", "run_kql_query", LOGONS))
-    for ref, name in (("c5", "powershell"), ("c6", "setup.exe")):
+    for ref, name in (("c6", "setup.exe"),):
         arguments = {"template": "process_by_name", "parameters": {"process": name}}
         held.add(replace(read(ref, "run_kql_query", []), arguments=arguments))
     held.add(computed("c7", {"seconds": 169_200, "hours": 47}, operands=("c4.1", "c4.3"), op="duration"))
@@ -49,6 +49,13 @@ CASES = [
     (FOUND, "What we closed is told elsewhere; 124 is High [c1.1]."),
     (NOT, "I closed 124, it is High [c1.1]."),
     (SOURCE, "I called the encryption blocked; 124 is High [c1.1]."),
+    # what is weighed, one's own steps and ranks, the ends of a span, and all but one
+    (SOURCE, "Against a stolen password: 124 is High [c1.1]."),
+    (FOUND, "After step 10, 124 is High and Active [c1.1]."),
+    (NOT, "After 10 alerts, 124 is High and Active [c1.1]."),
+    (FOUND, "The logons lie between 27 Nov 02:00-04:00 [c4.1, c4.3]."),
+    (NOT, "The logons lie between 27 Nov 05:00-06:00 [c4.1, c4.3]."),
+    (OWN, "My conclusion: 125 belongs to 124."),
     # a time that is denied stands in no row
     (FOUND, "The first logon was at 02:00 UTC, not at 05:00 [c4.1]."),
     (NOT, "The first logon was at 05:00 UTC [c4.1]."),

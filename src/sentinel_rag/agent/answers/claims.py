@@ -148,6 +148,7 @@ def negative(of: Comparison) -> Verdict | None:
         return of.verdict(SentenceState.NOT_FOUND, f"{cut.ref} is not complete: it cannot show that there is none")
     labels = of.sentence.clause_labels(said[0].start)
     plain = labels and all(each.kind is Kind.STATE or each in of.sentence.anchors for each in labels)
+    plain = plain and not of.sentence.has("except")  # `on no machine but wks-sal-01`
     rows = of.universe(strict=True) if plain and of.sentence.kind is not UnitKind.ROW else []
     held = of.among([facts for facts in rows if facts.kind not in _TEXTS], labels, denied=True)
     if held:

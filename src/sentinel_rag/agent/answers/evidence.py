@@ -540,6 +540,9 @@ class Evidence:
             if at is not None:
                 facts.moments.append((total.path[-1], at))
             texts.append((label, key(total.value)))
+        for literal in (each for note in result.notes for each in scan(note[:_LONGEST_SCANNED]).literals):
+            if literal.kind is Kind.NUMBER:
+                facts.numbers[literal.number].add("")
         total_rows = result.coverage.get("rows_total")
         if isinstance(total_rows, int):
             facts.numbers[float(total_rows)].add("")

@@ -17,6 +17,7 @@ from sentinel_rag.language.lexicon import concept_starts, fold, plain_words, wor
 from sentinel_rag.language.literals import Kind, Literal, key
 
 MOST_STATES = 5
+_LONGEST_LABEL = 60
 MOST_CODES = 200
 """Rows of a whole result whose codes are looked at."""
 
@@ -588,6 +589,8 @@ def unsaid(of: Comparison) -> str:
         before = of.sentence.words_before(word.start, 1)
         if before and of.sentence.says(before[0], "article"):
             continue  # `the stolen account` was told before
+        if word.end <= of.sentence.text[:_LONGEST_LABEL].find(": "):
+            continue  # `Against a stolen password: ...` names what is weighed
         said = concept not in STRICT_CONCEPTS or _row_says(of, concept_starts(concept))
         if not said and of.sentence.states(word) and not _is_open_again(of, concept):
             return f"no cited row says “{word.text}”"

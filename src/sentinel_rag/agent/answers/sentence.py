@@ -27,6 +27,7 @@ _Part = TypeVar("_Part", Literal, Word)
 _LONGEST_LABEL = 60
 _LONGEST_BID = 14
 """Words of a sentence that may ask with its last one."""
+_MOST_RANKS = 100
 LARGE = 10_000
 """From this on a number is as good as a name."""
 _CLAUSE_MARK = re.compile(r"[,;:–(]\s|\s[–—-]\s")
@@ -315,7 +316,15 @@ class Sentence:
         return not self.evidence.holders(literal)
 
     def refers(self, literal: Literal) -> bool:
-        """A number word that counts no rows: `the two`, `all three` were told before, or are named in the sentence."""
+        """A number that counts no rows: `the two`, `all three` were told before or are named in the sentence; `step 10`
+        and the rank that opens a row of a table are the writer's own."""
+        if literal.kind is Kind.NUMBER and literal not in self.thing_numbers and literal.number < _MOST_RANKS:
+            before = self.words_before(literal.start, 1)
+            if before and self.says(before[0], "steps"):
+                return True
+            ahead, behind = self.text[: literal.start].strip("*_[(# "), self.text[literal.end :].lstrip("*_]). ")
+            if self.kind is UnitKind.ROW and not ahead and behind[:1] in ("|", ","):
+                return True
         if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or self.counted(literal) not in ("", "other"):
             return False
         before = self.words_before(literal.start, 1)
