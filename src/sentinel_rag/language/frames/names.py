@@ -83,6 +83,8 @@ class Names:
 
     def window(self, words: Sequence[str], book: PhraseBook) -> tuple[int, Known] | None:
         """The longest run of words at the start of `words` that is one name: "s r v file zero one"."""
+        if not self.whole:
+            return None
         for count in range(min(MOST_WORDS, len(words)), 0, -1):
             said = words[:count]
             if count == 1 and (book.knows(said[0]) or said[0].isdecimal()):
