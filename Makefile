@@ -148,7 +148,7 @@ test: ## All checks and all tests
 
 laws: $(VENV)/installed-dev $(VENV)/kql-parser ## The laws with all their examples, of which make test takes a part (ten minutes)
 	LAWS=full $(BIN)/python -m pytest -n $(WORKERS) tests/laws tests/attacks/test_attacks_fuzzing.py \
-	  tests/attacks/test_attacks_body_parsing.py
+	  tests/attacks/test_attacks_body_parsing.py tests/attacks/test_attacks_link_readers.py
 
 check: lint types imports budget ## Lint, format, types, import contracts, and that the house did not grow
 

@@ -228,7 +228,7 @@ json_texts = st.recursive(
 ).map(json.dumps)
 
 
-@settings(max_examples=examples(2_000, 300), deadline=None)
+@settings(max_examples=examples(2_000, 100), deadline=None)
 @given(
     st.one_of(st.binary(max_size=200), json_texts.map(str.encode), json_texts.map(lambda text: args(text))), st.data()
 )

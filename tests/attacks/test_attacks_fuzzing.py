@@ -35,7 +35,7 @@ from sentinel_rag_testing.running_gateway import RunningGateway
 from waiting import WAIT_S
 
 SEED = 20_261_128
-BODIES = examples(20_000, 5_000)
+BODIES = examples(20_000, 2_000)
 
 
 @pytest.fixture(scope="module")
@@ -158,7 +158,7 @@ def test_generated_requests_end_as_the_document_says(fuzzed: RunningGateway, ope
 
     @hypothesis.seed(SEED)
     @hypothesis.settings(
-        max_examples=40,
+        max_examples=examples(40, 16),
         deadline=None,
         database=None,
         phases=[Phase.generate],

@@ -19,6 +19,7 @@ from linkify_it import LinkifyIt
 from markdown_it import MarkdownIt
 from mdit_py_plugins.gfm_autolink import gfm_autolink_plugin
 
+from law_examples import examples
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.gateway.flow import judge
@@ -173,7 +174,7 @@ PARTS = st.sampled_from(
 @pytest.mark.slow
 @pytest.mark.requirement("TAINT-4")
 @pytest.mark.parametrize("linkify", [by_linkify_it, by_github, by_jinja])
-@settings(max_examples=1_500, deadline=None)
+@settings(max_examples=examples(1_500, 200), deadline=None)
 @given(parts=st.lists(PARTS, min_size=2, max_size=14))
 def test_whatever_a_public_linkifier_makes_a_link_of_is_one(
     linkify: Callable[[str], list[str]], parts: list[str]

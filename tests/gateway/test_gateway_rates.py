@@ -20,7 +20,7 @@ class Clock:
         return self.now
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(
     calls=st.integers(1, 300),
     seconds=st.floats(1, 100),

@@ -82,7 +82,7 @@ HARMLESS = ("and", "it", "please", "now", "to", "low", "with", "x@y.example", "o
 WORDS = st.lists(st.sampled_from(ELSEWHERE + HARMLESS), max_size=4)
 
 
-@settings(max_examples=120)
+@settings(max_examples=100)
 @given(st.sampled_from(["", "please", "can you", "ok then", "so"]), WORDS, WORDS)
 def test_words_around_a_wish_never_move_it_to_another_incident(
     before: str, between: list[str], behind: list[str]

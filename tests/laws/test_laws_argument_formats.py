@@ -36,7 +36,7 @@ def canonical(form: str, text: str) -> str | None:
 
 @pytest.mark.requirement("GATE-6")
 @pytest.mark.parametrize("form", FORMATS)
-@settings(max_examples=examples(600, 200), deadline=None)
+@settings(max_examples=examples(600, 100), deadline=None)
 @given(texts)
 def test_a_canonical_form_is_a_fixed_point(form: str, text: str) -> None:
     found = canonical(form, text)
@@ -44,7 +44,7 @@ def test_a_canonical_form_is_a_fixed_point(form: str, text: str) -> None:
         assert canonical(form, found) == found != ""
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(st.lists(st.sampled_from(["a", "b.c", "confidential", "d e"]), min_size=1, max_size=4), st.data())
 def test_every_spelling_of_a_path_has_one_form(parts: list[str], data: st.DataObject) -> None:
     spelled = "".join(
@@ -55,7 +55,7 @@ def test_every_spelling_of_a_path_has_one_form(parts: list[str], data: st.DataOb
     assert canonical("path-any-case", spelled.upper()) in ("/".join(parts) + "/", None)
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(st.text(st.characters(categories=["L", "N"]), min_size=1, max_size=8))
 @example("ı")
 @example("İ")
@@ -66,7 +66,7 @@ def test_two_cases_of_one_path_have_one_form_or_are_refused(text: str) -> None:
     assert len(forms - {None}) <= 1
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(
     st.sampled_from(["http", "https"]),
     st.sampled_from(["example.com", "a-b.example.com", "203.0.113.9", "[2001:db8::1]", "bücher.example"]),
@@ -92,7 +92,7 @@ def test_every_spelling_of_a_url_has_one_form(scheme: str, host: str, parts: lis
     assert canonical("url", spelled) == canonical("url", plain) is not None
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(texts.map("https://example.com/".__add__))
 def test_a_url_keeps_its_host_and_never_gains_a_part(text: str) -> None:
     found = canonical("url", text)
@@ -104,7 +104,7 @@ def test_a_url_keeps_its_host_and_never_gains_a_part(text: str) -> None:
         assert "//" not in path
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(st.ip_addresses())
 def test_every_spelling_of_an_address_has_one_form(address: ipaddress.IPv4Address | ipaddress.IPv6Address) -> None:
     mapped = address.ipv4_mapped if isinstance(address, ipaddress.IPv6Address) else None
@@ -121,7 +121,7 @@ def test_every_spelling_of_an_address_has_one_form(address: ipaddress.IPv4Addres
         assert canonical("ip", f"::ffff:{address}") == canonical("host", f"{address}.") == expected
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(
     st.datetimes(min_value=datetime(1900, 1, 2), max_value=datetime(2100, 1, 1)),
     st.datetimes(min_value=datetime(1900, 1, 2), max_value=datetime(2100, 1, 1)),

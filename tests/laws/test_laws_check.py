@@ -26,7 +26,7 @@ PIECES = st.sampled_from([*WORDS, *ENDS])
 ANSWERS = st.lists(PIECES | st.text(max_size=4), max_size=30).map("".join)
 
 
-@settings(max_examples=examples(2000, 150))
+@settings(max_examples=examples(2000, 100))
 @given(ANSWERS, st.data())
 def test_a_stream_tells_what_the_whole_check_tells(raw: str, data: st.DataObject) -> None:
     cuts = sorted(data.draw(st.lists(st.integers(0, len(raw)), max_size=12)))
@@ -38,7 +38,7 @@ def test_a_stream_tells_what_the_whole_check_tells(raw: str, data: st.DataObject
     assert tuple(sentence for _, sentences in told for sentence in sentences) == whole.sentences
 
 
-@settings(max_examples=examples(2000, 150))
+@settings(max_examples=examples(2000, 100))
 @given(ANSWERS)
 def test_sentences_and_marks_lie_in_the_text_in_their_order(raw: str) -> None:
     checked = check_answer(raw, EVIDENCE)

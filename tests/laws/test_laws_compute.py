@@ -129,7 +129,7 @@ ARGUMENTS = st.fixed_dictionaries(
 )  # fmt: skip
 
 
-@settings(max_examples=examples(2000, 150))
+@settings(max_examples=examples(2000, 100))
 @given(ROWS, ROWS, ARGUMENTS, st.booleans())
 def test_a_call_is_answered_or_refused_the_same_each_time(
     a: list[dict[str, Any]], b: list[dict[str, Any]], arguments: dict[str, Any], complete: bool

@@ -100,7 +100,7 @@ def python_says(text: str, given: dict[str, Any]) -> object:
     return eval(text, {"__builtins__": {}}, {**names, **given})
 
 
-@settings(max_examples=examples(1_500, 400), deadline=None)
+@settings(max_examples=examples(1_500, 100), deadline=None)
 @given(conditions, arguments)
 def test_with_everything_given_a_condition_means_what_python_means(text: str, given: dict[str, Any]) -> None:
     tree = check(text, PARAMETERS)
@@ -109,7 +109,7 @@ def test_with_everything_given_a_condition_means_what_python_means(text: str, gi
     assert (compile_rules([tree])(given) == 0) is expected
 
 
-@settings(max_examples=examples(1_000, 300), deadline=None)
+@settings(max_examples=examples(1_000, 100), deadline=None)
 @given(conditions, arguments, arguments, st.sets(st.sampled_from(list(PARAMETERS))))
 def test_a_decided_condition_does_not_depend_on_what_is_missing(
     text: str, given: dict[str, Any], other: dict[str, Any], missing: set[str]
@@ -124,7 +124,7 @@ def test_a_decided_condition_does_not_depend_on_what_is_missing(
         assert python_says(text, given) is verdict
 
 
-@settings(max_examples=examples(1_000, 300), deadline=None)
+@settings(max_examples=examples(1_000, 100), deadline=None)
 @given(st.lists(rule_like, min_size=1, max_size=14), arguments, st.sets(st.sampled_from(list(PARAMETERS))))
 def test_the_compiled_rules_agree_with_the_definition_or_ask_for_it(
     texts: list[str], given: dict[str, Any], missing: set[str]
@@ -150,7 +150,7 @@ literal_tests = st.one_of(
 )
 
 
-@settings(max_examples=examples(300, 150), deadline=None)
+@settings(max_examples=examples(300, 100), deadline=None)
 @given(st.lists(st.tuples(literal_tests, st.integers(1, 40)), max_size=6), arguments)
 def test_many_rules_of_one_kind_in_a_row_decide_like_each_alone(
     runs: list[tuple[str, int]], given: dict[str, Any]
@@ -165,7 +165,7 @@ def test_many_rules_of_one_kind_in_a_row_decide_like_each_alone(
     assert compile_rules(trees)(given) == expected
 
 
-@settings(max_examples=examples(1_500, 400), deadline=None)
+@settings(max_examples=examples(1_500, 100), deadline=None)
 @given(st.text(max_size=80))
 def test_any_text_is_a_condition_or_refused_with_a_sentence(text: str) -> None:
     problem: ConditionError | None = None
@@ -244,7 +244,7 @@ ALIKE = st.one_of(
 """Conditions that many rules share one test for."""
 
 
-@settings(max_examples=examples(1_000, 300), deadline=None)
+@settings(max_examples=examples(1_000, 100), deadline=None)
 @given(
     st.lists(ALIKE, min_size=14, max_size=30), arguments, st.sets(st.sampled_from(["path", "name", "limit", "force"]))
 )
@@ -263,7 +263,7 @@ def test_rules_behind_a_common_test_decide_as_each_would_alone(
     assert first == deciding
 
 
-@settings(max_examples=examples(500, 200), deadline=None)
+@settings(max_examples=examples(500, 100), deadline=None)
 @given(st.sampled_from(PATTERNS), words)
 def test_a_pattern_is_searched_for_as_python_does(pattern: str, path: str) -> None:
     tree = check(f"path.matches({pattern!r})", PARAMETERS)
@@ -273,7 +273,7 @@ def test_a_pattern_is_searched_for_as_python_does(pattern: str, path: str) -> No
     assert evaluate(tree, {}) is None
 
 
-@settings(max_examples=examples(500, 200), deadline=None)
+@settings(max_examples=examples(500, 100), deadline=None)
 @given(rule_like)
 def test_the_wording_of_a_condition_checks_to_the_same_tree(text: str) -> None:
     tree = check(text, PARAMETERS)

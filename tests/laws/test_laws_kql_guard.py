@@ -70,7 +70,7 @@ def refused_spellings(draw: st.DrawFn) -> tuple[Attack, str]:
 
 
 @given(spelling=refused_spellings())
-@settings(max_examples=150, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_what_is_refused_stays_refused(guard: KqlGuard, spelling: tuple[Attack, str]) -> None:
     attack, kql = spelling
     assert not verdict(guard, kql, bounded=attack.bounded).allowed
@@ -105,7 +105,7 @@ def test_a_name_given_by_let_hides_no_table_and_no_missing_filter(guard: KqlGuar
 
 
 @given(junk=st.text(min_size=1, max_size=60))
-@settings(max_examples=120, deadline=None, suppress_health_check=list(HealthCheck))
+@settings(max_examples=100, deadline=None, suppress_health_check=list(HealthCheck))
 def test_any_text_gets_a_report(guard: KqlGuard, junk: str) -> None:
     """No text makes the guard raise; what it lets through reads no table that it does not name."""
     report = verdict(guard, f"SigninLogs | where UserPrincipalName == {junk}", bounded=True)

@@ -101,7 +101,7 @@ def in_order(words: str, within: str) -> bool:
 
 
 @given(text=TEXTS, sentences=SENTENCES)
-@settings(max_examples=examples(3_000, 200), deadline=None)
+@settings(max_examples=examples(3_000, 100), deadline=None)
 def test_spans_and_notes_cut_a_text_and_lose_nothing_of_it(text: str, sentences: list[Sentence]) -> None:
     found = marked(text, sentences, lambda citation: citation.ref)
     assert found.text == safe(text) == safe_with_places(text)[0]

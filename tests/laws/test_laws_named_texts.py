@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from law_examples import examples
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.gateway.flow.judging import Facts, judge
 from sentinel_rag.gateway.flow.links import linked_hosts
@@ -41,7 +42,7 @@ def squeezed(text: str) -> str:
     return " ".join(text.split()).casefold()
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(1_000, 100))
 @given(WORDS, TEXTS, LABELS)
 def test_only_what_the_user_wrote_lowers_a_label(words: str, text: str, context: Label) -> None:
     named = dict.fromkeys(named_in(words, POLICY), "user")
@@ -57,7 +58,7 @@ def test_only_what_the_user_wrote_lowers_a_label(words: str, text: str, context:
         assert entry.label == Label(context.sensitivity)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(1_000, 100))
 @given(WORDS)
 def test_what_is_handed_over_or_a_passage_stands_in_the_words(words: str) -> None:
     assert all(squeezed(text) in squeezed(words) for text in quoted(words))
@@ -74,7 +75,7 @@ ADDRESSES = st.sampled_from(
 )
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(2_000, 100))
 @given(st.lists(ADDRESSES, max_size=10).map("".join))
 def test_an_address_that_can_be_endorsed_out_of_a_text_is_a_link_in_it(text: str) -> None:
     if values_inside(ValueKind.URL, text, NO_KINDS):

@@ -57,7 +57,7 @@ conditions = st.recursive(
 )
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(st.lists(conditions, min_size=1, max_size=6))
 def test_no_call_reaches_a_rule_that_is_said_to_be_unreachable(texts: list[str]) -> None:
     trees = [check(one, PARAMETERS) for one in texts]
@@ -72,7 +72,7 @@ def test_no_call_reaches_a_rule_that_is_said_to_be_unreachable(texts: list[str])
             assert findings[deciding] is None, call
 
 
-@settings(max_examples=examples(400, 150), deadline=None)
+@settings(max_examples=examples(400, 100), deadline=None)
 @given(conditions)
 def test_the_alternatives_of_a_condition_say_the_same(text: str) -> None:
     tree = check(text, PARAMETERS)

@@ -28,7 +28,7 @@ TEXTS = st.lists(PARTS, max_size=12).map("".join)
 
 
 @given(text=TEXTS)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_pieces_of_a_text_are_the_text_and_cut_no_handle(text: str) -> None:
     found = list(pieces(text))
     assert "".join(found) == text

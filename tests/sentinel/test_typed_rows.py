@@ -63,7 +63,7 @@ def comparable(table: LogsTable) -> list[list[tuple[type, Any]]]:
     return [[(type(cell), str(cell)) for cell in row] for row in table.rows]
 
 
-@settings(max_examples=150, suppress_health_check=[HealthCheck.too_slow], deadline=None)
+@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow], deadline=None)
 @given(bodies())
 def test_both_readings_give_the_same_values(body: bytes) -> None:
     table = read_answer(body, "T", 0)

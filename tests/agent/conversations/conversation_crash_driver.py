@@ -58,7 +58,15 @@ def converse(folder: Path, last_statement: int, seen: int) -> None:
     anyio.run(ask_all)
 
 
+async def read_once() -> None:
+    """What an analyst reads of its own files before a first answer, for all children: each would read it again."""
+    analyst = OfflineAnalyst(small_estate(), clock=lambda: NOW)
+    for question in QUESTIONS:
+        await analyst.answer(Question(question, SESSION))
+
+
 def main(folder: Path) -> None:
+    anyio.run(read_once)
     outcomes: list[tuple[int, int, bool]] = []
     killed, statement = True, 0
     while killed:

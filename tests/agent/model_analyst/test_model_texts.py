@@ -97,7 +97,7 @@ _PIECES = st.sampled_from(
 
 
 @given(st.lists(_PIECES, max_size=14).map("".join))
-@settings(max_examples=200)
+@settings(max_examples=100)
 def test_shown_text_loads_nothing_and_is_shown_the_same_again(text):
     out = shown(text)
     assert shown(out) == out

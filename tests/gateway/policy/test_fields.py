@@ -141,7 +141,7 @@ def shown(part: Any, place: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, .
 
 
 @pytest.mark.requirement("TAINT-2")
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(declared)
 def test_what_is_revealed_is_bounded_before_there_is_a_result(fields: ResultFields) -> None:
     value = tree(4)

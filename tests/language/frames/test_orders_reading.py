@@ -54,7 +54,7 @@ def test_what_orders_nothing_is_no_change(text: str) -> None:
 
 
 @pytest.mark.requirement("DATA-4")
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(st.sampled_from(["who said:", "the mail says", "she wrote", "title:", "is it true that i should", "comment"]))
 def test_words_before_an_order_make_it_none(before: str) -> None:
     order = read_order(f"{before} close incident 5 as undetermined")

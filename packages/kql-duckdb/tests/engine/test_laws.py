@@ -60,7 +60,7 @@ def damaged(draw: st.DrawFn) -> str:
     return " ".join(tokens)
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damaged())
 def test_a_text_is_translated_or_refused(engine: Engine, text: str) -> None:
     refused: list[str] = []
