@@ -110,6 +110,13 @@ def served(request: pytest.FixtureRequest) -> Iterator[Served]:
         yield Served(era, f"{url}/mcp")
 
 
+@pytest.fixture(scope="module")
+async def upstream(served: Served, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Upstream]:
+    """Our client, connected once: over pipes each connection starts a server."""
+    async with served.ours(tmp_path_factory.mktemp("pipes")) as connected:
+        yield connected
+
+
 @dataclass(frozen=True)
 class Reference:
     """What the SDK's client read of one way: its tools, each result by tool, and the failure."""
@@ -141,16 +148,15 @@ async def run(upstream: Upstream, tool: str, arguments: dict[str, Any] | None = 
 @pytest.mark.slow
 @pytest.mark.requirement("GATE-4")
 async def test_every_kind_of_result_arrives_whole_and_as_the_sdk_reads_it(
-    served: Served, reading: Reference, tmp_path: Path
+    served: Served, upstream: Upstream, reading: Reference
 ) -> None:
     wanted = wanted_of(served)
-    async with served.ours(tmp_path) as upstream:
-        for tool, value in wanted.items():
-            reply = await run(upstream, tool)
-            assert isinstance(reply, Returned), tool
-            assert reply.value == value, tool
-            assert msgspec.json.decode(reply.encoded) == value, tool
-            assert reply.rows == (len(value["rows"]) if isinstance(value, dict) and "rows" in value else None)
+    for tool, value in wanted.items():
+        reply = await run(upstream, tool)
+        assert isinstance(reply, Returned), tool
+        assert reply.value == value, tool
+        assert msgspec.json.decode(reply.encoded) == value, tool
+        assert reply.rows == (len(value["rows"]) if isinstance(value, dict) and "rows" in value else None)
     for tool, value in wanted.items():
         result = reading.results[tool]
         blocks = [block.model_dump(mode="json", by_alias=True, exclude_none=True) for block in result.content]
@@ -176,23 +182,23 @@ def reduced(structured: Any, blocks: list[Any], ours: Any) -> Any:
 
 
 @pytest.mark.anyio
-async def test_failures_are_typed_in_every_way(served: Served, reading: Reference, tmp_path: Path) -> None:
-    async with served.ours(tmp_path) as upstream:
-        failed = await run(upstream, "fails")
-        assert isinstance(failed, ToolFailed)
-        assert (failed.error.code, failed.error.message) == (QueryErrorCode.INTERNAL, "no such row")
-        unknown = await run(upstream, "not_there")
-        assert isinstance(unknown, Unanswered)
-        assert "-32602" in unknown.error.message
-        assert isinstance(await run(upstream, "text"), Returned)
+async def test_failures_are_typed_in_every_way(served: Served, upstream: Upstream, reading: Reference) -> None:
+    failed = await run(upstream, "fails")
+    assert isinstance(failed, ToolFailed)
+    assert (failed.error.code, failed.error.message) == (QueryErrorCode.INTERNAL, "no such row")
+    unknown = await run(upstream, "not_there")
+    assert isinstance(unknown, Unanswered)
+    assert "-32602" in unknown.error.message
+    assert isinstance(await run(upstream, "text"), Returned)
     assert (reading.failed.is_error, reading.failed.content[0].text) == (True, "no such row")
 
 
 @pytest.mark.anyio
-async def test_tools_are_described_as_the_sdk_reads_them(served: Served, reading: Reference, tmp_path: Path) -> None:
+async def test_tools_are_described_as_the_sdk_reads_them(
+    served: Served, upstream: Upstream, reading: Reference
+) -> None:
     official = reading.tools
-    async with served.ours(tmp_path) as upstream:
-        ours = {tool.name: tool for tool in await upstream.list_tools(timeout_s=WAIT_S)}
+    ours = {tool.name: tool for tool in await upstream.list_tools(timeout_s=WAIT_S)}
     assert ours.keys() == official.keys()
     for name, tool in ours.items():
         described = official[name].model_dump(mode="json", by_alias=True, exclude_none=True)
@@ -202,7 +208,7 @@ async def test_tools_are_described_as_the_sdk_reads_them(served: Served, reading
 
 
 @pytest.mark.anyio
-async def test_arguments_that_a_server_wants_in_headers_are_there_too(served: Served, tmp_path: Path) -> None:
+async def test_arguments_that_a_server_wants_in_headers_are_there_too(served: Served, upstream: Upstream) -> None:
     given: list[dict[str, Any]] = [
         {"city": "Berlin", "open": True, "place": {"floor": 12}},
         {"city": " Zürich\n", "open": False},
@@ -210,22 +216,22 @@ async def test_arguments_that_a_server_wants_in_headers_are_there_too(served: Se
         {"city": "", "place": {}},
         {},
     ]
-    async with served.ours(tmp_path) as upstream:
-        await upstream.list_tools(timeout_s=WAIT_S)
-        for arguments in given:
-            reply = await run(upstream, "headed", arguments)
-            assert isinstance(reply, Returned), (arguments, reply)
-            assert reply.value == arguments
+    await upstream.list_tools(timeout_s=WAIT_S)
+    for arguments in given:
+        reply = await run(upstream, "headed", arguments)
+        assert isinstance(reply, Returned), (arguments, reply)
+        assert reply.value == arguments
 
 
 @pytest.mark.anyio
-async def test_progress_and_log_lines_are_let_pass_and_a_changed_list_is_heard(served: Served, tmp_path: Path) -> None:
+async def test_progress_and_log_lines_are_let_pass_and_a_changed_list_is_heard(
+    served: Served, upstream: Upstream
+) -> None:
     heard: list[str] = []
-    async with served.ours(tmp_path) as upstream:
-        upstream.on_tools_changed(lambda: heard.append("changed"))
-        reply = await run(upstream, "progress")
-        assert isinstance(reply, Returned)
-        assert reply.value == "done"
+    upstream.on_tools_changed(lambda: heard.append("changed"))
+    reply = await run(upstream, "progress")
+    assert isinstance(reply, Returned)
+    assert reply.value == "done"
     if (
         not served.url and served.era is UpstreamProtocol.SESSIONS
     ):  # the other ways have no stream on which it would come
@@ -233,32 +239,29 @@ async def test_progress_and_log_lines_are_let_pass_and_a_changed_list_is_heard(s
 
 
 @pytest.mark.anyio
-async def test_questions_of_the_server_are_refused(served: Served, tmp_path: Path) -> None:
-    async with served.ours(tmp_path) as upstream:
-        reply = await run(upstream, "asks")
+async def test_questions_of_the_server_are_refused(served: Served, upstream: Upstream) -> None:
+    reply = await run(upstream, "asks")
+    assert isinstance(reply, Returned)
+    assert reply.value == "elicitation: refused, sampling: refused"
+    if not served.url or served.era is UpstreamProtocol.STATELESS:  # else it goes on a stream that we do not open
+        reply = await run(upstream, "asks_roots")
         assert isinstance(reply, Returned)
-        assert reply.value == "elicitation: refused, sampling: refused"
-        if not served.url or served.era is UpstreamProtocol.STATELESS:  # else it goes on a stream that we do not open
-            reply = await run(upstream, "asks_roots")
-            assert isinstance(reply, Returned)
-            assert reply.value == "roots: refused"
+        assert reply.value == "roots: refused"
 
 
 @pytest.mark.anyio
-async def test_concurrent_calls_get_their_own_answers(served: Served, tmp_path: Path) -> None:
+async def test_concurrent_calls_get_their_own_answers(served: Served, upstream: Upstream) -> None:
     import anyio
 
     answers: dict[int, Any] = {}
 
-    async with served.ours(tmp_path) as upstream:
+    async def one(number: int) -> None:
+        tool = "large" if number % 10 == 0 else "echo"
+        answers[number] = await run(upstream, tool, {"text": f"call {number}"})
 
-        async def one(number: int) -> None:
-            tool = "large" if number % 10 == 0 else "echo"
-            answers[number] = await run(upstream, tool, {"text": f"call {number}"})
-
-        async with anyio.create_task_group() as group:
-            for number in range(40):
-                group.start_soon(one, number)
+    async with anyio.create_task_group() as group:
+        for number in range(40):
+            group.start_soon(one, number)
     for number, reply in answers.items():
         assert isinstance(reply, Returned)
         if number % 10:
