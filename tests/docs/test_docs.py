@@ -42,19 +42,19 @@ def test_every_slash_command_is_in_the_reference() -> None:
     assert [name for name in COMMANDS if f"`{name}`" not in text] == []
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_command_of_a_page_exists(page: Path) -> None:
-    for line in re.findall(r"(?:^|`|bin/)sentinel ([a-z][^`\n]*)", page.read_text(), re.MULTILINE):
-        words = re.findall(r"^[a-z ]+", line)[0].split()
-        assert any(" ".join(["sentinel", *words[:n]]) in ALL for n in (1, 2)), f"{page.name}: sentinel {line}"
+def test_every_command_of_a_page_exists() -> None:
+    for page in PAGES:
+        for line in re.findall(r"(?:^|`|bin/)sentinel ([a-z][^`\n]*)", page.read_text(), re.MULTILINE):
+            words = re.findall(r"^[a-z ]+", line)[0].split()
+            assert any(" ".join(["sentinel", *words[:n]]) in ALL for n in (1, 2)), f"{page.name}: sentinel {line}"
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_page_holds_a_place_that_was_to_be_filled_in(page: Path) -> None:
-    assert re.findall(r"@@\w*|\b(?:TODO|FIXME|XXX|TBD)\b|\{\{", page.read_text()) == []
+def test_no_page_holds_a_place_that_was_to_be_filled_in() -> None:
+    for page in PAGES:
+        assert re.findall(r"@@\w*|\b(?:TODO|FIXME|XXX|TBD)\b|\{\{", page.read_text()) == [], page.name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_every_link_of_a_page_leads_somewhere(page: Path) -> None:
-    for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
-        assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"
+def test_every_link_of_a_page_leads_somewhere() -> None:
+    for page in PAGES:
+        for target in re.findall(r"\]\(([^)#]+)\)", page.read_text()):
+            assert target.startswith("http") or (page.parent / target).exists(), f"{page.name}: {target}"

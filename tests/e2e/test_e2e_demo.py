@@ -58,10 +58,19 @@ def test_the_hijacking_text_changed_nothing(demo: Any) -> None:
     assert "raw_signins" not in str([tool["arguments"] for turn in shown["answers"] for tool in turn["tools"]])
 
 
-def test_the_demo_reads_well_in_a_pipe(demo: Any) -> None:
-    """The second run in that home."""
-    product, _ = demo
+def test_a_second_demo_reads_well_in_a_pipe_and_takes_no_place_of_what_was_read_in_of_ones_own(
+    demo: Any, tmp_path: Path
+) -> None:
+    """The knowledge base of a home keeps one workspace's past incidents; a second demo leaves a person's own there."""
+    product = demo[0].copy(tmp_path / "home")
+    record = product.home / "knowledge" / "incidents-local.json"
+    of_the_demo = record.read_text()
+    assert '"workspace": "sample"' in of_the_demo
+    own = of_the_demo.replace('"workspace": "sample"', '"workspace": "default"')
+    record.write_text(own)
     done = product.run("demo")
+    assert record.read_text() == own
+    assert "past incidents and the shipped playbooks" not in done.stdout  # it read none in
     assert done.returncode == 0, done.stderr
     assert "\x1b" not in done.stdout
     told = "the demo has denied this one"  # nothing of the attacker waits for the person whose home it is
@@ -76,25 +85,15 @@ def test_questions_after_the_demo_go_to_the_sample_until_there_is_data_of_ones_o
     path = tmp_path / "rows.csv"
     path.write_text("TimeGenerated,Computer,SyslogMessage\n2024-01-01T00:00:00Z,web1,hello\n")
     product.json("workspace", "import", str(path), "--table", "Syslog")
-    assert product.json("ask", "what data do you have?")["coverage"][0]["workspace"] == "default"
-    own = product.run("ask", "have we seen phishing before?")
-    assert own.returncode == 3
-    assert "holds no past incident" in own.stdout
-    assert "incident-1" not in own.stdout
+    with product.up():
+        assert product.json("ask", "what data do you have?")["coverage"][0]["workspace"] == "default"
+        own = product.run("ask", "have we seen phishing before?")
+        assert own.returncode == 3
+        assert "holds no past incident" in own.stdout
+        assert "incident-1" not in own.stdout
     assert "or ask the sample estate: --workspace sample" in product.run("ask", "how many alerts?").stderr
     refused = product.run("workspace", "import", str(path), "--workspace", "sample")
     assert refused.returncode == 2
-
-
-def test_the_demo_takes_no_place_of_what_was_read_in_of_ones_own(demo: Any, tmp_path: Path) -> None:
-    """The knowledge base of a home keeps one workspace's past incidents; a second demo leaves a person's own there."""
-    product = demo[0].copy(tmp_path / "home")
-    record = product.home / "knowledge" / "incidents-local.json"
-    kept = record.read_text()
-    assert '"workspace": "sample"' in kept
-    record.write_text(kept.replace('"workspace": "sample"', '"workspace": "default"'))
-    assert product.json("demo")["past_incidents"] == 0
-    assert record.read_text() == kept.replace('"workspace": "sample"', '"workspace": "default"')
 
 
 @pytest.mark.requirement("OPS-1")

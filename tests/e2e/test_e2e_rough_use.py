@@ -42,12 +42,9 @@ def test_closed_streams_are_no_fault(sample: Any, arguments: str, closed: str, t
     )
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "<&- >&-"])
-def test_closed_streams_are_no_fault_for_zones_that_a_question_starts(
-    generated: Any, closed: str, tmp_path: Path
-) -> None:
+def test_closed_streams_are_no_fault_for_zones_that_a_question_starts(generated: Any, tmp_path: Path) -> None:
     home = generated.copy(tmp_path / "home")
-    run_with_closed_streams(home, "ask 'how many incidents?'", closed, tmp_path, code=0)
+    run_with_closed_streams(home, "ask 'how many incidents?'", "<&- >&-", tmp_path, code=0)
 
 
 def run_with_closed_streams(home: Any, arguments: str, closed: str, tmp_path: Path, *, code: int) -> None:

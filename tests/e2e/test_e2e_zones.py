@@ -213,9 +213,9 @@ def test_a_port_in_use_is_one_sentence(sample: Any, tmp_path: Path) -> None:
 def test_questions_asked_at_once_wait_for_each_other(generated: Any, tmp_path: Path) -> None:
     generated = generated.copy(tmp_path / "home")
     with ExitStack() as stack:
-        asked = [stack.enter_context(generated.start("ask", "how many incidents are there?")) for _ in range(3)]
+        asked = [stack.enter_context(generated.start("ask", "how many incidents are there?")) for _ in range(2)]
         answers = [process.communicate(timeout=WAIT_S)[0] for process in asked]
-    assert [process.returncode for process in asked] == [0, 0, 0]
+    assert [process.returncode for process in asked] == [0, 0]
     assert len({answer.splitlines()[0] for answer in answers}) == 1
 
 

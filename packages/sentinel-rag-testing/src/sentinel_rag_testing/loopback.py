@@ -25,7 +25,7 @@ END_SECONDS = 300.0
 
 
 @contextmanager
-def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Iterator[str]:
+def serve(app: Any, *, host: str = "127.0.0.1") -> Iterator[str]:
     """Serve `app` on a free port of `host`, a loopback address, and yield its base URL: `http://127.0.0.1:40123`.
 
     The socket is bound before the thread starts, so a client that connects at once waits instead of being refused.
@@ -38,8 +38,9 @@ def serve(app: Any, *, access_log: bool = False, host: str = "127.0.0.1") -> Ite
         app,
         http=BoundedHttp,
         ws="none",  # whatever library for it may be on the path
+        log_config=None,  # to set up logging is most of making a server
         log_level="critical",
-        access_log=access_log,
+        access_log=False,
         proxy_headers=False,
         lifespan="auto",
     )
