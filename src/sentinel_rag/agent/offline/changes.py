@@ -77,7 +77,7 @@ async def answer_change(turn: Turn) -> Answer | None:
     conversation.offered_changes, conversation.waiting_change = (), None
     order = read_order(turn.question)
     earlier = read_earlier(turn.question) if order is None else Earlier()
-    if order is None and conversation.offered_turn == conversation.turns - 1:
+    if order is None and (offered or waiting) and conversation.offered_turn == conversation.turns - 1:
         picked = _picked(turn.question, offered, waiting, earlier, conversation)
         if isinstance(picked, Missing):
             return _asked_back(turn, picked)

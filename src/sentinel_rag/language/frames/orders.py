@@ -22,7 +22,7 @@ from sentinel_rag.language.frames.phrases import (
     Item,
     PhraseBook,
     Sense,
-    phrase_book,
+    phrases_alone,
     phrases_of,
     sections,
 )
@@ -274,11 +274,7 @@ def order_book(language: str, *, earlier: bool = False) -> PhraseBook:
                         sense = (_OWN.get(type_, type_), value)
                         if phrase and phrase not in told and sense not in phrases[phrase]:
                             phrases[phrase].append(sense)
-    return replace(
-        phrase_book(language),
-        phrases={phrase: tuple(senses) for phrase, senses in phrases.items()},
-        longest=max(map(len, phrases)),
-    )
+    return phrases_alone(language, {phrase: tuple(senses) for phrase, senses in phrases.items()})
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from importlib.resources import files
@@ -376,6 +376,55 @@ def _endings(language: str) -> tuple[tuple[str, ...], ...]:
     """The paradigms of a language, the longest endings first."""
     told = sections(language).get("endings", {}).values()
     return tuple(tuple(sorted((fold(one) for one in all_), key=lambda one: -len(one))) for all_ in told)
+
+
+class _NumberWords(Mapping[str, int]):
+    """The number words of a language as its book has them, which is made when such a word is met."""
+
+    def __init__(self, language: str, name: str, words: Iterable[str]) -> None:
+        self._language, self._name, self._words = language, name, frozenset(words)
+
+    def __getitem__(self, word: str) -> int:
+        if word not in self._words:
+            raise KeyError(word)
+        found: Mapping[str, int] = getattr(phrase_book(self._language), self._name)
+        return found[word]
+
+    def __iter__(self) -> Iterator[str]:
+        return (word for word in self._words if word in self)
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self)
+
+
+def phrases_alone(language: str, phrases: Mapping[tuple[str, ...], tuple[Sense, ...]]) -> PhraseBook:
+    """A book that looks up those phrases and the numbers of a language, and mends nothing."""
+    names = tuple(dict.fromkeys((language, "en")))
+    numbers = (
+        word for name in names for said in language_data(name)["numbers"].values() for word in fold(said).split()
+    )
+    spoken = [sections(name).get("spoken", {}) for name in names]
+    digits = (
+        phrase[0]
+        for said in spoken
+        for value, patterns in said.items()
+        if value.isdecimal()
+        for phrase in chain.from_iterable(map(phrases_of, patterns))
+    )
+    return PhraseBook(
+        language,
+        phrases,
+        instead={},
+        numbers=_NumberWords(language, "numbers", numbers),
+        digits=_NumberWords(language, "digits", digits),
+        dots=frozenset(),
+        inside=next(iter(spoken[0].get("inside", ())), ""),
+        joined=frozenset(),
+        words=frozenset(),
+        kept=frozenset(),
+        longest=max(map(len, phrases)),
+        by_length={},
+    )
 
 
 @cache
