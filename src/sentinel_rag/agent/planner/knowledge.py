@@ -23,7 +23,7 @@ from sentinel_rag.contracts.tool_schemas import SEVERITIES, TIME_WINDOWS
 from sentinel_rag.language import frames
 from sentinel_rag.language.attack import meant_by
 from sentinel_rag.language.frames import Frame, part_with
-from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, PhraseBook, phrase_book, side_book, words_of
+from sentinel_rag.language.frames.phrases import SILENT, WORD, Item, phrase_book, side_book, words_of
 from sentinel_rag.language.frames.shapes import shaped_tokens
 from sentinel_rag.language.lexicon import fold
 
@@ -117,11 +117,6 @@ def words_of_documents(name: str) -> tuple[str, ...]:
     return tuple(_data()["documents"][name].split())
 
 
-def knowledge_book(language: str) -> PhraseBook:
-    """The phrases of questions to the knowledge base in a language, with those of English."""
-    return side_book("knowledge", language)
-
-
 @dataclass(frozen=True, slots=True)
 class _Words:
     """A sentence under the phrases of questions to the knowledge base."""
@@ -185,7 +180,7 @@ def _words(frame: Frame) -> _Words:
         and not any(at <= match.start() < at + len(name) for name in names if (at := text.find(name)) >= 0)
     ]
     words, spans = [fold(match[0]) for match in found], [match.span() for match in found]
-    return _Words(tuple(knowledge_book(frame.language).cover(words, spans, text)[1]), frame)
+    return _Words(tuple(side_book("knowledge", frame.language).cover(words, spans, text)[1]), frame)
 
 
 def read_wish(frame: Frame, now: datetime) -> KnowledgeWish | None:
@@ -315,7 +310,7 @@ def _term(words: _Words) -> KnowledgeWish | None:
     alone = features <= set(_OF_A_TERM) and not frame.has("guess", "kind") and not frame.unread and not one_of_them
     if not known or not alone:
         return None
-    book = knowledge_book(frame.language)
+    book = side_book("knowledge", frame.language)
     told = [word for word in known.split() if not any(value == "means" for _, value in book.senses(fold(word)))]
     return KnowledgeWish(sought=Sought.TERM, topic=" ".join(told), filters=_technique(frame))
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from dataclasses import dataclass
-from functools import cache, cached_property
+from functools import cache
 from importlib.resources import files
 
 from sentinel_rag.language.frames.frame import Frame
@@ -38,18 +38,13 @@ class Part:
         return None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, slots=True)
 class Rule:
     """Parts in their order, and what the frame is told: `$n` is the value of the nth part, `#n` its text."""
 
     parts: tuple[Part, ...]
     then: tuple[str, ...]
     score: float
-
-    @cached_property
-    def begins(self) -> frozenset[str]:
-        """The types that its first part takes."""
-        return frozenset(type_ for type_, _ in self.parts[0].types)
 
 
 Match = list[tuple[int, Item, Sense]]
@@ -84,7 +79,8 @@ def compose(items: list[Item], frame: Frame) -> None:
     """Tell the frame what the items say together."""
     types = {type_ for item in items for type_, _ in item.senses}
     for rule in rules():
-        if not types.isdisjoint(rule.begins):  # of all rules a sentence has the beginnings of a few
+        # Of all rules a sentence has the beginnings of a few.
+        if not types.isdisjoint(type_ for type_, _ in rule.parts[0].types):
             items = _applied(rule, items, frame)
     for item in items:
         _tell(item, frame)

@@ -21,7 +21,6 @@ from sentinel_rag.language.frames.phrases import (
     WORD,
     Item,
     PhraseBook,
-    Sense,
     phrases_alone,
     phrases_of,
     sections,
@@ -263,18 +262,12 @@ def _data() -> Mapping[str, Mapping[str, Mapping[str, list[str]]]]:
 def order_book(language: str, *, earlier: bool = False) -> PhraseBook:
     """The phrases of orders in a language, with those of English for what it has no word for; or those that are said of
     `earlier` orders."""
-    phrases: dict[tuple[str, ...], list[Sense]] = defaultdict(list)
+    tables: list[list[tuple[str, Mapping[str, list[str]]]]] = []
     for name in dict.fromkeys((language, "en")):
-        own = {type_: words for type_, words in _data()[name].items() if (type_ in _EARLIER) is earlier}
-        for types in (own, {} if earlier else {type_: sections(name).get(type_, {}) for type_ in _SHARED}):
-            told = set(phrases)
-            for type_, entries in types.items():
-                for value, patterns in entries.items():
-                    for phrase in (one for pattern in patterns for one in phrases_of(pattern)):
-                        sense = (_OWN.get(type_, type_), value)
-                        if phrase and phrase not in told and sense not in phrases[phrase]:
-                            phrases[phrase].append(sense)
-    return phrases_alone(language, {phrase: tuple(senses) for phrase, senses in phrases.items()})
+        own = _data()[name].items()
+        tables.append([(_OWN.get(type_, type_), told) for type_, told in own if (type_ in _EARLIER) is earlier])
+        tables.append([] if earlier else [(type_, sections(name).get(type_, {})) for type_ in _SHARED])
+    return phrases_alone(language, tables)
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,8 +9,8 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from itertools import chain
@@ -108,22 +108,22 @@ class PhraseBook:
 
     language: str
     phrases: Mapping[tuple[str, ...], tuple[Sense, ...]]
-    instead: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]]
+    instead: Mapping[str, tuple[tuple[tuple[str, ...], str], ...]] = field(default_factory=dict)
     """Phrases that are read for others, by their first word, the longest first: those of time as the reader of times
     knows them, slips of short words."""
-    numbers: Mapping[str, int]
-    digits: Mapping[str, int]
+    numbers: Mapping[str, int] = field(default_factory=dict)
+    digits: Mapping[str, int] = field(default_factory=dict)
     """Words for nought and one, which are numbers only beside others ("one oh six")."""
-    dots: frozenset[str]
+    dots: frozenset[str] = frozenset()
     """Words for the signs of a name that is spelled ("m dot keller")."""
-    inside: str
+    inside: str = ""
     """What joins two numbers within one word."""
-    joined: frozenset[tuple[str, ...]]
+    joined: frozenset[tuple[str, ...]] = frozenset()
     """Phrases of which a time would take a word ("sign in yesterday", French "est")."""
-    words: frozenset[str]
-    kept: frozenset[str]
-    longest: int
-    by_length: Mapping[int, tuple[tuple[str, int], ...]]
+    words: frozenset[str] = frozenset()
+    kept: frozenset[str] = frozenset()
+    longest: int = 0
+    by_length: Mapping[int, tuple[tuple[str, int], ...]] = field(default_factory=dict)
     """The words that a slip may have meant, by their length, with the letters that they hold."""
     endings: tuple[tuple[str, ...], ...] = ()
     """Endings that stand for one another, the longest of a paradigm first."""
@@ -236,10 +236,8 @@ class PhraseBook:
                 if not senses and end - start > 1:
                     continue
                 cost = _UNKNOWN if not senses else _KNOWN - _LONGER * (end - start)
-                number = self.number(words[start])
-                if number is None and len(words[start]) > 2 and self.digits.get(words[start]) == 0:
-                    number = 0
-                if not senses and number is not None:
+                number = None if senses else self.counts(words[start])
+                if number is not None:
                     digits = (("digits", str(number)),) if words[start].isdigit() else ()
                     senses, cost = (("num", str(number)), *digits), _KNOWN
                 options.append((best[start][0] + cost, start, senses or (("text", words[start]),)))
@@ -252,6 +250,11 @@ class PhraseBook:
             items.append(Item(senses, text[begin:stop], begin, stop))
             end = start
         return best[-1][0], items[::-1]
+
+    def counts(self, word: str) -> int | None:
+        """The number that a word alone says; a letter may be another word than nought."""
+        number = self.number(word)
+        return 0 if number is None and len(word) > 2 and self.digits.get(word) == 0 else number
 
     def number(self, word: str) -> int | None:
         """The value of digits or of a number word, also of one that joins two ("dreiundzwanzig")."""
@@ -378,68 +381,49 @@ def _endings(language: str) -> tuple[tuple[str, ...], ...]:
     return tuple(tuple(sorted((fold(one) for one in all_), key=lambda one: -len(one))) for all_ in told)
 
 
-class _NumberWords(Mapping[str, int]):
-    """The number words of a language as its book has them, which is made when such a word is met."""
-
-    def __init__(self, language: str, name: str, words: Iterable[str]) -> None:
-        self._language, self._name, self._words = language, name, frozenset(words)
-
-    def __getitem__(self, word: str) -> int:
-        if word not in self._words:
-            raise KeyError(word)
-        found: Mapping[str, int] = getattr(phrase_book(self._language), self._name)
-        return found[word]
-
-    def __iter__(self) -> Iterator[str]:
-        return (word for word in self._words if word in self)
-
-    def __len__(self) -> int:
-        return sum(1 for _ in self)
+Tables = Iterable[Iterable[tuple[str, Mapping[str, Sequence[str]]]]]
+"""Types with the patterns of their values, in tables: what one says, no later one says again."""
 
 
-def phrases_alone(language: str, phrases: Mapping[tuple[str, ...], tuple[Sense, ...]]) -> PhraseBook:
-    """A book that looks up those phrases and the numbers of a language, and mends nothing."""
-    names = tuple(dict.fromkeys((language, "en")))
-    numbers = (
-        word for name in names for said in language_data(name)["numbers"].values() for word in fold(said).split()
-    )
-    spoken = [sections(name).get("spoken", {}) for name in names]
-    digits = (
-        phrase[0]
-        for said in spoken
-        for value, patterns in said.items()
-        if value.isdecimal()
-        for phrase in chain.from_iterable(map(phrases_of, patterns))
-    )
-    return PhraseBook(
-        language,
-        phrases,
-        instead={},
-        numbers=_NumberWords(language, "numbers", numbers),
-        digits=_NumberWords(language, "digits", digits),
-        dots=frozenset(),
-        inside=next(iter(spoken[0].get("inside", ())), ""),
-        joined=frozenset(),
-        words=frozenset(),
-        kept=frozenset(),
-        longest=max(map(len, phrases)),
-        by_length={},
-    )
+def phrases_alone(language: str, tables: Tables) -> PhraseBook:
+    """A book that looks up the phrases of the tables and the numbers of a language, and mends nothing."""
+    phrases: dict[tuple[str, ...], tuple[Sense, ...]] = {}
+    for table in tables:
+        told = set(phrases)
+        for type_, entries in table:
+            for value, patterns in entries.items():
+                for phrase in chain.from_iterable(map(phrases_of, patterns)):
+                    if phrase not in told:
+                        _add(phrases, phrase, ((type_, value),))
+    return _PhrasesAlone(language, phrases, longest=max(map(len, phrases)))
+
+
+class _PhrasesAlone(PhraseBook):
+    """The whole book of the language is made when a word is met that may be a number."""
+
+    def counts(self, word: str) -> int | None:
+        if word.isdecimal():
+            return int(word)
+        words, inside = _number_words(self.language)
+        return phrase_book(self.language).counts(word) if word in words or (inside and inside in word) else None
+
+
+@cache
+def _number_words(language: str) -> tuple[frozenset[str], str]:
+    """The words that numbers are made of in a language and in English, and what joins two within one word."""
+    told: list[str] = []
+    for name in (language, "en"):
+        told += language_data(name)["numbers"].values()
+        told += chain(*(said for value, said in sections(name)["spoken"].items() if value.isdecimal()))
+    inside = "".join(sections(language)["spoken"].get("inside", ()))
+    return frozenset(word for text in told for phrase in phrases_of(text) for word in phrase), inside
 
 
 @cache
 def side_book(name: str, language: str) -> PhraseBook:
     """The phrases of a file of its own (`NAME.toml`) in a language, with those of English."""
-    told_in = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
-    phrases: dict[tuple[str, ...], tuple[Sense, ...]] = {}
-    for each in dict.fromkeys((language, "en")):
-        told = set(phrases)
-        for type_, entries in told_in.get(each, {}).items():
-            for value, patterns in entries.items():
-                for phrase in chain.from_iterable(map(phrases_of, patterns)):
-                    if phrase not in told:
-                        _add(phrases, phrase, ((type_, value),))
-    return replace(phrase_book(language), phrases=phrases, longest=max(map(len, phrases)))
+    told = tomllib.loads(files(__package__).joinpath(f"{name}.toml").read_text(encoding="utf-8"))
+    return phrases_alone(language, (told.get(each, {}).items() for each in dict.fromkeys((language, "en"))))
 
 
 def _months(language: str) -> Iterable[tuple[tuple[str, ...], str]]:
