@@ -17,6 +17,7 @@ import sysconfig
 import tempfile
 import time
 from collections import Counter, defaultdict
+from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -37,27 +38,36 @@ def modules() -> dict[str, str]:
     return found
 
 
-def importers(sources: dict[str, str]) -> dict[str, set[str]]:
+def statements(of: ast.AST) -> Iterator[ast.stmt]:
+    """All statements of a module, however deep; no expression holds one."""
+    for node in ast.iter_child_nodes(of):
+        if isinstance(node, ast.stmt):
+            yield node
+        if isinstance(node, ast.stmt | ast.excepthandler | ast.match_case):
+            yield from statements(node)
+
+
+def importers(trees: dict[str, ast.Module]) -> dict[str, set[str]]:
     """Which modules import each module; an import of a package's name counts for the package."""
     found: defaultdict[str, set[str]] = defaultdict(set)
-    for name, source in sources.items():
-        for node in ast.walk(ast.parse(source)):
+    for name, tree in trees.items():
+        for node in statements(tree):
             if isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 for alias in node.names:
                     inner = f"{node.module}.{alias.name}"
-                    found[inner if inner in sources else node.module].add(name)
+                    found[inner if inner in trees else node.module].add(name)
             elif isinstance(node, ast.Import):
                 for alias in node.names:
                     found[alias.name].add(name)
     return found
 
 
-def public_classes(sources: dict[str, str]) -> Counter[str]:
+def public_classes(trees: dict[str, ast.Module]) -> Counter[str]:
     """How many classes bear each public name."""
     return Counter(
         node.name
-        for source in sources.values()
-        for node in ast.parse(source).body
+        for tree in trees.values()
+        for node in tree.body
         if isinstance(node, ast.ClassDef) and not node.name.startswith("_")
     )
 
@@ -148,13 +158,14 @@ def entered() -> int:
 def measured(*, dynamic: bool) -> dict[str, int]:
     """The figures of the budget; each is better when it is lower."""
     sources = modules()
-    of = importers(sources)
+    trees = {name: ast.parse(source) for name, source in sources.items()}
+    of = importers(trees)
     small = [name for name, source in sources.items() if source.count("\n") < SMALL and len(of[name]) == 1]
     return {
         "lines": sum(source.count("\n") for source in sources.values()),
         "modules": len(sources),
         "small_modules_with_one_importer": len(small),
-        "public_class_names_of_several_things": sum(count > 1 for count in public_classes(sources).values()),
+        "public_class_names_of_several_things": sum(count > 1 for count in public_classes(trees).values()),
         "foreign_functions_replaced": replaced(),
         **({"modules_that_a_question_enters": entered()} if dynamic else {}),
     }
