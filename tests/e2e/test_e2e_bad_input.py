@@ -57,7 +57,6 @@ def test_a_broken_policy_is_told_with_its_line(sentinel: Any, tmp_path: Path) ->
     wrong = type(sentinel)(sentinel.home, {"SENTINEL_CONFIG": str(policy)})
     done = wrong.run("ask", "how many incidents?")
     refused(done, 2, "policy.yaml:3", "taint_rules")
-    refused(type(sentinel)(sentinel.home, {"SENTINEL_CONFIG": str(tmp_path / "absent")}).run("ask", "hi"), 2, "absent")
 
 
 @pytest.mark.parametrize(
@@ -143,7 +142,6 @@ def test_a_database_that_another_program_holds_and_a_second_up_are_told(generate
         refused(generated.run("ask", "how many incidents?"), 1, str(other.pid))
         other.communicate("")
     with generated.up():
-        assert generated.run("ask", "how many incidents?").returncode == 0
         refused(generated.run("up"), 1, "Another sentinel process")
 
 
