@@ -35,7 +35,10 @@ from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
 from sentinel_rag.surfaces.cli._render import Display, print_answer
 from sentinel_rag.surfaces.cli._status_line import StatusLine, TurnDisplay
 from sentinel_rag.surfaces.cli.audit import audit_line
-from sentinel_rag.surfaces.rendering import csv_cell, markdown_html, markdown_line, markdown_lines, safe
+from sentinel_rag.surfaces.rendering.markdown_html import markdown_html
+from sentinel_rag.surfaces.rendering.markdown_text import markdown_line, markdown_lines
+from sentinel_rag.surfaces.rendering.spreadsheet import csv_cell
+from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.reports import HandOver, Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
 from sentinel_rag.surfaces.web.turns import Event
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from sentinel_rag.surfaces.rendering import csv_text
+from sentinel_rag.surfaces.rendering.spreadsheet import csv_text
 from sentinel_rag.surfaces.reports.model import HandOver
 from sentinel_rag.surfaces.reports.recorded import plain
 

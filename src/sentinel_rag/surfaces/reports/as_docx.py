@@ -9,7 +9,7 @@ import io
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-from sentinel_rag.surfaces.rendering import safe
+from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.reports import words
 from sentinel_rag.surfaces.reports.blocks import (
     Block,

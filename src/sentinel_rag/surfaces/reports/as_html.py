@@ -9,7 +9,8 @@ import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from sentinel_rag.surfaces.rendering import html_text, marked_html
+from sentinel_rag.surfaces.rendering.html_text import html_text
+from sentinel_rag.surfaces.rendering.markdown_html import marked_html
 from sentinel_rag.surfaces.rendering.marks import Note
 from sentinel_rag.surfaces.reports import words
 from sentinel_rag.surfaces.reports.blocks import Block, Grid, Items, Paragraph, PartHeading, Strip, front_page

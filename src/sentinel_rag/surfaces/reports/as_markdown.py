@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
-from sentinel_rag.surfaces.rendering import markdown_line
+from sentinel_rag.surfaces.rendering.markdown_text import markdown_line
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, Seen
 from sentinel_rag.surfaces.reports import words
 from sentinel_rag.surfaces.reports.blocks import Block, Grid, Items, Paragraph, PartHeading, Strip, front_page

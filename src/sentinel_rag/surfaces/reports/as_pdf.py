@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import escape
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.surfaces.rendering import safe
+from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.reports import words
 from sentinel_rag.surfaces.reports.blocks import (
     Block,

@@ -5,7 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from sentinel_rag.surfaces.rendering import html_text, safe_cell
+from sentinel_rag.surfaces.rendering.html_text import html_text
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 from sentinel_rag.surfaces.reports.blocks import Strip
 from sentinel_rag.surfaces.reports.model import Chart, ReportTable
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from sentinel_rag.contracts.evidence import Sentence
-from sentinel_rag.surfaces.rendering import safe
 from sentinel_rag.surfaces.rendering.marks import Marked, Note, field_name, marked, sources_of
+from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.reports.model import EvidenceRow, ReportTable, ReportTurn
 
 MOST_SHOWN = 3

@@ -23,7 +23,7 @@ from starlette.responses import PlainTextResponse
 from starlette.routing import Route as StarletteRoute
 from visitor import Visit
 
-from sentinel_rag.surfaces.rendering import safe
+from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag.surfaces.users import Role
 from sentinel_rag_testing.fake_tool_server import Answers
 from sentinel_rag_testing.loopback import serve

@@ -20,7 +20,7 @@ from visitor import Visit, Visitor
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, format_time
 from sentinel_rag.gateway.policy import Policy
-from sentinel_rag.surfaces.rendering import safe
+from sentinel_rag.surfaces.rendering.visible import safe
 from sentinel_rag_testing.fake_tool_server import Answers, AnswersBy, Fails, FakeToolServer
 from sentinel_rag_testing.running_gateway import RunningGateway, running_gateway
 
