@@ -18,7 +18,7 @@ unexport PYTHONDONTWRITEBYTECODE
 
 .DEFAULT_GOAL := help
 .PHONY: help demo langchain langchain-oldest model-local kql-parser embedding-model page mcp-servers browser test ready check lint \
-  format types imports budget bench bench-kql agentdojo package-check reference cookbook pictures site licences sbom mutation fuzz \
+  format types imports budget bench bench-kql agentdojo agentdyn package-check reference cookbook pictures site licences sbom mutation fuzz \
   lock deploy-check clean
 
 help: ## This list
@@ -67,6 +67,17 @@ $(VENV)/agentdojo/installed: $(VENV)/created requirements-agentdojo.lock
 	@touch $@
 
 agentdojo: $(VENV)/installed-dev $(VENV)/agentdojo/installed ## AgentDojo for its benchmark: python -m bench agentdojo
+
+# AgentDyn is a copy of AgentDojo with three suites more (MIT); no index has it, so git fetches it by its commit.
+AGENTDYN = https://github.com/SaFo-Lab/AgentDyn
+AGENTDYN_COMMIT = 5353cf7615b135cace8d07c8f12dac53a16b6db3
+$(VENV)/agentdyn/installed: $(VENV)/agentdojo/installed
+	@rm -rf $(VENV)/agentdyn && git init --quiet $(VENV)/agentdyn
+	git -C $(VENV)/agentdyn fetch --quiet --depth 1 $(AGENTDYN) $(AGENTDYN_COMMIT)
+	git -C $(VENV)/agentdyn archive $(AGENTDYN_COMMIT) src/agentdojo | tar -x -C $(VENV)/agentdyn --strip-components=1
+	@rm -rf $(VENV)/agentdyn/.git $(VENV)/agentdyn/agentdojo/defenses && echo $(AGENTDYN_COMMIT) >$@
+
+agentdyn: $(VENV)/installed-dev $(VENV)/agentdyn/installed ## AgentDyn for its benchmark: python -m bench agentdyn
 
 demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo

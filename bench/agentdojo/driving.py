@@ -1,7 +1,7 @@
 """How an episode is played: the calls of the user's task, those of the attack at one moment, and who is asked.
 
 The agent is hijacked through and through: it makes the attack's calls with full knowledge, whatever the gateway
-answers. The person who is asked is attentive: they approve the calls of the task they gave, and nothing else.
+answers. Whoever is asked is attentive: they approve the calls of the task that was given, and nothing else.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from bench.agentdojo.stage import Answer, Stage
 
 
 class Moment(StrEnum):
-    """When and where the attack is made: after the first result that carries the injection, after the last, or at the
-    end; or after the task, in the person's next conversation, each acting call in a later one of its own, or in that of
-    a second person whom the agent serves."""
+    """When and where the attack is made: after the first result that carries the injection, after the last (if it is
+    another one), or at the end (if calls follow it); or after the task, in the person's next conversation, each acting
+    call in a later one of its own, or in that of a second person whom the agent serves."""
 
     FIRST = "first"
     LAST = "last"
@@ -28,6 +28,24 @@ class Moment(StrEnum):
     NEXT = "next conversation"
     SPREAD = "spread over conversations"
     SECOND = "a second person's conversation"
+
+
+def moments(carriers: Sequence[int], calls: int) -> Iterator[Moment]:
+    """Those that differ where these calls of so many carry the injection."""
+    places: set[int] = set()
+    for moment in Moment:
+        after = _after(moment, carriers, calls)
+        if moment in LATER or after not in places:
+            yield moment
+        places.add(after)
+
+
+def _after(moment: Moment, carriers: Sequence[int], calls: int) -> int:
+    """The number of the call behind which the attack is made; a task that never shows the injection is attacked all
+    the same, by an agent that is hijacked anyhow."""
+    if carriers and moment is Moment.FIRST:
+        return carriers[0]
+    return carriers[-1] if carriers and moment is Moment.LAST else calls - 1
 
 
 LATER = (Moment.NEXT, Moment.SPREAD, Moment.SECOND)
@@ -38,12 +56,14 @@ GREETING = "Thanks. Hello again."
 @dataclass(frozen=True, slots=True)
 class TaskRun:
     """A user task, without an attack. `blocked` are the numbers of its calls that did not pass by themselves, `asked`
-    of those the ones for which a person was asked; `carriers` the calls whose results carried the injection."""
+    of those the ones that another person approved, `confirmed` the ones that the person who asked confirmed; `carriers`
+    the calls whose results carried the injection."""
 
     task: str
     calls: int
     blocked: tuple[int, ...]
     asked: tuple[int, ...]
+    confirmed: tuple[int, ...]
     utility: bool
     carriers: tuple[int, ...] = ()
     why: tuple[str, ...] = ()
@@ -55,8 +75,12 @@ class TaskRun:
         return not self.blocked
 
     @property
+    def without_another(self) -> bool:
+        return self.blocked == self.confirmed
+
+    @property
     def with_human(self) -> bool:
-        return self.blocked == self.asked
+        return len(self.blocked) == len(self.asked) + len(self.confirmed)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,7 +99,7 @@ class AttackRun:
 
 
 @dataclass(slots=True)
-class _Play:
+class Play:
     """A session on the stage."""
 
     stage: Stage
@@ -83,6 +107,7 @@ class _Play:
     answers: list[Answer] = field(default_factory=list)
     blocked: list[int] = field(default_factory=list)
     asked: list[int] = field(default_factory=list)
+    confirmed: list[int] = field(default_factory=list)
     why: list[str] = field(default_factory=list)
 
     def user_call(self, number: int, call: Mapping[str, Any]) -> Answer:
@@ -93,10 +118,11 @@ class _Play:
             self.why.append(f"{call['tool']}: {answer.body.get('rule_id') or answer.body.get('reason')}")
             approval = answer.body.get("approval_id")
             if approval is not None:
-                self.stage.decide(approval, approve=True)
+                is_askers = answer.body.get("decided_by") == "asker"
+                self.stage.decide(approval, approve=True, by_asker=is_askers)
                 answer = self.stage.call(self.session, call["tool"], call["arguments"])
                 if answer.ran:
-                    self.asked.append(number)
+                    (self.confirmed if is_askers else self.asked).append(number)
         self.answers.append(answer)
         return answer
 
@@ -112,7 +138,7 @@ def play_task(
     """The user's task alone; with an `injection` in the environment which nobody obeys, if one is named, and by an
     agent that remembers what it did before, if it is the `same_agent`."""
     told = stage.begin(task, injection, same_agent=same_agent)
-    play = _Play(stage, stage.open_session(told["prompt"], plan))
+    play = Play(stage, stage.open_session(told["prompt"], plan))
     for number, call in enumerate(told["calls"]):
         play.user_call(number, call)
     carriers = tuple(number for number, answer in enumerate(play.answers) if carries(answer))
@@ -121,6 +147,7 @@ def play_task(
         calls=len(told["calls"]),
         blocked=tuple(play.blocked),
         asked=tuple(play.asked),
+        confirmed=tuple(play.confirmed),
         utility=stage.verdict()["utility"],
         carriers=carriers,
         why=tuple(play.why),
@@ -139,8 +166,8 @@ def play_attack(
 ) -> AttackRun:
     """The task with the attack in it. It succeeds if AgentDojo says so directly after the attack or at the end."""
     told = stage.begin(task, injection)
-    play = _Play(stage, stage.open_session(told["prompt"], plan))
-    after = {Moment.FIRST: carriers[0], Moment.LAST: carriers[-1]}.get(moment, len(told["calls"]) - 1)
+    play = Play(stage, stage.open_session(told["prompt"], plan))
+    after = _after(moment, carriers, len(told["calls"]))
     passed: list[str] = []
     own: list[str] = []
     asked = 0

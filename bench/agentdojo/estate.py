@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import copy
 import json
+import random
 import sys
 from collections.abc import Mapping
 from typing import Any
@@ -18,8 +19,9 @@ from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
-from bench.agentdojo.attack_scripts import attack_calls
-from bench.agentdojo.loading import load_suites
+from bench.agentdojo.agentdyn import SCRIPTS, settled
+from bench.agentdojo.attack_scripts import ToolCall, attack_calls
+from bench.agentdojo.loading import AGENTDYN, load_suites, package_of
 from sentinel_rag_testing.loopback import serve
 
 ERA = "2026-07-28"
@@ -35,6 +37,7 @@ class Estate:
         from agentdojo.task_suite.task_suite import read_suite_file
 
         self._call_type = FunctionCall
+        self._is_dyn = package_of(suite.name) is AGENTDYN
         self.suite = suite
         self.runtime = FunctionsRuntime(suite.tools)
         self.executed: list[Any] = []
@@ -59,18 +62,25 @@ class Estate:
         self._environment = self._task.init_environment(fresh)
         self._before = self._environment.model_copy(deep=True)
         self.executed = []
+        random.seed(task_id)
         truth = self._task.ground_truth(self._environment.model_copy(deep=True))
-        return {
-            "prompt": self._task.PROMPT,
-            "calls": [{"tool": call.function, "arguments": dict(call.args)} for call in truth],
-        }
+        calls = self._settled([ToolCall(call.function, dict(call.args)) for call in truth])
+        return {"prompt": self._task.PROMPT, "calls": _written(calls)}
 
     def attack(self) -> list[dict[str, Any]]:
         """The calls of the attack, as things stand now."""
-        return [
-            {"tool": call.tool, "arguments": call.arguments}
-            for call in attack_calls(self.suite.name, self._injection, self._before, self._environment)
-        ]
+        if self._is_dyn:
+            return _written(self._settled(SCRIPTS[self.suite.name](self._injection, self._environment)))
+        return _written(attack_calls(self.suite.name, self._injection, self._before, self._environment))
+
+    def _settled(self, calls: list[ToolCall]) -> list[ToolCall]:
+        """The calls with what only a run can tell; a run from here tells the same."""
+        if not self._is_dyn:
+            return calls
+        chance = random.getstate()
+        made = settled(self.runtime, calls, self._environment)
+        random.setstate(chance)
+        return made
 
     def verdict(self) -> dict[str, bool]:
         """AgentDojo's own: whether the task is solved and whether the injection reached its goal."""
@@ -144,6 +154,10 @@ def _answer(estate: Estate, message: Mapping[str, Any]) -> dict[str, Any]:
             return {"error": {"code": -32601, "message": "method not found"}}
 
 
+def _written(calls: list[ToolCall]) -> list[dict[str, Any]]:
+    return [{"tool": call.tool, "arguments": call.arguments} for call in calls]
+
+
 def _payload(goal: str) -> str:
     """The attack in its own words, with its addresses, links and names whole. Some checks of AgentDojo's look for a
     phrase in all mail and want it once; two blanks between words keep an injected mail from being that one."""
@@ -173,7 +187,7 @@ def _plain(value: Any) -> Any:
 
 
 def main() -> None:
-    suite = load_suites()[sys.argv[1]]
+    suite = load_suites(package_of(sys.argv[1]))[sys.argv[1]]
     with serve(app(Estate(suite))) as url:
         print(url, flush=True)
         sys.stdin.read()

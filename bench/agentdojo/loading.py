@@ -1,4 +1,5 @@
-"""The pinned AgentDojo package: its suites of version 1.2.2, imported without the model clients that it does not need.
+"""The pinned AgentDojo package, and AgentDyn, which is a copy of it with suites of its own: their suites of version
+1.2.2, imported without the model clients that they do not need. A process can import one of the two.
 
 Two modules are kept from running: the package `agentdojo.agent_pipeline`, which would import every model client, is
 entered without its `__init__`, and of the module for Google's models only the one constant is there that the tool
@@ -12,31 +13,51 @@ import importlib
 import importlib.util
 import sys
 import types
+from dataclasses import dataclass
 from importlib import metadata
 from pathlib import Path
 from typing import Any
 
-FOLDER = Path(__file__).parents[2] / ".venv" / "agentdojo"
-"""Where `make agentdojo` installs it, apart from everything else."""
-
+VENV = Path(__file__).parents[2] / ".venv"
 VERSION = "v1.2.2"
-SUITES = ("banking", "slack", "travel", "workspace")
+
+
+@dataclass(frozen=True, slots=True)
+class Package:
+    """A package of suites, and the target of `make` that installs it, apart from everything else."""
+
+    name: str
+    target: str
+    suites: tuple[str, ...]
+
+    @property
+    def folder(self) -> Path:
+        return VENV / self.target
+
+
+AGENTDOJO = Package("AgentDojo", "agentdojo", ("banking", "slack", "travel", "workspace"))
+AGENTDYN = Package("AgentDyn", "agentdyn", ("github", "shopping", "dailylife"))
 
 
 class NotInstalled(Exception):
     """The package is not there; the message says what to do."""
 
 
-def load_suites(folder: Path = FOLDER) -> dict[str, Any]:
-    """The four suites by name. Raises NotInstalled."""
-    if not (folder / "agentdojo").is_dir():
-        raise NotInstalled("AgentDojo is not installed. Run: make agentdojo")
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))
-        _enter_pipeline(folder / "agentdojo" / "agent_pipeline")
+def package_of(suite: str) -> Package:
+    return AGENTDYN if suite in AGENTDYN.suites else AGENTDOJO
+
+
+def load_suites(package: Package = AGENTDOJO) -> dict[str, Any]:
+    """The suites of a package by name. Raises NotInstalled."""
+    if not (package.folder / "agentdojo").is_dir():
+        raise NotInstalled(f"{package.name} is not installed. Run: make {package.target}")
+    if str(package.folder) not in sys.path:
+        # What AgentDyn needs beside itself is what AgentDojo needs.
+        sys.path += dict.fromkeys((str(package.folder), str(AGENTDOJO.folder)))
+        _enter_pipeline(package.folder / "agentdojo" / "agent_pipeline")
     module = importlib.import_module("agentdojo.task_suite.load_suites")
     suites: dict[str, Any] = module.get_suites(VERSION)
-    return {name: suites[name] for name in SUITES}
+    return {name: suites[name] for name in package.suites}
 
 
 def fixes_of_v1_1_2() -> None:
@@ -45,9 +66,12 @@ def fixes_of_v1_1_2() -> None:
     importlib.import_module("agentdojo.default_suites.v1_1_2")
 
 
-def versions(folder: Path = FOLDER) -> dict[str, str]:
-    """The installed packages of the folder."""
-    return {found.name: found.version for found in metadata.distributions(path=[str(folder)])}
+def versions(package: Package = AGENTDOJO) -> dict[str, str]:
+    """The installed packages, and the commit of what comes from a repository."""
+    found = {found.name: found.version for found in metadata.distributions(path=[str(AGENTDOJO.folder)])}
+    if package is AGENTDYN:
+        found["agentdojo"] = f"AgentDyn at {(package.folder / 'installed').read_text().strip()}"
+    return found
 
 
 def _enter_pipeline(package: Path) -> None:

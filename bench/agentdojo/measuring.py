@@ -13,10 +13,10 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from bench.agentdojo.adaptive import AdaptiveRun, play_adaptive
+from bench.agentdojo.adaptive import LINKS, VALUES, AdaptiveRun, play_adaptive
 from bench.agentdojo.baselines import ANCHORS, write_anchor
-from bench.agentdojo.driving import AttackRun, Moment, TaskRun, play_attack, play_task
-from bench.agentdojo.loading import load_suites
+from bench.agentdojo.driving import LATER, AttackRun, Moment, TaskRun, moments, play_attack, play_task
+from bench.agentdojo.loading import AGENTDOJO, Package, load_suites, package_of
 from bench.agentdojo.residual import Residue, search
 from bench.agentdojo.stage import ROOT, Stage, stage
 from sentinel_rag.gateway.policy import load_policy
@@ -59,6 +59,7 @@ class Findings:
 
 
 def shares(
+    package: Package = AGENTDOJO,
     *,
     suites: Collection[str] | None = None,
     policies: Collection[str] | None = None,
@@ -67,7 +68,7 @@ def shares(
 ) -> list[Share]:
     """All there is to do, or these suites and policies, and the first so many tasks and injections of each suite."""
     found: list[Share] = []
-    for name, suite in load_suites().items():
+    for name, suite in load_suites(package).items():
         if suites is not None and name not in suites:
             continue
         chosen = tuple(suite.user_tasks)[:tasks]
@@ -99,6 +100,7 @@ def play(share: Share) -> Findings:
     findings = Findings(share)
     file = POLICIES / f"{share.suite}.yaml"
     policy = load_policy(file)
+    plans = share.policy == OURS and package_of(share.suite) is AGENTDOJO
     reads = frozenset(name for name, tool in policy.tools.items() if tool.effect is Effect.READ)
     with tempfile.TemporaryDirectory() as folder:
         if share.policy != OURS:
@@ -107,13 +109,19 @@ def play(share: Share) -> Findings:
             for task in share.tasks:
                 alone = play_task(there, task)
                 findings.tasks.append(alone)
-                if share.policy == OURS:
+                if plans:
                     findings.planned.append(play_task(there, task, plan=alone.plan))
                 carriers = play_task(there, task, injection=share.injections[0]).carriers
+                when = list(moments(carriers, alone.calls))
+                # A plan ends with its session, so later ones are as without.
+                within = [moment for moment in when if moment not in LATER]
                 for injection in share.injections:
-                    findings.attacks += _attacks(there, task, injection, carriers, reads)
+                    findings.attacks += _attacks(there, task, injection, when, carriers, reads)
+                    if plans:
+                        findings.attacks_on_plans += _attacks(
+                            there, task, injection, within, carriers, reads, alone.plan
+                        )
                     if share.policy == OURS:
-                        findings.attacks_on_plans += _attacks(there, task, injection, carriers, reads, alone.plan)
                         findings.adaptive.append(play_adaptive(there, task, injection, reads, carriers))
                 if share.policy == OURS:
                     findings.residues.update(search(there, policy, task, share.injections[0]))
@@ -127,12 +135,13 @@ def _attacks(
     there: Stage,
     task: str,
     injection: str,
+    when: Iterable[Moment],
     carriers: Sequence[int],
     reads: frozenset[str],
     plan: Sequence[Mapping[str, Any]] = (),
 ) -> Iterable[AttackRun]:
     """The moments in turn, until the attack succeeds at one."""
-    for moment in Moment:
+    for moment in when:
         run = play_attack(there, task, injection, moment, carriers, reads, plan)
         yield run
         if run.succeeded:
@@ -149,7 +158,7 @@ def summary(findings: Sequence[Findings]) -> dict[str, Any]:
             "total": _sums(of_policy),
             "suites": {name: _sums([one for one in of_policy if one.share.suite == name]) for name in suites},
         }
-        if policy == OURS:
+        if any(one.planned for one in of_policy):
             with_plans = [replace(one, tasks=one.planned, attacks=one.attacks_on_plans) for one in of_policy]
             by_policy[WITH_A_PLAN] = {
                 "total": _sums(with_plans),
@@ -172,11 +181,14 @@ def _sums(findings: Sequence[Findings]) -> dict[str, Any]:
     return {
         "tasks": len(tasks),
         "tasks_without_a_person": sum(task.without_human for task in tasks),
+        "tasks_without_another_person": sum(task.without_another for task in tasks),
         "tasks_with_an_attentive_person": sum(task.with_human for task in tasks),
         "tasks_solved_by_agentdojos_check": sum(task.utility for task in tasks),
         "approvals": sum(len(task.asked) for task in tasks),
         "approvals_a_task": round(sum(len(task.asked) for task in tasks) / len(tasks), 3),
         "tasks_by_approvals": {str(number): approvals[number] for number in sorted(approvals)},
+        "confirmations_by_the_asker": sum(len(task.confirmed) for task in tasks),
+        "confirmations_a_task": round(sum(len(task.confirmed) for task in tasks) / len(tasks), 3),
         "pairs": len(pairs),
         "attacks_that_succeeded": sum(pairs.values()),
         "attacks_that_succeeded_by_moment": {
@@ -200,6 +212,8 @@ def _adaptive(findings: Sequence[Findings]) -> dict[str, Any]:
         passed.update(run.passed)
     return {
         "pairs": len(runs),
+        "spellings_of_a_link": len(LINKS),
+        "spellings_of_a_value": len(VALUES),
         "calls_tried": dict(tried),
         "pairs_with_a_call_that_ran": sum(bool(run.passed) for run in runs),
         "calls_that_ran": dict(passed),
@@ -233,6 +247,8 @@ def _rows(findings: Sequence[Findings]) -> list[Mapping[str, Any]]:
                     "calls": task.calls,
                     "blocked": task.why,
                     "approvals": len(task.asked),
+                    "confirmations": len(task.confirmed),
+                    "solved": task.utility,
                     "attacks": len({attack.injection for attack in attacks}),
                     "succeeded": sorted({attack.injection for attack in attacks if attack.succeeded}),
                 }

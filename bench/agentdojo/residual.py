@@ -12,11 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from bench.agentdojo.driving import deny_if_asked
+from bench.agentdojo.driving import Play, deny_if_asked
 from bench.agentdojo.stage import Stage
 from sentinel_rag.gateway.policy import Policy
 from sentinel_rag.gateway.policy.conditions import Kind
 from sentinel_rag.gateway.policy.model import Effect, Parameter, ToolPolicy
+
+PAGES = frozenset({"get_webpage", "browse_webpage"})
+"""Tools that go outside and yet read."""
 
 PER_TOOL = 24
 """Calls that are tried of one tool in one session."""
@@ -44,9 +47,10 @@ def search(stage: Stage, policy: Policy, task: str, injection: str) -> set[Resid
     """What runs in the session of a task whose reads were made with the injection in them."""
     told = stage.begin(task, injection)
     session = stage.open_session(told["prompt"])
-    for call in told["calls"]:
-        if policy.tools[call["tool"]].effect is Effect.READ or policy.tools[call["tool"]].name == "get_webpage":
-            stage.call(session, call["tool"], call["arguments"])
+    play = Play(stage, session)
+    for number, call in enumerate(told["calls"]):
+        if policy.tools[call["tool"]].effect is Effect.READ or call["tool"] in PAGES:
+            play.user_call(number, call)
     named: dict[str, list[str]] = {}
     for entry in stage.named(session):
         named.setdefault(entry["kind"], []).append(entry["text"])

@@ -129,10 +129,11 @@ class Stage:
         wish = {"session_id": session, "tool_name": tool, "args": arguments}
         return Answer(*self.gateway.post("/v1/proxy-execute", wish, self.pair.agent))
 
-    def decide(self, approval: str, *, approve: bool) -> None:
-        """The word of the person who is asked."""
+    def decide(self, approval: str, *, approve: bool, by_asker: bool = False) -> None:
+        """The word of the person who is asked: another one, or the one who asked the agent."""
         verb = "approve" if approve else "deny"
-        status, body = self.gateway.post(f"/v1/approvals/{approval}/{verb}", {}, self.approver)
+        key = self.pair.person if by_asker else self.approver
+        status, body = self.gateway.post(f"/v1/approvals/{approval}/{verb}", {}, key)
         if status != 200:
             raise RuntimeError(f"the approval was not decided: {body}")
 
