@@ -254,3 +254,41 @@ def test_a_search_and_a_read_that_race_end_with_no_search_after_the_read(gateway
         answered = kinds.index(("intent", "read_secret"))
         assert ("intent", "search") not in kinds[answered:]
         assert {use(index) for index in range(8) if index != 5} == {403}
+
+
+CLOSE = """
+  - name: close
+    effect: write
+    across_sessions: {counts}
+    parameters: [{{name: incident, type: string, required: true, attest: incident}}]
+    taint_rules: [{{rule_id: close_any, condition: "true", taint_level: LOW, requires_approval: true}}]
+"""
+
+
+@pytest.mark.requirement("APPR-2")
+@pytest.mark.requirement("APPR-4")
+@pytest.mark.parametrize("counts", ["true", "false"])
+def test_a_yes_is_for_the_memory_that_was_shown_whether_or_not_the_tool_counts_it(tmp_path: Path, counts: str) -> None:
+    """Attacker's text is read in another conversation after the yes. The incident is the person's own word, so neither
+    the argument's label nor the context tells of it."""
+    with open_gateway(tmp_path, POLICY_TEXT + CLOSE.format(counts=counts)) as gateway:
+        session_id = gateway.open_session()
+        gateway.say(session_id, "close incident 7")
+
+        def close() -> HttpAnswer:
+            return gateway.call("close", {"incident": "7"}, session_id=session_id)
+
+        def approve(asked: HttpAnswer, memory: Any) -> None:
+            path = f"/v1/approvals/{asked.body['approval_id']}"
+            assert gateway.request("GET", path, key=gateway.approver).body["memory"] == memory
+            assert gateway.request("POST", f"{path}/approve", key=gateway.approver, body=b"{}").status == 200
+
+        first = close()
+        approve(first, {"sensitivity": "LOW", "integrity": "TRUSTED"})
+        read_for_another_question(gateway)
+        second = close()
+        assert (second.status, second.body["reason"]) == (403, "approval_required")
+        assert second.body["approval_id"] != first.body["approval_id"]
+        approve(second, SECRET)
+        assert close().status == 200
+        assert [call.tool for call in gateway.executor.calls] == ["read_secret", "close"]

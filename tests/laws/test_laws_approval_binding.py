@@ -48,6 +48,7 @@ parts = {
     "policy_sha256": hashes,
     "schema_sha256": st.none() | hashes,
     "subject_sha256": st.none() | hashes,
+    "memory": labels,
 }
 changes = st.builds(FieldChange, texts, st.none() | texts, st.none() | texts | st.integers())
 bindings = st.builds(Binding, **parts)

@@ -34,6 +34,9 @@ class Binding:
     schema_sha256: str | None
     subject_sha256: str | None = None
     """What the call would change, as it was read when it was asked for; None where nothing was read."""
+    memory: Label = BOTTOM
+    """What the agent may remember of other sessions, which whoever decides is shown, also where the tool does not
+    count it."""
 
     def sha256(self) -> str:
         """The hash, in hex, over the canonical JSON of every field."""
@@ -57,13 +60,15 @@ class Binding:
             "schema_sha256": self.schema_sha256,
             # An approval of an older version keeps its hash.
             **({} if self.subject_sha256 is None else {"subject_sha256": self.subject_sha256}),
+            **({} if self.memory == BOTTOM else {"memory": self.memory.to_dict()}),
         }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Binding:
         """Inverse of `to_dict`. Raises KeyError for a missing field."""
         labels = {name: Label.from_dict(label) for name, label in data["argument_labels"].items()}
-        return cls(**{**data, "argument_labels": labels, "context": Label.from_dict(data["context"])})
+        single = {name: Label.from_dict(data[name]) for name in ("context", "memory") if name in data}
+        return cls(**{**data, "argument_labels": labels, **single})
 
 
 @dataclass(frozen=True, slots=True)

@@ -91,8 +91,8 @@ class EnteredCall:
 @dataclass(frozen=True, slots=True)
 class DecidedCall:
     """A call that the policy allows, or would with an approval. `reads` are the resources whose stored labels are among
-    `facts`. `memory` is what the agent may remember, whether or not the tool counts it: what a person is shown, and
-    what the call writes, is judged by it."""
+    `facts`. `memory` is what the agent may remember, whether or not the tool counts it: what a person is shown and
+    approves, and what the call writes, is judged by it."""
 
     entered: EnteredCall
     arguments: CanonicalArguments
@@ -136,4 +136,5 @@ class DecidedCall:
             policy_sha256=self.call.policy.sha256,
             schema_sha256=self.call.pin if isinstance(self.call.pin, str) else None,
             subject_sha256=None if self.subject is None else self.subject.sha256(),
+            memory=self.memory,
         )

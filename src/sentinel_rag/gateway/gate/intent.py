@@ -50,8 +50,9 @@ class Intent:
         ]
         if tool.reads:
             works.append(self._stores.resources.confirm(decided.reads, decided.facts.resources))
-        if tool.across_sessions:  # before this call raises its own session
-            works.insert(0, self._stores.sessions.confirm_seen(session, call.remembers(), decided.facts.seen))
+        if tool.across_sessions or decided.approval_id is not None:  # before this call raises its own session
+            seen = decided.facts.context.join(decided.memory)
+            works.insert(0, self._stores.sessions.confirm_seen(session, call.remembers(), seen))
         if tool.writes:
             # Whatever the tool counts: the agent wrote it with all that it remembers.
             memory = decided.memory if any(_is_the_agents(entry) for entry in judgement.arguments) else BOTTOM
