@@ -100,7 +100,8 @@ def play(share: Share) -> Findings:
     findings = Findings(share)
     file = POLICIES / f"{share.suite}.yaml"
     policy = load_policy(file)
-    plans = share.policy == OURS and package_of(share.suite) is AGENTDOJO
+    # What an attacker may try beside the calls themselves, and plans, are measured on AgentDojo.
+    more = share.policy == OURS and package_of(share.suite) is AGENTDOJO
     reads = frozenset(name for name, tool in policy.tools.items() if tool.effect is Effect.READ)
     with tempfile.TemporaryDirectory() as folder:
         if share.policy != OURS:
@@ -109,21 +110,22 @@ def play(share: Share) -> Findings:
             for task in share.tasks:
                 alone = play_task(there, task)
                 findings.tasks.append(alone)
-                if plans:
+                if more:
                     findings.planned.append(play_task(there, task, plan=alone.plan))
                 carriers = play_task(there, task, injection=share.injections[0]).carriers
                 when = list(moments(carriers, alone.calls))
-                # A plan ends with its session, so later ones are as without.
+                # A plan ends with its session, so later ones are as without; the anchors are for the same session.
                 within = [moment for moment in when if moment not in LATER]
                 for injection in share.injections:
-                    findings.attacks += _attacks(there, task, injection, when, carriers, reads)
-                    if plans:
+                    tried = when if share.policy == OURS else within
+                    findings.attacks += _attacks(there, task, injection, tried, carriers, reads)
+                    if more:
                         findings.attacks_on_plans += _attacks(
                             there, task, injection, within, carriers, reads, alone.plan
                         )
-                    if share.policy == OURS:
+                    if more:
                         findings.adaptive.append(play_adaptive(there, task, injection, reads, carriers))
-                if share.policy == OURS:
+                if more:
                     findings.residues.update(search(there, policy, task, share.injections[0]))
             if share.policy == OURS:
                 for _ in range(2):
@@ -167,7 +169,9 @@ def summary(findings: Sequence[Findings]) -> dict[str, Any]:
     ours = [one for one in findings if one.share.policy == OURS]
     if ours:
         by_policy[WITH_MEMORY] = _sums([replace(one, tasks=one.remembering, attacks=[]) for one in ours])
-    return {**by_policy, "adaptive": _adaptive(ours), "residual": _residual(ours), "tasks": _rows(ours)}
+    if any(one.adaptive for one in ours):
+        by_policy |= {"adaptive": _adaptive(ours), "residual": _residual(ours)}
+    return {**by_policy, "tasks": _rows(ours)}
 
 
 def _sums(findings: Sequence[Findings]) -> dict[str, Any]:
