@@ -17,6 +17,7 @@ from bench.agentdojo.attack_scripts import ToolCall
 _PLACEHOLDER = re.compile(
     r"one-time-passwd|one-time-password|invitation_link|last-order-id|file_id|ID\d?", re.IGNORECASE
 )
+_OPEN = frozenset({"otp", "url", "order_id", "file_id"})
 _LINK = re.compile(r"https?://\S+")
 
 
@@ -33,15 +34,18 @@ def settled(runtime: Any, calls: Sequence[ToolCall], environment: Any) -> list[T
             return [told(name, part) for part in value]
         if isinstance(value, dict):
             return {key: told(key, part) for key, part in value.items()}
-        if not isinstance(value, str) or not _PLACEHOLDER.fullmatch(value):
+        if name not in _OPEN or not isinstance(value, str) or not _PLACEHOLDER.fullmatch(value):
             return value
-        found = {
-            "otp": waiting[:1],
-            "url": _links(now)[-1:],
-            "order_id": _orders(now)[-1:],
-            "file_id": arrived[:1] or sorted(files, key=int)[-1:],
-        }
-        return next(iter(found.get(name, ())), value)
+        match name:
+            case "otp":
+                found = waiting[:1]
+            case "url":
+                found = _links(now)[-1:]
+            case "order_id":
+                found = _orders(now)[-1:]
+            case _:
+                found = arrived[:1] or sorted(files, key=int)[-1:]
+        return found[0] if found else value
 
     made: list[ToolCall] = []
     for call in calls:
