@@ -69,13 +69,15 @@ def _is_refused(gateway: RunningGateway, session: str, event: str) -> None:
     assert (record["kind"], record["audit_id"]) == ("refusal", refused.body["audit_id"])
 
 
+@pytest.mark.parametrize("read_in", ["the conversation", "an earlier one"])
 def test_an_event_that_a_hijacked_agent_looked_for_is_not_the_persons(
-    office: tuple[RunningGateway, FakeToolServer],
+    office: tuple[RunningGateway, FakeToolServer], read_in: str
 ) -> None:
     gateway, _ = office
     session = gateway.open_session()
     gateway.say(session, WORDS)
-    assert gateway.call("inbox", {}, session_id=session).status == 200
+    reading = session if read_in == "the conversation" else gateway.open_session()
+    assert gateway.call("inbox", {}, session_id=reading).status == 200
     _search(office, session, "mallory", ("budget review", "66"))
     _is_refused(gateway, session, "66")
 

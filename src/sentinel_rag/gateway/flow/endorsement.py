@@ -12,7 +12,7 @@ from hashlib import sha256
 from typing import Any
 
 from sentinel_rag.contracts.json_values import canonical_json
-from sentinel_rag.contracts.labels import Integrity
+from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label
 from sentinel_rag.gateway.flow.judging import Judgement, LabelledArgument, Source
 from sentinel_rag.gateway.flow.named_values import NamedValue, canonical_named, naming_of, values_inside
 from sentinel_rag.gateway.flow.own_words import is_telling
@@ -27,9 +27,15 @@ MAX_DERIVED = 200
 
 
 def endorsed_values(
-    policy: Policy, tool: ToolPolicy, judgement: Judgement, value: Any, named: Mapping[NamedValue, str]
+    policy: Policy,
+    tool: ToolPolicy,
+    judgement: Judgement,
+    value: Any,
+    named: Mapping[NamedValue, str],
+    memory: Label = BOTTOM,
 ) -> Mapping[str, frozenset[NamedValue]]:
-    """For each endorsement that fits the call, the values it names. `named` is what is named in the session so far."""
+    """For each endorsement that fits the call, the values it names. `named` is what is named in the session so far,
+    `memory` what the agent may remember of other sessions."""
     if not policy.endorsements:
         return {}
     by_call = {entry.name for entry in judgement.arguments if entry.source is Source.NAMED and entry.by == USER}
@@ -40,7 +46,7 @@ def endorsed_values(
         if rule.tool != tool.name:
             continue
         if rule.rows is not None:
-            if not all(map(_is_not_the_agents, judgement.arguments)):
+            if not all(_is_not_the_agents(argument, memory) for argument in judgement.arguments):
                 continue
             values = _of_named_rows(policy, rule, value, by_user, answers)
         elif rule.parameter in by_call:
@@ -65,14 +71,12 @@ def _count(values: Collection[NamedValue]) -> int:
     return sum(each.kind != NoteKind.ANSWER for each in values)
 
 
-def _is_not_the_agents(argument: LabelledArgument) -> bool:
+def _is_not_the_agents(argument: LabelledArgument, memory: Label) -> bool:
     """Whether an argument leaves the agent no choice of the rows that come: it is the user's, or it was written before
-    anything was read that somebody else may have written, who then cannot have steered it."""
-    return (
-        argument.label.integrity is Integrity.TRUSTED
-        and argument.source is not Source.DECLASSIFIED
-        and argument.is_whole
-    )
+    anything was read, here or in a session that the agent remembers, that somebody else may have written, who then
+    cannot have steered it."""
+    label = argument.label if argument.source is Source.NAMED else argument.label.join(memory)
+    return label.integrity is Integrity.TRUSTED and argument.source is not Source.DECLASSIFIED and argument.is_whole
 
 
 def _of_named_rows(

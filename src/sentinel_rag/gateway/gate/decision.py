@@ -95,7 +95,7 @@ class Decision:
         call, tool, session = entered.call, entered.tool, entered.session
         reads = resources_of(tool.reads, arguments.value)
         stored = await self._stores.resources.of(reads)
-        memory = await self._memory(tool, session, call.remembers())
+        memory = await self._memory(call.policy, tool, session, call.remembers())
         counted = memory if tool.across_sessions else BOTTOM
         facts = Facts(session.context, call.handle_labels, session.named, stored, counted)
         judgement = judge(call.policy, tool, arguments.value, facts)
@@ -125,13 +125,15 @@ class Decision:
         self, policy: Policy, tool: ToolPolicy, session: Session, remembers: Remembers
     ) -> tuple[Violation, ...]:
         """What every call of the tool would violate now in the session."""
-        memory = await self._memory(tool, session, remembers) if tool.across_sessions else BOTTOM
+        memory = await self._memory(policy, tool, session, remembers) if tool.across_sessions else BOTTOM
         facts = Facts(session.context, named=session.named, memory=memory)
         return refused_whatever(policy, tool, facts)
 
-    async def _memory(self, tool: ToolPolicy, session: Session, remembers: Remembers) -> Label:
-        """What the agent may remember, where anything asks for it: a sink, a person, what the call writes."""
-        if not (tool.across_sessions or tool.writes or any(rule.may_ask for rule in tool.rules)):
+    async def _memory(self, policy: Policy, tool: ToolPolicy, session: Session, remembers: Remembers) -> Label:
+        """What the agent may remember, where anything asks for it: a sink, a person, what the call writes, and whether
+        the rows that it finds are of the agent's choice."""
+        finds = any(rule.tool == tool.name and rule.rows is not None for rule in policy.endorsements)
+        if not (tool.across_sessions or tool.writes or finds or any(rule.may_ask for rule in tool.rules)):
             return BOTTOM
         return await self._stores.sessions.seen_elsewhere(session, remembers)
 
@@ -197,7 +199,8 @@ class Decision:
         """Ask whether what was read may be told, when the same call comes again. Its end is on record already."""
         call, rule = read.call, read.tool.rule(read.rule_id)
         assert rule is not None
-        question = await self._question(read, rule, Reason.APPROVAL_REQUIRED)
+        memory = await self._stores.sessions.seen_elsewhere(read.session, call.remembers())
+        question = await self._question(replace(read, memory=memory), rule, Reason.APPROVAL_REQUIRED)
         answer = await self._stores.approvals.request(
             read.binding(), replace(question, why=volume.sentence(), decided_by=DecidedBy.OTHER)
         )

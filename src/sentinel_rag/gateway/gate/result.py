@@ -110,7 +110,7 @@ class Result:
         call, session = decided.call, decided.session
 
         def derived(said: Mapping[NamedValue, str]) -> Mapping[str, frozenset[NamedValue]]:
-            return endorsed_values(call.policy, decided.tool, decided.judgement, value, said)
+            return endorsed_values(call.policy, decided.tool, decided.judgement, value, said, decided.memory)
 
         for _ in range(_ATTEMPTS):
             await self._stores.sessions.refresh(session)
