@@ -152,6 +152,29 @@ def test_a_hijacked_agent_cannot_flood_the_people_who_decide(gateway: RunningGat
     assert (kinds.count("approval_asked"), kinds.count("refusal")) == (10, 40)
 
 
+@pytest.mark.requirement("APPR-6")
+def test_one_poisoned_conversation_takes_nothing_from_the_others(gateway: RunningGateway) -> None:
+    """One agent key serves all of them: what a conversation asks for counts for it, and for its person."""
+    keys = gateway.state.keys
+    agent, info = keys.create([Scope.EXECUTE], name="shared")
+    kim, finn = (keys.create([Scope.USER], name=name, for_key=info.key_id)[0] for name in ("kim", "finn"))
+
+    def asked(person: str) -> list[bool]:
+        """Whether somebody was asked about each of many calls of one conversation."""
+        session_id = gateway.open_session(key=person)
+        answers = [
+            gateway.call("disable_account", {"account": f"{session_id} {number}"}, session_id=session_id, key=agent)
+            for number in range(12)
+        ]
+        assert {answer.body["reason"] for answer in answers} == {"approval_required"}
+        return ["approval_id" in answer.body for answer in answers]
+
+    assert asked(kim) == [True] * 10 + [False] * 2
+    assert asked(kim) == [True] * 10 + [False] * 2, "the next conversation of the same person has its own"
+    assert asked(kim) == [False] * 12, "and a person has not more than two of them"
+    assert asked(finn) == [True] * 10 + [False] * 2
+
+
 def test_a_call_that_is_denied_anyway_is_never_asked_about(gateway: RunningGateway) -> None:
     for tool, arguments in [("no_such_tool", {}), ("disable_account", {}), ("wipe_host", {"host": 5})]:
         answer = gateway.call(tool, arguments)

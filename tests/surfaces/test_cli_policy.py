@@ -37,6 +37,9 @@ tools:
     taint_rules:
       - {rule_id: tables, condition: "true", taint_level: LOW}
 """
+ROOT = Path(__file__).parents[2]
+SHIPPED = [*(ROOT / "config").rglob("*.yaml"), *(ROOT / "bench" / "agentdojo" / "policies").glob("*.yaml")]
+SHIPPED = [each for each in SHIPPED if "cases" not in each.parts]
 STRICTER = POLICY.replace('limit < 5"', 'limit < 2"').replace("taint_level: MEDIUM", "taint_level: HIGH")
 CASES = """
 cases:
@@ -117,6 +120,17 @@ def test_check_counts_and_warns(run: Run, file: Path) -> None:
     assert "policy.yaml:11: condition, column 16: unknown parameter 'limt'; did you mean 'limit'?" in told
     code, told = run("check", str(file), "--json")
     assert (code, json.loads(told)["error"]["code"]) == (2, "configuration")
+
+
+def test_check_warns_of_a_tool_that_forgets_what_the_agent_remembers(run: Run, file: Path) -> None:
+    remembered = "list_tables counts what its session has seen and not what its agent remembers of other ones"
+    assert remembered not in run("check")[1]
+    file.write_text(POLICY.replace("effect: external", "effect: external\n    across_sessions: false"))
+    code, told = run("check")
+    assert code == 0
+    assert f"warning: {remembered}" in told
+    for shipped in SHIPPED:
+        assert "remembers of other ones" not in run("check", str(shipped))[1], shipped
 
 
 def test_cases_pass_or_end_with_5_and_what_they_got(run: Run, file: Path, tmp_path: Path) -> None:
