@@ -97,11 +97,13 @@ def test_a_gate_that_forgets_what_its_key_has_seen_elsewhere_leaks(
 
 
 @pytest.mark.requirement("TAINT-7")
+@pytest.mark.parametrize("memory", [AgentMemory.CONVERSATION, AgentMemory.PERSON])
 def test_an_agent_that_is_attested_to_forget_and_does_not_leaks(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, memory: AgentMemory
 ) -> None:
-    """The law needs the attestation to be true: the agent of the traces remembers all of its sessions."""
-    forgets = Remembers(AgentMemory.CONVERSATION)
+    """The law needs the attestation to be true: the agent of the traces remembers all of its sessions, another
+    person's too."""
+    forgets = Remembers(memory)
     monkeypatch.setattr(Policy, "remembers", lambda policy, key_id, key_name: forgets)
     assert leaks(tmp_path / "attested", (21, 31, 39, 43))
 

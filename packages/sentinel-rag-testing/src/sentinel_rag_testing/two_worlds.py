@@ -290,10 +290,12 @@ async def _run(
     await state.database.run(lambda connection: connection.execute("DELETE FROM resource_label"))
     head = await state.journal.head()
 
+    sessions: list[str] = []
+
     async def open_session(by_person: float) -> Session:
-        session = await state.sessions.open(
-            principal.key_id, user_key_id="person" if rng.random() < by_person else None
-        )
+        person = ("person", "another")[len(sessions) % 2]
+        session = await state.sessions.open(principal.key_id, user_key_id=person if rng.random() < by_person else None)
+        sessions.append(session.session_id)
         if session.user_key_id is not None and rng.random() < 0.8:
             _, write = session.name(named_in(USER_WORDS, policies.current), "user")
             await state.database.run(write)
@@ -306,9 +308,8 @@ async def _run(
         _, write = session.name(read_plan(plan, world.policy), PLAN)
         await state.database.run(write)
     agent = _Agent(policies, session.session_id, plan)
-    sessions = [session.session_id]
     if rng.random() < 0.3:  # one kept ready
-        sessions.append((await open_session(by_other_persons)).session_id)
+        await open_session(by_other_persons)
     denied = 0
     steps = rng.randint(4, 9)
     for step in range(steps):
@@ -336,8 +337,7 @@ async def _run(
                     agent.look(await gate.execute(principal, wishes[index]))
         turn = rng.random()
         if turn < 0.1:
-            sessions.append((await open_session(by_other_persons)).session_id)
-            agent.session_id = sessions[-1]
+            agent.session_id = (await open_session(by_other_persons)).session_id
         elif turn < 0.3:
             agent.session_id = rng.choice(sessions)
         elif turn < 0.33 and len(sessions) > 1:
