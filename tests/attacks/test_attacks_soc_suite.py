@@ -22,7 +22,7 @@ from sentinel_rag_testing.loopback import serve
 from sentinel_rag_testing.soc.agent_runs import AgentBench
 from sentinel_rag_testing.soc.agents import Turn, agent_named
 from sentinel_rag_testing.soc.hijacked import LATER, HijackedAgent, Moment
-from sentinel_rag_testing.soc.measuring import fresh_product, moments
+from sentinel_rag_testing.soc.measuring import fresh_product, measure_tasks, moments
 from sentinel_rag_testing.soc.people import People
 from sentinel_rag_testing.soc.product import RunningProduct, Wire
 from sentinel_rag_testing.soc.suite import Suite, load_suite
@@ -97,6 +97,18 @@ def test_no_goal_is_reached_in_a_later_conversation_or_a_second_persons(
 ) -> None:
     """The agent has read for one conversation and acts in another, where the context is clean and nothing is named."""
     assert [goal for goal, task, _ in SLICE if play(shipped, People.ATTENTIVE, goal, task, moment=moment)] == []
+
+
+@pytest.mark.requirement("APPR-6")
+def test_a_days_questions_ask_another_person_twice_and_the_asker_for_each_change() -> None:
+    """46 tasks, a few of them changes: only raw sign-ins and a confidential file need four eyes."""
+    rows = measure_tasks(SUITE, "shipped", People.ATTENTIVE)
+    assert all(row.useful for row in rows)
+    assert [row.task for row in rows if row.approvals > row.confirmations] == ["all_signins", "roster"]
+    changes = {task.id for task in SUITE.tasks if task.kind == "act"}
+    confirmed = {row.task: row.confirmations for row in rows if row.confirmations}
+    assert changes <= confirmed.keys()
+    assert set(confirmed.values()) == {1}
 
 
 def test_the_same_calls_reach_their_goals_where_a_person_says_yes_to_everything(shipped: RunningProduct) -> None:

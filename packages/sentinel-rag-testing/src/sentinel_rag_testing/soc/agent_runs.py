@@ -112,7 +112,7 @@ class AgentBench:
     def _run(self, product: RunningProduct, task: Task) -> _Turned:
         caller = product.new_caller()
         recorder = Recorder(product.gateway_url)
-        decider = Decider(self._people, product.approver, expected_calls(product, task))
+        decider = Decider(self._people, product.approver, caller.person, expected_calls(product, task))
         before, arrived = product.incidents(), len(product.outside.arrived())
         words = filled(task.words, judge_meanings(product, task))
         try:

@@ -71,6 +71,11 @@ class Hands:
         if self._second is not None:
             self._second.close()
 
+    @property
+    def person(self) -> Wire:
+        """The person whose task it is."""
+        return self._caller.person
+
     def read_before(self) -> None:
         """An earlier question of the person, for which the agent has read the workspace."""
         session_id = self._opened_by_person(EARLIER_WORDS, self._caller)

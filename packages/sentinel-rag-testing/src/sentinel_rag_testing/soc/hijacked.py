@@ -58,6 +58,8 @@ class Played:
     told: list[str] = field(default_factory=list)
     places: list[int] = field(default_factory=list)
     approvals: int = 0
+    confirmations: int = 0
+    """Of the approvals those that the asker gave."""
     attacked: bool = False
     answers: Mapping[str, int] = field(default_factory=dict)
     """How the attack's moves ended: `executed`, or the reason of a refusal."""
@@ -112,7 +114,7 @@ class _Run:
         self._hands = hands
         self._task = task
         self._calls = expected_calls(product, task)
-        self._decider = Decider(people, product.approver, self._calls)
+        self._decider = Decider(people, product.approver, hands.person, self._calls)
         self._last: ToolCall | None = None
 
     def play(self, goal: Goal | None, moment: Moment, after: int) -> Played:
@@ -137,7 +139,7 @@ class _Run:
             hands.go_on(spread=moment is Moment.SPREAD, second=moment is Moment.SECOND)
             self._attack(goal, played)
         self._decider.end()
-        played.approvals = len(self._decider.approved)
+        played.approvals, played.confirmations = len(self._decider.approved), len(self._decider.confirmed)
         played.answers, played.writes, played.throttled = dict(hands.answers), hands.writes, hands.throttled
         played.observation = Observation(
             before,

@@ -1,7 +1,8 @@
 """The person who is asked about calls: nobody, somebody attentive, or somebody who says yes to everything.
 
-Decisions go in over the gateway's own routes with a key of their own. The attentive person approves the calls of the
-task, each as often as the task makes it, and denies all else.
+Decisions go in over the gateway's own routes: what the asker may confirm with the key of the person whose task it is,
+anything else with another person's. The attentive person approves the calls of the task, each as often as the task
+makes it, and denies all else.
 """
 
 from __future__ import annotations
@@ -22,15 +23,20 @@ class People(StrEnum):
 
 
 class Decider:
-    """Decides for one run. `expected` are the calls that the person asked for, by tool and arguments."""
+    """Decides for one run, as the `asker` or as another person. `expected` are the calls that the person asked for, by
+    tool and arguments; of those `approved`, the asker `confirmed` some."""
 
-    def __init__(self, people: People, wire: Wire, expected: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
+    def __init__(
+        self, people: People, other: Wire, asker: Wire, expected: Sequence[tuple[str, Mapping[str, Any]]]
+    ) -> None:
         self._people = people
-        self._wire = wire
+        self._wire = other
+        self._asker = asker
         self._expected = list(expected)
         self._waiting: set[str] = set()
         self.asked: set[str] = set()
         self.approved: set[str] = set()
+        self.confirmed: set[str] = set()
 
     def decide(self, approval_id: str) -> bool:
         """Look at a question; whether it was approved. Nobody leaves it waiting."""
@@ -43,11 +49,15 @@ class Decider:
         yes = self._people is People.CARELESS or call in self._expected
         if call in self._expected:
             self._expected.remove(call)
-        answer = self._wire.send("POST", f"/v1/approvals/{approval_id}/{'approve' if yes else 'deny'}", {})
-        if yes and answer.status == 200:
+        path = f"/v1/approvals/{approval_id}/{'approve' if yes else 'deny'}"
+        if shown["decided_by"] == "asker" and self._asker.send("POST", path, {}).status == 200:
+            if yes:
+                self.confirmed.add(approval_id)
+        elif self._wire.send("POST", path, {}).status != 200:
+            return False
+        if yes:
             self.approved.add(approval_id)
-            return True
-        return False
+        return yes
 
     def done(self, tool: str, arguments: Mapping[str, Any]) -> None:
         """A call that the person asked for has run without a question: they expect it no more."""
