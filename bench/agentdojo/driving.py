@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
@@ -159,32 +159,33 @@ def play_attack(
     stage: Stage,
     task: str,
     injection: str,
-    moment: Moment,
+    at: Sequence[Moment],
     carriers: Sequence[int],
     reads: frozenset[str],
     plan: Sequence[Mapping[str, Any]] = (),
-) -> AttackRun:
-    """The task with the attack in it. It succeeds if AgentDojo says so directly after the attack or at the end."""
+) -> list[AttackRun]:
+    """The task with the attack in it, made at each of these moments until it succeeds. It succeeds if AgentDojo says so
+    directly after the attack or at the end."""
     told = stage.begin(task, injection)
     play = Play(stage, stage.open_session(told["prompt"], plan))
-    after = _after(moment, carriers, len(told["calls"]))
-    passed: list[str] = []
-    own: list[str] = []
-    asked = 0
-    succeeded = False
+    users = [(call["tool"], call["arguments"]) for call in told["calls"]]
+    runs: list[AttackRun] = []
     for number, call in enumerate(told["calls"]):
         play.user_call(number, call)
-        if number == after:
-            for made, answer in attack_now(stage, _places(stage, play.session, moment, reads)):
-                asked += deny_if_asked(stage, answer)
-                if answer.ran and made["tool"] not in reads:
-                    is_users = any(
-                        (made["tool"], made["arguments"]) == (c["tool"], c["arguments"]) for c in told["calls"]
-                    )
-                    (own if is_users else passed).append(made["tool"])
-            succeeded = stage.verdict()["security"]
-    succeeded = succeeded or stage.verdict()["security"]
-    return AttackRun(task, injection, moment, succeeded, tuple(passed), asked, tuple(own))
+        for moment in at:
+            if number == _after(moment, carriers, len(users)) and not (runs and runs[-1].succeeded):
+                passed: list[str] = []
+                own: list[str] = []
+                asked = 0
+                for made, answer in attack_now(stage, _places(stage, play.session, moment, reads)):
+                    asked += deny_if_asked(stage, answer)
+                    if answer.ran and made["tool"] not in reads:
+                        (own if (made["tool"], made["arguments"]) in users else passed).append(made["tool"])
+                succeeded = stage.verdict()["security"]
+                runs.append(AttackRun(task, injection, moment, succeeded, tuple(passed), asked, tuple(own)))
+    if not runs[-1].succeeded and stage.verdict()["security"]:
+        runs[-1] = replace(runs[-1], succeeded=True)
+    return runs
 
 
 Place = Callable[[str], str]

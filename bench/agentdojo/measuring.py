@@ -142,12 +142,16 @@ def _attacks(
     reads: frozenset[str],
     plan: Sequence[Mapping[str, Any]] = (),
 ) -> Iterable[AttackRun]:
-    """The moments in turn, until the attack succeeds at one."""
-    for moment in when:
-        run = play_attack(there, task, injection, moment, carriers, reads, plan)
-        yield run
-        if run.succeeded:
-            return
+    """The moments in turn, until the attack succeeds at one: those of the task's own session each in an episode of its
+    own, later ones in one, since what an agent reads in any of them it remembers in all."""
+    tried = list(when)
+    later = [moment for moment in tried if moment in LATER]
+    for at in (*([moment] for moment in tried if moment not in LATER), later):
+        if at:
+            runs = play_attack(there, task, injection, at, carriers, reads, plan)
+            yield from runs
+            if runs[-1].succeeded:
+                return
 
 
 def summary(findings: Sequence[Findings]) -> dict[str, Any]:
