@@ -14,7 +14,7 @@ import pytest
 from tests.support.microsoft_parser import microsoft_parser
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.sentinel.kql_guard.analysis import Analysis, Pipe, Table
+from sentinel_rag.sentinel.kql_guard.analysis import Pipe, Table
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
 from sentinel_rag.sentinel.kql_guard.parser_installation import (
     default_folder,
@@ -66,8 +66,8 @@ async def test_an_unknown_column_is_told_with_its_place_and_the_columns_in_scope
 
 def test_a_thousand_queries_need_one_process_and_one_schema(parser: OfficialParser) -> None:
     started = parser.starts
-    found = parser.analyze_many((f"SecurityEvent | where EventID == {number}" for number in range(1000)), SCHEMA)
-    assert all(isinstance(each, Analysis) and each.result is not None and not each.diagnostics for each in found)
+    found = [parser.analyze_now(f"SecurityEvent | where EventID == {number}", SCHEMA) for number in range(1000)]
+    assert all(each.result is not None and not each.diagnostics for each in found)
     assert parser.starts <= max(started, 1)
 
 

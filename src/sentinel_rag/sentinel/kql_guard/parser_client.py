@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 import threading
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -65,18 +65,23 @@ class ParserClient:
         assumed_functions: Sequence[str] = (),
     ) -> Analysis:
         """The same, blocking, for a command or a benchmark."""
-        return self._analyze(kql, schema, _digest(schema), assumed_tables, assumed_functions)
-
-    def analyze_many(self, queries: Iterable[str], schema: Schema) -> list[Analysis | ParserStuckError]:
-        """Many queries under one schema, blocking; one that cannot be finished is told in its place."""
         digest = _digest(schema)
-        found: list[Analysis | ParserStuckError] = []
-        for kql in queries:
-            try:
-                found.append(self._analyze(kql, schema, digest, (), ()))
-            except ParserStuckError as error:
-                found.append(error)
-        return found
+        request = {
+            "op": "analyze",
+            "schema": digest,
+            "kql": kql,
+            "assumed_tables": list(assumed_tables),
+            "assumed_functions": list(assumed_functions),
+        }
+        line, answer = self._ask(request, self._timeout_s)
+        if answer.unknown_schema:
+            tables = {table: dict(columns) for table, columns in schema.items()}
+            self._ask({"op": "schema", "schema": digest, "tables": tables}, _SCHEMA_TIMEOUT_S)
+            line, _ = self._ask(request, self._timeout_s)
+        try:
+            return msgspec.json.decode(line, type=Analysis)
+        except (msgspec.DecodeError, RecursionError):
+            raise _too_complex() from None
 
     def warm(self, schema: Schema | None = None) -> None:
         """Start the process in the background and give it `schema`, so that the first question need not wait."""
@@ -107,26 +112,6 @@ class ParserClient:
 
     def close_now(self) -> None:
         self._process.close()
-
-    def _analyze(
-        self, kql: str, schema: Schema, digest: str, assumed_tables: Sequence[str], assumed_functions: Sequence[str]
-    ) -> Analysis:
-        request = {
-            "op": "analyze",
-            "schema": digest,
-            "kql": kql,
-            "assumed_tables": list(assumed_tables),
-            "assumed_functions": list(assumed_functions),
-        }
-        line, answer = self._ask(request, self._timeout_s)
-        if answer.unknown_schema:
-            tables = {table: dict(columns) for table, columns in schema.items()}
-            self._ask({"op": "schema", "schema": digest, "tables": tables}, _SCHEMA_TIMEOUT_S)
-            line, _ = self._ask(request, self._timeout_s)
-        try:
-            return msgspec.json.decode(line, type=Analysis)
-        except (msgspec.DecodeError, RecursionError):
-            raise _too_complex() from None
 
     def _ask(self, request: dict[str, Any], timeout_s: float) -> tuple[bytes, _Answer]:
         line = self._process.exchange(request, timeout_s)
