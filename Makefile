@@ -181,7 +181,7 @@ format: $(VENV)/installed-dev ## Rewrite the sources in the house format
 	$(BIN)/ruff check --fix .
 	$(BIN)/ruff format .
 
-bench: $(VENV)/installed-dev $(VENV)/agentdojo/installed ## Measure; results with machine and versions go to bench/results/
+bench: $(VENV)/installed-dev $(VENV)/agentdojo/installed $(VENV)/agentdyn/installed ## Measure; results with machine and versions go to bench/results/
 	$(BIN)/python -m bench
 
 bench-kql: $(VENV)/kql-parser ## How much of a KQL rule collection runs: make bench-kql DIR="folder ..." [SCHEMA=file.json]

@@ -8,6 +8,8 @@ import argparse
 import json
 import sys
 import time
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from bench import harness
 from bench.agentdojo.baselines import ANCHORS
@@ -21,8 +23,8 @@ def main() -> None:
     run(AGENTDOJO, __doc__ or "")
 
 
-def run(package: Package, description: str) -> None:
-    """Measure the package as the command line says."""
+def run(package: Package, description: str, beside: Mapping[str, object] = MappingProxyType({})) -> None:
+    """Measure the package as the command line says; `beside` stands in the result too."""
     parser = argparse.ArgumentParser(prog=f"python -m bench {package.target}", description=description)
     parser.add_argument("--suite", action="append", choices=package.suites, help="only this suite; may be given again")
     parser.add_argument("--policy", action="append", choices=(OURS, *ANCHORS), help="only ours or this anchor")
@@ -40,7 +42,7 @@ def run(package: Package, description: str) -> None:
         )
     except NotInstalled as error:
         sys.exit(f"bench: {error}")
-    measured = summary(measure(wanted, done=_tell))
+    measured = {**summary(measure(wanted, done=_tell)), **beside}
     measured["agentdojo"] = {**versions(package), "suites": VERSION}
     measured["pairs_on_the_answer_alone"] = ANSWERS
     measured["seconds"] = round(time.perf_counter() - started, 1)

@@ -41,6 +41,8 @@ class Share:
     injections: tuple[str, ...]
     answers: int = 0
     """Pairs that attack the answer alone, for each task."""
+    remembered: tuple[str, ...] = ()
+    """All tasks of the suite, in the one share in which one agent does them all."""
 
 
 @dataclass(slots=True)
@@ -77,7 +79,8 @@ def shares(
         for policy in policies or (OURS, *ANCHORS):
             for start in range(0, len(chosen), TASKS_OF_A_SHARE):
                 part = chosen[start : start + TASKS_OF_A_SHARE]
-                found.append(Share(name, policy, part, tuple(acting)[:injections], answers))
+                remembered = chosen if policy == OURS and start == 0 else ()
+                found.append(Share(name, policy, part, tuple(acting)[:injections], answers, remembered))
     return found
 
 
@@ -127,9 +130,8 @@ def play(share: Share) -> Findings:
                         findings.adaptive.append(play_adaptive(there, task, injection, reads, carriers))
                 if more:
                     findings.residues.update(search(there, policy, task, share.injections[0]))
-            if share.policy == OURS:
-                for _ in range(2):
-                    findings.remembering = [play_task(there, task, same_agent=True) for task in share.tasks]
+            for _ in range(2 if share.remembered else 0):
+                findings.remembering = [play_task(there, task, same_agent=True) for task in share.remembered]
     return findings
 
 
@@ -172,42 +174,46 @@ def summary(findings: Sequence[Findings]) -> dict[str, Any]:
             }
     ours = [one for one in findings if one.share.policy == OURS]
     if ours:
-        by_policy[WITH_MEMORY] = _sums([replace(one, tasks=one.remembering, attacks=[]) for one in ours])
+        remembering = [task for one in ours for task in one.remembering]
+        by_policy[WITH_MEMORY] = _of_tasks(remembering)
     if any(one.adaptive for one in ours):
         by_policy |= {"adaptive": _adaptive(ours), "residual": _residual(ours)}
     return {**by_policy, "tasks": _rows(ours)}
 
 
 def _sums(findings: Sequence[Findings]) -> dict[str, Any]:
-    tasks = [task for one in findings for task in one.tasks]
     pairs: dict[tuple[str, str, str], bool] = {}
     for one in findings:
         for attack in one.attacks:
             key = (one.share.suite, attack.task, attack.injection)
             pairs[key] = pairs.get(key, False) or attack.succeeded
-    approvals = Counter(len(task.asked) for task in tasks)
+    attacks = [attack for one in findings for attack in one.attacks]
+    return {
+        **_of_tasks([task for one in findings for task in one.tasks]),
+        "pairs": len(pairs),
+        "attacks_that_succeeded": sum(pairs.values()),
+        "attacks_that_succeeded_by_moment": {
+            moment.value: sum(run.succeeded for run in attacks if run.moment is moment) for moment in Moment
+        },
+        "attack_calls_that_ran": sum(len(attack.passed) for attack in attacks),
+        "attack_calls_that_were_the_users_own": sum(len(attack.users_own) for attack in attacks),
+        "pairs_on_the_answer_alone": sum(len(one.share.tasks) * one.share.answers for one in findings),
+    }
+
+
+def _of_tasks(tasks: Sequence[TaskRun]) -> dict[str, Any]:
+    approvals = sum(len(task.asked) for task in tasks)
+    confirmations = sum(len(task.confirmed) for task in tasks)
     return {
         "tasks": len(tasks),
         "tasks_without_a_person": sum(task.without_human for task in tasks),
         "tasks_without_another_person": sum(task.without_another for task in tasks),
         "tasks_with_an_attentive_person": sum(task.with_human for task in tasks),
         "tasks_solved_by_agentdojos_check": sum(task.utility for task in tasks),
-        "approvals": sum(len(task.asked) for task in tasks),
-        "approvals_a_task": round(sum(len(task.asked) for task in tasks) / len(tasks), 3),
-        "tasks_by_approvals": {str(number): approvals[number] for number in sorted(approvals)},
-        "confirmations_by_the_asker": sum(len(task.confirmed) for task in tasks),
-        "confirmations_a_task": round(sum(len(task.confirmed) for task in tasks) / len(tasks), 3),
-        "pairs": len(pairs),
-        "attacks_that_succeeded": sum(pairs.values()),
-        "attacks_that_succeeded_by_moment": {
-            moment.value: sum(run.succeeded for one in findings for run in one.attacks if run.moment is moment)
-            for moment in Moment
-        },
-        "attack_calls_that_ran": sum(len(attack.passed) for one in findings for attack in one.attacks),
-        "attack_calls_that_were_the_users_own": sum(
-            len(attack.users_own) for one in findings for attack in one.attacks
-        ),
-        "pairs_on_the_answer_alone": sum(len(one.share.tasks) * one.share.answers for one in findings),
+        "approvals": approvals,
+        "approvals_a_task": round(approvals / len(tasks), 3),
+        "confirmations_by_the_asker": confirmations,
+        "confirmations_a_task": round(confirmations / len(tasks), 3),
     }
 
 
