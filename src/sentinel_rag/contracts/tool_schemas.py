@@ -70,11 +70,11 @@ list_kql_templates   name, description (its first sentence), parameters ["name" 
                      techniques []. summary: templates (all there are), found, detail. Words of `search` are looked for
                      in all of these, also in another form ("countries"), rare ones weigh more; best first.
 list_tables          table, rows, oldest, newest.
-search_logs          table, time, account, host, address, activity (of the row; null where it has none), found_in
-                     [column], found (the columns' values, at most three of them, cut around the text). summary: text,
-                     by_table {table -> count}, oldest and newest {table -> time} (of all that match), tables_found and
-                     tables_searched (how many), searched [table] (where nothing was found). coverage names the tables
-                     that the rows are of; all that were searched where there are none.
+search_logs          table, time, account, host, address, activity, outcome (of the row; null where it has none),
+                     found_in [column], found (the columns' values, at most three of them, cut around the text).
+                     summary: text, by_table {table -> count}, oldest and newest {table -> time} (of all that match),
+                     tables_found and tables_searched (how many), searched [table] (where nothing was found). coverage
+                     names the tables that the rows are of; all that were searched where there are none.
 list_workspaces      name, default (bool), changes (bool: whether incidents can be changed there). Asks no workspace.
 describe_table       column, type, filled (how many of the rows that were looked at hold a value), with `examples` also
                      example (one value, at most 80 characters); filled columns first.

@@ -35,6 +35,7 @@ _COLUMNS = (
     Column("host", "string"),
     Column("address", "string"),
     Column("activity", "string"),
+    Column("outcome", "string"),
     Column("found_in", "dynamic"),
     Column("found", "string"),
 )
@@ -43,15 +44,16 @@ _ABOUT: dict[str, tuple[str, ...]] = {
         *("UserPrincipalName", "AccountUpn", "AccountName", "TargetUserName", "Account", "UserId", "Caller"),
         *("RecipientEmailAddress", "InitiatingProcessAccountName", "SourceUserName", "UserName"),
     ),
-    "host": ("DeviceName", "Computer", "HostName", "CompromisedEntity", "SourceHostName"),
+    "host": ("DeviceName", "Computer", "HostName", "SourceHostName"),
     "address": (
         *("IPAddress", "RemoteIP", "ClientIP", "SourceIP", "CallerIpAddress", "IpAddress", "IPAddress_string"),
         *("SenderIPv4", "HostIP"),
     ),
     "activity": (
         *("ActionType", "Operation", "OperationNameValue", "AppDisplayName", "OperationName", "DeliveryAction"),
-        *("DeviceAction", "AlertName", "Title", "Activity", "FileName"),
+        *("DeviceAction", "AlertName", "Title", "Activity", "ProcessCommandLine", "CommandLine", "FileName", "EventID"),
     ),
+    "outcome": ("ResultType", "ResultStatus", "ActivityStatusValue", "Result", "Status"),
 }
 _TYPE_BEHIND = re.compile(r"_(?:string|dynamic|guid|long|int|real|bool|datetime)$")
 """What a union adds to a column that has several types."""

@@ -278,7 +278,8 @@ def _names(facts: Facts) -> set[str]:
 def _has_client(facts: Facts) -> bool:
     """Whether the row names one who came, and no destination."""
     names = _names(facts)
-    return not names.isdisjoint(_CLIENTS) and not any(name.startswith(_DESTINATIONS) for name in names)
+    several = "foundin" in names  # rows of a search over all tables: an address of either side
+    return not names.isdisjoint(_CLIENTS) and not (several or any(name.startswith(_DESTINATIONS) for name in names))
 
 
 def _columns_by_value(facts: Facts) -> dict[str, str]:
