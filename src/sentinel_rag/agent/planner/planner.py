@@ -26,6 +26,7 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, Names
+from sentinel_rag.language.frames.clauses import exclaimed, ordinary
 from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.frames.phrases import words_of
 from sentinel_rag.language.frames.reader import part_with
@@ -62,6 +63,9 @@ _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "stat
 """Beside which words of leisure are only talk."""
 _NARROWED = ("severity", "min", "status", "owner", "order")
 """What says of rows which ones, so that a word of help beside them asks for none."""
+_MOST_LEFT_OUT = 3
+"""Words that nothing read and that an answer may still leave out."""
+_SEARCHES_NO_TITLES = ("get_threat_summary", "get_alert_trend", "get_top_entities", "list_tables", "run_kql_query")
 _LISTS = ("query_incidents", "query_alerts")
 """Tools whose rows have titles, so that an unread word may be of one."""
 _SURELY_LOGS = 2
@@ -137,7 +141,7 @@ class Planner:
         made, row = self._decide(plain_frame, now)
         if made.kind is not Kind.CALL:
             return unread, None
-        if _holds_all(made):
+        if _holds_all(made) or _untouched(made, unread.frame):
             return made, row
         query = self.queries.named(str(made.calls[0].arguments.get("template", "")))
         if query is not None and not made.frame.has("template") and query.says(unread_words(unread.frame)):
@@ -347,6 +351,18 @@ def _holds_all(made: Decision) -> bool:
     f = made.frame
     told = f.has("ask", "attr", "op")
     return told and all(each.tool == "get_incident_detail" for each in made.calls)
+
+
+def _untouched(made: Decision, said: Frame) -> bool:
+    """True where ordinary words that nothing read cannot be a filter of the call, so that the first line may tell of
+    them instead: a tool that searches no titles was asked, or they only open a clause."""
+    whole = all(each.tool in _SEARCHES_NO_TITLES for each in made.calls) and not said.has("template")
+    few = len(said.unread) <= _MOST_LEFT_OUT
+    return (
+        few
+        and ordinary(said.items, said.text, said.language)
+        and (whole or exclaimed(said.items, said.text, said.language))
+    )
 
 
 def _of_one_record(f: Frame) -> bool:

@@ -12,7 +12,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.language.frames.phrases import Item, PhraseBook, sections, words_of
+from sentinel_rag.language.frames.phrases import Item, PhraseBook, phrase_book, sections, words_of
 from sentinel_rag.language.lexicon import fold
 
 _BREAK = re.compile(r"[,;:!?–—]|\.(?=\s|$)|\s-+>?\s|\.\.+|[()]")
@@ -174,8 +174,36 @@ def _stands_apart(items: Sequence[Item], place: int, text: str, book: PhraseBook
     else:
         beside = after.silent or after.start - item.end > 1
         fits = beside and before.silent and not _behind(item, text, book, "never_behind", "never_apart_behind")
-    of_time = {word for phrase in sections(book.language).get("kept", {}).get("time", ()) for word in words_of(phrase)}
-    return fits and item.text.isalpha() and item.text.islower() and fold(item.text) not in of_time
+    return fits and item.text.isalpha() and item.text.islower() and not _of_time(item, book)
+
+
+def _of_time(item: Item, book: PhraseBook) -> bool:
+    """True for a word of time, which is never left out of a question."""
+    told = (sections(language).get("kept", {}).get("time", ()) for language in dict.fromkeys(("en", book.language)))
+    return fold(item.text) in {word for phrases in told for phrase in phrases for word in words_of(phrase)}
+
+
+def ordinary(items: Sequence[Item], text: str, language: str) -> bool:
+    """True if the words that nothing knows are written as words of a language are: no time, no name, no sign."""
+    book = phrase_book(language)
+    return not any(
+        item.type == "text"
+        and (
+            not item.text.isalpha()
+            or len(item.text) == 1
+            or _of_time(item, book)
+            or (not book.capitals and not item.text.isupper() and _like_a_name(item, text))
+        )
+        for item in items
+    )
+
+
+def exclaimed(items: Sequence[Item], text: str, language: str) -> bool:
+    """True if each word that nothing knows only opens a clause: a cry, a greeting, a verb that asks for something."""
+    book, segments = phrase_book(language), _segments(items, text)
+    opens = {first for first, last in segments if last - first > 1 and _object(items[first + 1], book)}
+    opens |= {first for first, last in segments if last - first == 1 and first == 0}
+    return all(place in opens for place, item in enumerate(items) if item.type == "text")
 
 
 def _object(item: Item, book: PhraseBook) -> bool:
