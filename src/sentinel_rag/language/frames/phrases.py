@@ -10,8 +10,8 @@ import re
 import tomllib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
+from dataclasses import dataclass, field, replace
+from functools import cache, cached_property
 from importlib.resources import files
 from itertools import chain
 from typing import Any
@@ -136,6 +136,11 @@ class PhraseBook:
     capitals: bool = False
     """Whether nouns are written with a capital, and not names alone."""
     _mended: dict[str, str] = field(default_factory=dict)
+
+    @cached_property
+    def longest_joined(self) -> int:
+        """The number of words of the longest phrase of which a time would take one."""
+        return max(map(len, self.joined), default=0)
 
     def knows(self, *words: str) -> bool:
         """Whether the words together are a phrase."""

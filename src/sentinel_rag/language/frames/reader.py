@@ -213,8 +213,8 @@ class _Attempt:
         found = list(WORD.finditer(self.text))
         words = [fold(match[0]) for match in found]
         for place in range(len(found)):
-            for last in (place + 1, place + 2):
-                if tuple(words[place:last]) in self.book.joined and last <= len(found):
+            for last in range(place + 1, min(place + self.book.longest_joined, len(found)) + 1):
+                if tuple(words[place:last]) in self.book.joined:
                     yield found[place].start(), found[last - 1].end()
 
     def _mended(self, text: str) -> str:
