@@ -30,6 +30,7 @@ from sentinel_rag.language.frames.clauses import exclaimed, ordinary
 from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.frames.phrases import words_of
 from sentinel_rag.language.frames.reader import part_with
+from sentinel_rag.language.frames.shapes import Token, shaped_tokens
 
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "logon", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
@@ -237,7 +238,8 @@ class Planner:
             if near := self.names.near(word):
                 return ask(f, Reason.NEAR_NAME, word, *near[:4])
         # "Show me the incident" tells of one that is not named, "show the incidents" of all.
-        pointing = f.has("ref") and (f.all("ref") != ["definite"] or (not f.has("plural") and f.all("op") == ["list"]))
+        bare = f.all("op") == ["list"] and not f.has("plural", "order", "title")
+        pointing = f.has("ref") and (f.all("ref") != ["definite"] or bare) and not _points_inside(f)
         if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not f.has(*_SAYS_WHICH)):
             return ask(f, Reason.WHICH_THING)
         logs = f.has("topic", "kind:ip", "kind:account")
@@ -365,6 +367,13 @@ def _untouched(made: Decision, said: Frame) -> bool:
     )
 
 
+def _points_inside(f: Frame) -> bool:
+    """True where what is pointed at was named before in the same sentence: "T1003, any detections on that one"."""
+    named = [item.end for item in f.items if item.sense("lit") or item.sense("tactic") or item.sense("product")]
+    points = [item.start for item in f.items if item.sense("ref") and not item.sense("definite")]
+    return bool(named and points) and min(named) <= min(points)
+
+
 def _of_one_record(f: Frame) -> bool:
     """True where a field of one incident is asked for: its whole record is shown, which no bound narrows."""
     return len(f.all("incident")) == 1 and f.has("attr") and not f.has("kind:alert", "plural", "topic", "relation")
@@ -411,6 +420,8 @@ def _settled(frame: Frame) -> Frame:
     if f.has("ask:who") and f.has("op:top") and f.has("kind:alert") and not f.has("kind:incident", "attr", "owner"):
         f.tell("counted_kind", "account")
         f.tell("kind", "account")
+    if f.has("status") and f.has("kind:incident", "op:count") and not f.has("kind:alert", "rel", "topic", "owner"):
+        _owned(f)
     if f.has("cmp:only") and f.has("kind:incident", "kind:alert"):
         f.features["op"] = [op for op in f.all("op") if op != "summary"]  # "what came in, incidents only"
     if f.has("op:compare") and f.window and f.all("ref") == ["previous"]:
@@ -453,6 +464,14 @@ def _settled(frame: Frame) -> Frame:
         f.features["topic"] = [topic for topic in f.all("topic") if topic not in wide]
         f.items = tuple(item for item in f.items if not item.sense("topic", frozenset(wide)))
     return f
+
+
+def _owned(f: Frame) -> None:
+    """Take a person beside incidents of a state for who works on them: "how many has Ines open"."""
+    names = f.all("name")
+    person = len(names) == 1 and f.name_kinds(names[0])[:1] == ("account",) and not f.has("of_kind")
+    if person and shaped_tokens(names[0])[:1] != (Token("service", names[0], 0, len(names[0])),):
+        f.features["owner"], f.features["name"] = names, []
 
 
 def _lowest_left_out(f: Frame) -> None:

@@ -40,7 +40,8 @@ def placed(asked: Sentence) -> Done | None:
     """Bind places of a list: "[2]", "the second host", "2"."""
     frame = asked.frame
     places = _places(asked)
-    if not places and frame.has("ref:next", "ref:previous"):
+    compared = frame.has("op:compare") and bool(frame.window)  # "this week and the one before"
+    if not places and frame.has("ref:next", "ref:previous") and not compared:
         return _beside_the_last(asked)
     if not places:
         return _bare_number(asked)

@@ -311,7 +311,8 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     carried |= {"class"} if "attr:classification" in entry.whole else set()
     carried |= {"attr:created", "attr:updated"} if entry.whole & {"topic:change", "topic:fileevent"} else set()
     carried |= {"threat"} if not titles else set()
-    carried |= {"kind:account"}  # who it was is told by most rows of logs
+    carried |= {"kind:account", "attr:actor", "attr:closer"}  # who it was is told by most rows of logs
+    carried |= {f"attr:{group}" for group in frame.all("group")}
     carried |= {"lit"} if "table" in frame.features else set()
     carried |= {"severity"} if levels(entry, frame) or "attr:severity" in entry.whole else set()
     missed = lost(frame, "run_kql_query", carried) if not named else []

@@ -37,6 +37,7 @@ from sentinel_rag.language.times import TimeReading
 _HEADING = re.compile(r"\s*(?:[-–—]\s|:\s)")
 """Between a number and what is asked of it: "18 - hosts"."""
 _BREAKS = re.compile(r"[,;:]")
+_DENIAL = re.compile(r"(?<=[,;])\s*\w[^,;.?!]*")
 _A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?!\d)")
 _MAYBE_WORDS = ("host", "user", "template", "table")
 """Shapes that a word of the language may have."""
@@ -92,6 +93,7 @@ class _Attempt:
         masked = self.text
         for start, end in (*((one.start, one.end) for one in self.tokens), *joined):
             masked = blank(masked, start, end)
+        masked = self._undenied(masked)
         self.time = reader.read_time(masked)
         self.rest = self.time.rest
         for start, end in joined:
@@ -216,6 +218,15 @@ class _Attempt:
             for last in range(place + 1, min(place + self.book.longest_joined, len(found)) + 1):
                 if tuple(words[place:last]) in self.book.joined:
                     yield found[place].start(), found[last - 1].end()
+
+    def _undenied(self, text: str) -> str:
+        """The text without a time that a clause of its own denies: "since 1 July, not 30 days"."""
+        for clause in _DENIAL.finditer(text):
+            first, *others = words_of(clause[0])
+            denied = others and ("not", "not") in self.book.senses(first) and ("f", "f") not in self.book.senses(first)
+            if denied and self.reader.read_time(clause[0]).window is not None:
+                text = blank(text, *clause.span())
+        return text
 
     def _mended(self, text: str) -> str:
         """Slips of spelling put right, spoken numbers as digits, phrases of time as the reader of times knows them."""
