@@ -14,7 +14,7 @@ from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option
 from sentinel_rag.agent.planner.knowledge import read_wish
-from sentinel_rag.agent.planner.leaning import settled, with_effect
+from sentinel_rag.agent.planner.leaning import settled, unmoored, with_effect
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner
 from sentinel_rag.agent.planner.questions_back import with_options
@@ -53,7 +53,8 @@ class Talk(Context):
             return with_options(done, planner.names)
         if isinstance(done, Readings):
             made = [binding.for_each(planner.decide(frame, now)) for frame in done.frames]
-            return with_options(settled(done, made, self.before), planner.names)
+            decision = settled(done, made, self.before)
+            return with_options(unmoored(done, decision, self.before), planner.names)
         asked = done.frame if isinstance(done, Option) else done
         decision = binding.for_each(planner.decide(asked, now))
         if self.pointed and isinstance(done, Frame):

@@ -202,6 +202,18 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
     return with_effect(readings.said, answered[0], before)
 
 
+def unmoored(readings: Readings, made: Decision, before: Decision | None) -> Decision:
+    """The decision, or a question back where a few words that lean on an answer would leave its tool: "only SigninLogs"
+    behind a query of the logs, "the web shell one" behind a list."""
+    said = readings.said
+    leans = said.has("cmp:only", "add") or any(item.sense("one") for item in said.items)
+    whole = said.has("ask", "op", "topic", "name", "incident", "owner", *(f"kind:{kind}" for kind in LISTED))
+    if before is None or made.kind is not Kind.CALL or not leans or whole:
+        return made
+    same = [call.tool for call in made.calls[:1]] == [call.tool for call in before.calls[:1]]
+    return made if same else offering(made.frame, [made], Reason.SAME_OR_ALL)
+
+
 def with_effect(said: Frame, made: Decision, before: Decision | None) -> Decision:
     """The decision, or a question back where words of the sentence change nothing in the last answer."""
     strange = _without_effect(said, made, before)

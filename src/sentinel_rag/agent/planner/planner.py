@@ -273,6 +273,9 @@ class Planner:
             f.unread = []
             return call(f, row.tool, {"incident": f.one("incident"), "limit": MAX_LIMIT})
         if row.compute:
+            stored = to_stored_query(f.copy(), self.queries) if row.compute == "group" else None
+            if stored is not None and stored.kind is Kind.CALL:
+                return stored  # a query that counts by the field takes the filter too
             made = computed(row.compute, f, now)
             # What a part of the question raises is answered for the whole of it.
             return replace(made, frame=f) if made is not None and made.kind is Kind.ASK else made

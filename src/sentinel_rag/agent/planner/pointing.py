@@ -171,13 +171,13 @@ def _measures(asked: Sentence, value: str) -> dict[str, Frame]:
     if before is None or number < 1 or asked.frame.has("attr", "topic", "ask"):
         return {}
     found: dict[str, Frame] = {}
-    days = _days_back(before.frame.window, asked.now)
-    if days:
+    unit, length = _unit_back(before.frame.window, asked.now)
+    if unit:
         frame = before.frame.copy()
-        named = next((name for name, hours in TIME_WINDOWS.items() if hours == number * 24), None)
-        start = format_time(asked.now - timedelta(days=number))
+        named = next((name for name, hours in TIME_WINDOWS.items() if timedelta(hours=hours) == number * length), None)
+        start = format_time(asked.now - number * length)
         frame.window = {"start_time": start} if named is None else {"time_window": named}
-        found[f"the last {number} days"] = frame
+        found[f"the last {number} {unit}"] = frame
     if before.frame.has("limit", "op:top"):
         frame = before.frame.copy()
         frame.features["limit"] = [value]
@@ -196,14 +196,15 @@ def _by_measure(asked: Sentence, measures: Mapping[str, Frame], value: str) -> D
     return replace(back, options=tuple(options))
 
 
-def _days_back(window: Mapping[str, str], now: datetime) -> int:
-    """How many days a window reaches back from now; 0 where it is no number of days."""
-    if "time_window" in window:
-        return TIME_WINDOWS.get(window["time_window"], 0) // 24
-    if set(window) != {"start_time"}:
-        return 0
-    length = now - datetime.fromisoformat(window["start_time"])
-    return 0 if length % timedelta(days=1) else length.days
+def _unit_back(window: Mapping[str, str], now: datetime) -> tuple[str, timedelta]:
+    """In which unit a window reaches back from now: days or hours; nothing where it is no number of them."""
+    length = timedelta(hours=TIME_WINDOWS.get(window.get("time_window", ""), 0))
+    if set(window) == {"start_time"}:
+        length = now - datetime.fromisoformat(window["start_time"])
+    for unit, step in (("days", timedelta(days=1)), ("hours", timedelta(hours=1))):
+        if length and not length % step:
+            return unit, step
+    return "", timedelta()
 
 
 def _called_incident(asked: Sentence, number: Item) -> bool:

@@ -174,6 +174,9 @@ class Sentence:
             told.features["kind"] = [ALERT]
             for type_ in ("incident", "alert_id", "alert_time"):
                 told.features.pop(type_, None)
+        if frame.has("whois") and items[0].of_kind in ("account", OWNER) and not told.has("topic"):
+            told.tell("topic", "identity")  # "and who is she" asks for the person, whatever was asked before
+            return told
         before = self.talk.before
         if before is not None and leans and not asks_of_a_thing(told) and not told.has(*LISTED_KINDS):
             again = merged(self._asked_before(items[0]), told)

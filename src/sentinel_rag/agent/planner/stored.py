@@ -35,6 +35,8 @@ _BOUNDS = {"bound_min": (_LEAST, 0), "bound_more": (_LEAST, 1), "bound_max": (_M
 """Bounds that were said, with the parameters that take them and what "more than" adds."""
 _COMPARED = ("topic", "attr", "class", "kind", "prop", "unit", "grouped")
 _OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
+_OF_CHANGES = {"topic:change", "topic:fileevent", "topic:mailrule", "topic:role", "topic:consent"}
+"""What is said of a query whose rows are changes, so that "created" says nothing more."""
 _COMPARE = frozenset({"compare"})
 _UNITS = ("hour", "day", "week")
 _ALSO_CARRIED = ("status", "severity", "class", "owner")
@@ -309,7 +311,7 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         values |= bounds
     carried = {*entry.whole, *(_NEAR_TOPICS.get(one, "") for one in entry.whole)}
     carried |= {"class"} if "attr:classification" in entry.whole else set()
-    carried |= {"attr:created", "attr:updated"} if entry.whole & {"topic:change", "topic:fileevent"} else set()
+    carried |= {"attr:created", "attr:updated"} if entry.whole & _OF_CHANGES else set()
     carried |= {"threat"} if not titles else set()
     carried |= {"kind:account", "attr:actor", "attr:closer"}  # who it was is told by most rows of logs
     carried |= {f"attr:{group}" for group in frame.all("group")}
