@@ -192,7 +192,7 @@ class Planner:
         if f.has("meta:steering"):
             return Decision(Kind.OUT_OF_SCOPE, f)
         wish = read_wish(f, now)
-        if wish is not None:
+        if wish is not None and (f.has("know") or not f.has("op:summary")):  # "what does the week look like"
             return replace(call(f, SEARCH_TOOL, _searched(wish)), wish=wish)
         if f.has("meta:oos") and not f.has("incident", "name"):
             return Decision(Kind.OUT_OF_SCOPE, f)

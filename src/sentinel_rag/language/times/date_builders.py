@@ -250,6 +250,15 @@ def week_of_month(match: re.Match[str], now: Now) -> Moment:
     return Day(spans.days(begin, begin + timedelta(days=6), now.zone))
 
 
+def week_from(match: re.Match[str], now: Now) -> Moment:
+    """`week of 8 July`: the seven days from it."""
+    first = _named(match[1], match[2], match[3], match[0], now)
+    if not isinstance(first, Day):
+        return first
+    begin = first.span.start.astimezone(now.zone).date()
+    return Day(spans.days(begin, begin + timedelta(days=6), now.zone))
+
+
 def this_moment(match: re.Match[str], now: Now) -> Moment:
     """`now`."""
     return Instant(Span(now.moment, now.moment))

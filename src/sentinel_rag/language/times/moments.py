@@ -35,6 +35,7 @@ from sentinel_rag.language.times.date_builders import (
     slashed,
     this_moment,
     week_before_last,
+    week_from,
     week_of_month,
     weekday,
     weekend,
@@ -120,7 +121,12 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (rf"{YEAR}-(\d\d)(?![\w-])", year_month),
         (rf"{NTH}\s*{DASH}\s*{NTH}\s+(?:of\s+)?({MONTH})\b\.?(?:,?\s+{YEAR})?", day_range),
         (rf"({MONTH})\.?\s+{NTH}\s*{DASH}\s*{NTH}(?:,?\s+{YEAR})?(?![\w:.])", month_day_range),
-        (rf"{NTH}[\s-]+(?:of\s+)?({MONTH})\b\.?(?:[,\s-]*{YEAR})?", day_month_year),
+        (
+            rf"(?:the\s+)?week\s+(?:of|from|starting|beginning|commencing)\s+(?:on\s+)?(?:the\s+)?"
+            rf"{NTH}[\s-]+(?:of\s+)?({MONTH})\b\.?(?:[,\s-]*{YEAR})?",
+            week_from,
+        ),
+        (rf"(?:the\s+)?{NTH}[\s-]+(?:of\s+)?({MONTH})\b\.?(?:[,\s-]*{YEAR})?", day_month_year),
         (rf"({MONTH})\.?\s+(?:the\s+)?{NTH}(?:,?\s+{YEAR})?(?![\w:.])", month_day_year),
         (rf"({MONTH})\.?,?\s+{YEAR}\b", month_year),
         (r"(january|february|june|july|august|september|october|november|december)()\b", month_year),
