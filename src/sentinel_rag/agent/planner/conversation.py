@@ -14,7 +14,7 @@ from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
 from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option
 from sentinel_rag.agent.planner.knowledge import read_wish
-from sentinel_rag.agent.planner.leaning import settled, unmoored, with_effect
+from sentinel_rag.agent.planner.leaning import on_open_ground, settled, unmoored, with_effect
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner
 from sentinel_rag.agent.planner.questions_back import with_options
@@ -38,7 +38,9 @@ class Talk(Context):
         """What becomes of one sentence that was read."""
         wish = read_wish(frame, now)
         alone = about_assistant(frame) or (wish is not None and wish.stands_alone)
-        return self._decided(planner, frame if alone else binding.complete(self, frame, now), now)
+        done = frame if alone else binding.complete(self, frame, now)
+        decision = self._decided(planner, done, now)
+        return decision if isinstance(done, Option) else on_open_ground(frame, decision, self.waiting)
 
     def pick(self, planner: Planner, frame: Frame, now: datetime) -> Decision | None:
         """What was offered and is picked by the sentence; None if it picks nothing."""

@@ -35,6 +35,10 @@ _HALF_READ = frozenset(
     }
 )  # fmt: skip
 """Reasons to ask back after which it is open from where a sentence goes on: from that question or the one before."""
+_NOT_ANSWERED = frozenset(
+    {Reason.UNREAD, Reason.NOT_TAKEN, Reason.NOT_EXPRESSIBLE, Reason.NO_STORED_QUERY, Reason.CANNOT_LEAVE_OUT}
+)
+"""Reasons to ask back that name what was not understood and offer nothing to pick."""
 _MISREAD = (Reason.UNREAD, Reason.TIME)
 _TOLD_AGAIN = ("attr:detail", "all:all")
 _LINE = frozenset({"item"})
@@ -200,6 +204,16 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
     if len(answered) > 1 and readings.ask:
         return offering(first.frame, answered, Reason.SAME_OR_ALL)
     return with_effect(readings.said, answered[0], before)
+
+
+def on_open_ground(said: Frame, made: Decision, waiting: Decision | None) -> Decision:
+    """The decision, or a question back where filters alone would change the answer before a question that was not
+    understood: which of the two they are of is open."""
+    filters = said.has("drop", *follow_ups()["types"]["narrows"]) or bool(said.window)
+    if waiting is None or waiting.reason not in _NOT_ANSWERED or made.kind is not Kind.CALL:
+        return made
+    alone = filters and is_fragment(said) and not said.has("ref", "name", "incident", "kind", "talk", "that")
+    return offering(made.frame, [made], Reason.SAME_OR_ALL) if alone else made
 
 
 def unmoored(readings: Readings, made: Decision, before: Decision | None) -> Decision:
