@@ -184,13 +184,14 @@ def _of_time(item: Item, book: PhraseBook) -> bool:
 
 
 def ordinary(items: Sequence[Item], text: str, language: str) -> bool:
-    """True if the words that nothing knows are written as words of a language are: no time, no name, no sign."""
+    """True if the words that nothing knows are written as words of a language are, and stand where no name does."""
     book = phrase_book(language)
     return not any(
         item.type == "text"
         and (
             not item.text.isalpha()
             or len(item.text) == 1
+            or _behind(item, text, book, "never_behind")
             or _of_time(item, book)
             or (not book.capitals and not item.text.isupper() and _like_a_name(item, text))
         )
