@@ -192,11 +192,18 @@ def ordinary(items: Sequence[Item], text: str, language: str) -> bool:
             not item.text.isalpha()
             or len(item.text) == 1
             or _behind(item, text, book, "never_behind")
+            or _describes(items[place : place + 2])
             or _of_time(item, book)
             or (not book.capitals and not item.text.isupper() and _like_a_name(item, text))
         )
-        for item in items
+        for place, item in enumerate(items)
     )
+
+
+def _describes(items: Sequence[Item]) -> bool:
+    """True for a word right before what it may narrow: "admin logons"."""
+    first, *after = items
+    return bool(after) and after[0].start - first.end == 1 and after[0].type in ("topic", "kind", "threat")
 
 
 def exclaimed(items: Sequence[Item], text: str, language: str) -> bool:
