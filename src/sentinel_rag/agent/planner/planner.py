@@ -26,7 +26,7 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame, Names
-from sentinel_rag.language.frames.clauses import exclaimed, ordinary
+from sentinel_rag.language.frames.clauses import ordinary
 from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.frames.phrases import words_of
 from sentinel_rag.language.frames.reader import part_with
@@ -359,15 +359,10 @@ def _holds_all(made: Decision) -> bool:
 
 
 def _untouched(made: Decision, said: Frame) -> bool:
-    """True where ordinary words that nothing read cannot be a filter of the call, so that the first line may tell of
-    them instead: a tool that searches no titles was asked, or they only open a clause."""
+    """True where a few ordinary words that nothing read cannot be a filter of the call, for its tool searches no
+    titles, so that the first line may tell of them instead."""
     whole = all(each.tool in _SEARCHES_NO_TITLES for each in made.calls) and not said.has("template")
-    few = len(said.unread) <= _MOST_LEFT_OUT
-    return (
-        few
-        and ordinary(said.items, said.text, said.language)
-        and (whole or exclaimed(said.items, said.text, said.language))
-    )
+    return whole and len(said.unread) <= _MOST_LEFT_OUT and ordinary(said.items, said.text, said.language)
 
 
 def _points_inside(f: Frame) -> bool:

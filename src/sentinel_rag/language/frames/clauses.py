@@ -206,14 +206,6 @@ def _describes(items: Sequence[Item]) -> bool:
     return bool(after) and after[0].start - first.end == 1 and after[0].type in ("topic", "kind", "threat")
 
 
-def exclaimed(items: Sequence[Item], text: str, language: str) -> bool:
-    """True if each word that nothing knows only opens a clause: a cry, a greeting, a verb that asks for something."""
-    book, segments = phrase_book(language), _segments(items, text)
-    opens = {first for first, last in segments if last - first > 1 and _object(items[first + 1], book)}
-    opens |= {first for first, last in segments if last - first == 1 and first == 0}
-    return all(place in opens for place, item in enumerate(items) if item.type == "text")
-
-
 def _object(item: Item, book: PhraseBook) -> bool:
     """True for what a verb that only asks for something stands before, as no order to change something does."""
     objects = sections(book.language).get("adverb", {}).get("objects", ())
