@@ -47,7 +47,6 @@ def expand(pattern: str) -> list[str]:
 
 
 _PARTS = re.compile(r"[()|]|[^()|]+")
-_PLAIN = re.compile(r"(?:[^\W_]|[ ()|])*")
 
 
 def _alternatives(parts: list[str]) -> list[str]:
