@@ -9,7 +9,7 @@ import pytest
 from tests.support.small_estate import NOW
 
 from sentinel_rag.agent.offline import OfflineAnalyst
-from sentinel_rag.agent.offline.kql_questions import kql_in
+from sentinel_rag.agent.offline.analyst import kql_in
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.ports import Question
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryProblem

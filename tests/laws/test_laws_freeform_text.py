@@ -7,7 +7,7 @@ import re
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from sentinel_rag.agent.offline.kql_questions import kql_in
+from sentinel_rag.agent.offline.analyst import kql_in
 from sentinel_rag.sentinel.freeform_text import _NOT_CODE, bounded
 
 PARTS = (

@@ -4,13 +4,6 @@
 process environment win over `.env` of the working directory. Secrets are held as `Secret`, which never prints.
 """
 
-from sentinel_rag.settings.environments import (
-    agent_gateway,
-    azure_environment,
-    bare_environment,
-    model_environment,
-    tool_server_environment,
-)
 from sentinel_rag.settings.loading import default_home, installed_policy_file, load_settings, misspelt_settings
 from sentinel_rag.settings.shapes import (
     DeploymentSettings,
@@ -52,3 +45,44 @@ __all__ = [
     "tool_server_environment",
     "workspace_name",
 ]
+
+
+PASSED_ON = ("LANG", "LC_ALL", "LC_CTYPE", "SYSTEMROOT", "TZDIR")
+AZURE_SIGN_IN = ("AZURE_", "IDENTITY_", "MSI_", "IMDS_", "HOME", "USERPROFILE", "PATH", "APPDATA", "LOCALAPPDATA")
+PROXY = ("HTTPS_PROXY", "HTTP_PROXY", "NO_PROXY", "https_proxy", "http_proxy", "no_proxy", "SSL_CERT_FILE")
+
+
+def bare_environment() -> dict[str, str]:
+    """What every zone may see of this process's environment: the locale and nothing that names data or keys."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if name in PASSED_ON}  # noqa: TID251  # one reader
+
+
+def tool_server_environment() -> dict[str, str]:
+    """What a tool server of another maker starts with, before its own entries: where programs lie, and the locale."""
+    import os
+
+    return {**bare_environment(), "PATH": os.environ.get("PATH", os.defpath)}  # noqa: TID251  # one reader
+
+
+def model_environment() -> dict[str, str]:
+    """What a connection to a model elsewhere needs of the environment: the proxy and the trusted certificates."""
+    import os
+
+    return {name: value for name, value in os.environ.items() if name in PROXY}  # noqa: TID251  # one reader
+
+
+def azure_environment() -> dict[str, str]:
+    """`bare_environment` and what azure-identity's sign-in methods read; for the tool server on Azure only."""
+    import os
+
+    passed = {n: v for n, v in os.environ.items() if n.startswith(AZURE_SIGN_IN) or n in PROXY}  # noqa: TID251  # one reader
+    return {**bare_environment(), **passed}
+
+
+def agent_gateway() -> tuple[str, Secret]:
+    """Where the agent's process finds its gateway, and its key there: all that its environment holds."""
+    import os
+
+    return os.environ["SENTINEL_URL"], Secret(os.environ["SENTINEL_API_KEY"])  # noqa: TID251  # one reader

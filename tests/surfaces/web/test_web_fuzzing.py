@@ -15,7 +15,7 @@ from running_web import RunningWeb, running_web
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.surfaces.users import Role
 from sentinel_rag.surfaces.web import Limits
-from sentinel_rag.surfaces.web._openapi import REFUSALS
+from sentinel_rag.surfaces.web._app import REFUSALS
 from sentinel_rag.surfaces.web.turns.events import TYPES
 from sentinel_rag_testing.running_gateway import RunningGateway
 

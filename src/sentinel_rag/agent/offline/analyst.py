@@ -6,6 +6,7 @@ whatever the rows say. It holds a gateway and what sentences lean on, no facts a
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 
@@ -21,7 +22,6 @@ from sentinel_rag.agent.offline.knowledge import (
     offer_steps,
     recall_incident,
 )
-from sentinel_rag.agent.offline.kql_questions import SWITCHED_OFF, kql_in
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.questions import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.relations import story_plan
@@ -36,8 +36,50 @@ from sentinel_rag.contracts.conversations import CarriedFact, Remembered
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
+from sentinel_rag.language.frames.asides import asides
 from sentinel_rag.language.frames.orders import asks_the_gateway, read_order
+from sentinel_rag.language.text import word_list
 from sentinel_rag.language.times.kinds import Now
+
+SWITCHED_OFF = (
+    "This is a KQL query, and running queries that are no named template is switched off here, so nothing was run. "
+    "You can run it yourself with `sentinel kql query`; whoever operates this installation can let the agent do so by "
+    "setting SENTINEL_FREEFORM_KQL=on (docs/freeform-kql.md says what that means)."
+)
+_FENCED = re.compile(r"```(?:kql|kusto)?[ \t]*\n(?P<kql>.*?)```", re.DOTALL | re.IGNORECASE)
+_COMMENTS = re.compile(r"(?:\s*//[^\n]*\n)+")
+_LETS = re.compile(r"(?:\s*let\s+\w+\s*=[^;]{1,4000};)+", re.IGNORECASE)
+_NAME = r"(?:[A-Za-z_]\w{1,199}|\[\s*(?:'[^'\n]{1,200}'|\"[^\"\n]{1,200}\")\s*\])"
+_PIPED = re.compile(rf"\s*(?:{_NAME}|\(?\s*union\s[^|]{{1,2000}})\s*(?://[^\n]*\n\s*)*\|\s*(?P<operator>[a-z][a-z-]*)")
+_OPERATORS = frozenset(
+    word_list(
+        """as consume count distinct evaluate extend facet find fork getschema invoke join limit lookup make-series
+    mv-apply mv-expand order parse parse-kv parse-where partition project project-away project-keep project-rename
+    project-reorder reduce render sample sample-distinct scan search serialize sort summarize take top top-hitters
+    top-nested union where filter"""
+    )
+)
+
+
+def kql_in(question: str) -> str | None:
+    """The query that the question is or holds, as it was written; None for words."""
+    fenced = _FENCED.search(question)
+    if fenced is not None:
+        return fenced["kql"].rstrip() if _reads_as_kql(fenced["kql"]) else None
+    if _reads_as_kql(question):
+        return question
+    asked = next((match.end() for match in asides(question, "kql", "run", leads=True)), 0)
+    return question[asked:] if asked and _reads_as_kql(question[asked:]) else None
+
+
+def _reads_as_kql(text: str) -> bool:
+    """A table, a pipe and an operator that KQL has, behind comments and let statements."""
+    for skipped in (_COMMENTS, _LETS, _COMMENTS):
+        match = skipped.match(text)
+        text = text if match is None else text[match.end() :]
+    match = _PIPED.match(text)
+    return match is not None and match["operator"] in _OPERATORS
+
 
 ANSWERED_CALLS = {
     "query_incidents": View.INCIDENTS,

@@ -4,23 +4,23 @@ from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
+from fastapi.openapi.utils import get_openapi
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
 from starlette.types import ASGIApp
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.errors import SentinelError
-from sentinel_rag.surfaces.web._openapi import document
 from sentinel_rag.surfaces.web._parts import Web
 from sentinel_rag.surfaces.web._problems import Problem, problem_of
 from sentinel_rag.surfaces.web._request_checks import Border
-from sentinel_rag.surfaces.web._wrong_fields import wrong_field
+from sentinel_rag.surfaces.web.models import Refusal
 from sentinel_rag.surfaces.web.routes import (
     approvals,
     audit,
@@ -33,6 +33,91 @@ from sentinel_rag.surfaces.web.routes import (
     tokens,
     tools,
 )
+
+_SENTENCES = {
+    "missing": "{field} is missing",
+    "extra_forbidden": "{field} is no field of this request",
+    "string_too_short": "{field} is too short: it takes at least {min_length} characters",
+    "string_too_long": "{field} is too long: it takes at most {max_length} characters",
+    "string_pattern_mismatch": "{field} is not written as it must be ({pattern})",
+    "string_type": "{field} must be a text",
+    "string_unicode": "{field} holds characters that are no text",
+    "int_type": "{field} must be a whole number",
+    "int_parsing": "{field} must be a whole number",
+    "bool_type": "{field} must be true or false",
+    "bool_parsing": "{field} must be true or false",
+    "greater_than_equal": "{field} must be {ge} or more",
+    "less_than_equal": "{field} must be {le} or less",
+    "dict_type": "{field} must be an object",
+    "model_attributes_type": "{field} must be an object",
+    "list_type": "{field} must be a list",
+    "enum": "{field} must be {expected}",
+    "literal_error": "{field} must be {expected}",
+}
+
+
+def wrong_field(fault: Mapping[str, Any]) -> tuple[str, str]:
+    """The field (`timezone`; `body` for the whole of it) and a sentence without its full stop, of pydantic's error."""
+    kind, place = str(fault["type"]), tuple(map(str, fault["loc"]))
+    if kind == "json_invalid":
+        return "body", "The body is not JSON"
+    field = ".".join(place[1:]) or "body"
+    named = "The body" if field == "body" else field
+    given: Mapping[str, Any] = fault.get("ctx") or {}
+    if kind == "value_error":
+        return field, f"{named}: {given.get('error', 'it is not allowed')}"
+    if kind == "string_too_short" and given.get("min_length") == 1:
+        return field, f"{named} is empty"
+    form = _SENTENCES.get(kind)
+    return field, f"{named}: {fault['msg']}" if form is None else form.format_map({**given, "field": named})
+
+
+REFUSALS = {
+    400: "The connection ended amid the request",
+    401: "Not signed in",
+    403: "Not allowed, by role or by the gateway",
+    404: "Not there, or somebody else's",
+    408: "The body came too slowly",
+    409: "Not possible in this state",
+    413: "The body is too large",
+    414: "The URL is too long",
+    415: "No JSON",
+    421: "For another host, or from another site's page",
+    422: "Not as documented; `problems` names the fields",
+    429: "Too often; see Retry-After",
+    500: "A fault of this surface",
+    503: "A part does not answer; see Retry-After",
+}
+OPEN = "/sign-in"
+"""Where the routes that ask for no sign-in begin."""
+
+
+def document(app: FastAPI, *, cookie: str) -> dict[str, Any]:
+    """The document of `app`; `cookie` is the name of a browser's."""
+    made = get_openapi(title=app.title, version=app.version, description=app.description, routes=app.routes)
+    shared = made.setdefault("components", {})
+    schemas = shared.setdefault("schemas", {})
+    for name in ("HTTPValidationError", "ValidationError"):  # FastAPI's own form of a refusal, which is never sent
+        schemas.pop(name, None)
+    schemas["Refusal"] = Refusal.model_json_schema()
+    shared["securitySchemes"] = {
+        "browser": {
+            "type": "apiKey",
+            "in": "cookie",
+            "name": cookie,
+            "description": "Set by POST /sign-in; a change also needs the header X-CSRF-Token, from GET /session.",
+        },
+        "program": {"type": "http", "scheme": "bearer", "description": "A token of POST /tokens."},
+    }
+    refusal = {"application/json": {"schema": {"$ref": "#/components/schemas/Refusal"}}}
+    for path, item in made["paths"].items():
+        for operation in item.values():
+            for status, said in REFUSALS.items():
+                operation["responses"][str(status)] = {"description": said, "content": refusal}
+            if not path.startswith(OPEN):
+                operation["security"] = [{"browser": []}, {"program": []}]
+    return made
+
 
 log = logging.getLogger(__name__)
 
