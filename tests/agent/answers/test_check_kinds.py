@@ -48,6 +48,7 @@ CASES = [
     # what a team did is a state of the rows; what the writer did is a call's
     (FOUND, "What we closed is told elsewhere; 124 is High [c1.1]."),
     (NOT, "I closed 124, it is High [c1.1]."),
+    (SOURCE, "I opened 124, it is High [c1.1]."),
     (SOURCE, "I called the encryption blocked; 124 is High [c1.1]."),
     # what is weighed, one's own steps and ranks, the ends of a span, and all but one
     (SOURCE, "Against a stolen password: 124 is High [c1.1]."),

@@ -362,7 +362,10 @@ def _of_others(unit: Unit, sentence: Sentence, refs: Sequence[str], evidence: Ev
         reason = f"these are words of {where} (text that others wrote)"
         return _single(Verdict(SentenceState.SOURCE_GIVEN, reason, (where,), rule="theirs"), CitedBy.CHECK)
     by = CitedBy.WRITER
-    if where:
+    found_elsewhere = (
+        where and refs and where not in refs and against(sentence, refs).state is SentenceState.VALUES_FOUND
+    )
+    if where and not found_elsewhere:  # a measured fact may sound like what an alert says of it
         reason = f"these are words of {where} (text that others wrote): quote them"
         return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs), rule="theirs"), by)
     for literal in sentence.literals:

@@ -147,7 +147,8 @@ def negative(of: Comparison) -> Verdict | None:
     if cut is not None and not of.rows:
         return of.verdict(SentenceState.NOT_FOUND, f"{cut.ref} is not complete: it cannot show that there is none")
     labels = of.sentence.clause_labels(said[0].start)
-    plain = labels and all(each.kind is Kind.STATE or each in of.sentence.anchors for each in labels)
+    asked = " ".join(of.evidence.whole(whole).asked for whole in of.wholes)
+    plain = labels and all(each.kind is Kind.STATE or f" {key(str(each.value))} " in asked for each in labels)
     plain = plain and not of.sentence.has("except")  # `on no machine but wks-sal-01`
     rows = of.universe(strict=True) if plain and of.sentence.kind is not UnitKind.ROW else []
     held = of.among([facts for facts in rows if facts.kind not in _TEXTS], labels, denied=True)
@@ -771,4 +772,4 @@ COMPUTED_CLAIMS: tuple[Rule, ...] = (
     outcome_is_told,
     nothing_was_found,
 )
-CLAIMS: tuple[Rule, ...] = (universal, exclusive, negative, no_other, extreme, comparative, order)
+CLAIMS: tuple[Rule, ...] = (universal, exclusive, no_other, negative, extreme, comparative, order)

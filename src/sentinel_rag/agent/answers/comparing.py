@@ -469,7 +469,7 @@ class Comparison:
         facts = self.evidence.whole(whole)
         match literal.kind:
             case Kind.NUMBER:
-                return literal.unit == 1.0 and self._is_counted_total(literal, facts)
+                return facts.holds(literal) if literal.unit != 1.0 else self._is_counted_total(literal, facts)
             case Kind.STATE:
                 totals = {total.value for total in whole.totals if total.path[-1] == literal.value}
                 numbers = {each.value for each in self.sentence.of_kind(Kind.NUMBER)}

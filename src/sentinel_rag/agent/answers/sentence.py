@@ -351,8 +351,8 @@ class Sentence:
             if any(self.says(each, *_UNSTATED) for each in clause):
                 continue
             for place, each in enumerate(clause):
-                if not self.says(each, "acts"):
-                    continue
+                if not self.says(each, "acts") or self.lexicon.concepts.get(each.text) == "open":
+                    continue  # `I opened 123`: it was read
                 following = clause[place + 1].text if place + 1 < len(clause) else ""
                 adjective = following in self.lexicon.things  # `I see closed incidents`
                 between = [other for other in clause[:place] if other.text not in plain_words()]
