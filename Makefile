@@ -77,7 +77,9 @@ $(VENV)/agentdyn/installed: $(VENV)/agentdojo/installed
 	git -C $(VENV)/agentdyn archive $(AGENTDYN_COMMIT) src/agentdojo | tar -x -C $(VENV)/agentdyn --strip-components=1
 	@rm -rf $(VENV)/agentdyn/.git $(VENV)/agentdyn/agentdojo/defenses && echo $(AGENTDYN_COMMIT) >$@
 
-agentdyn: $(VENV)/installed-dev $(VENV)/agentdyn/installed ## AgentDyn for its benchmark: python -m bench agentdyn
+# Its checks are no part of `make test`: the suite comes from GitHub, which not every machine reaches.
+agentdyn: $(VENV)/installed-dev $(VENV)/agentdyn/installed ## AgentDyn for its benchmark (python -m bench agentdyn), and the checks of it
+	$(BIN)/python -m pytest -q tests/testing/agentdyn_checks.py
 
 demo: $(VENV)/installed ## Three questions of a sample estate, then the calls of a hijacked agent
 	@$(BIN)/sentinel demo
