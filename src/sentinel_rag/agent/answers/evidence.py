@@ -176,10 +176,6 @@ class Evidence:
         ends = [self.now, *(self.now - timedelta(seconds=each.number * each.unit) for each in ago)]
         return any(moment.fits(end + timedelta(minutes=shift), self.zone) for end in ends for shift in (-1, 0, 1))
 
-    def has_rows_of(self, kind: str) -> bool:
-        """Whether a result has rows of a kind."""
-        return any(kind in read.result.kinds for read in self._read.values())
-
     def result(self, ref: str) -> Result | None:
         """The result with this id."""
         read = self._read.get(ref)
