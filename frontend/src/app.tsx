@@ -193,12 +193,18 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
   const here = name === ACCOUNT.name ? ACCOUNT : (offered.find((place) => place.name === name) ?? offered[0]);
   const at = lacking ?? here;
   const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const [finding, setFinding] = useState(false);
+  // The palette that is open, below 1 for none. A dialog tells late that it was closed: the next may be open by then.
+  const [finding, setFinding] = useState(0);
+  const find = (): void => {
+    if (document.querySelector("dialog.palette[open]") === null) {
+      setFinding((before) => Math.abs(before) + 1);
+    }
+  };
 
   const waiting = useWaiting(session);
   const [conversations, reload] = useConversations(session);
   const mine = waiting.filter((each) => each.may_decide);
-  useKeys(() => setFinding(true));
+  useKeys(find);
   useEffect(() => {
     const count = mine.length === 0 ? "" : `(${mine.length}) `;
     document.title = at === undefined ? "Sentinel RAG" : `${count}${at.title} - Sentinel RAG`;
@@ -269,7 +275,7 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
                 <span class="here">{(chats ? titleIn(conversations, id) : null) ?? at?.title ?? "Sentinel RAG"}</span>
               )}
             </div>
-            <button type="button" class="jump" onClick={() => setFinding(true)} title="Ctrl K">
+            <button type="button" class="jump" onClick={find} title="Ctrl K">
               <Icon name="search" />
               <span>Ask, or go to an incident, host, account</span>
               <kbd>Ctrl K</kbd>
@@ -305,12 +311,13 @@ function Frame(props: { session: Session; entered: (session: Session) => void; l
           )}
         </main>
       </div>
-      {finding ? (
+      {finding > 0 ? (
         <Palette
+          key={finding}
           session={session}
           views={[...offered.filter((place) => !place.unlisted), ACCOUNT]}
           conversations={conversations}
-          onClose={() => setFinding(false)}
+          onClose={() => setFinding((now) => (now === finding ? -now : now))}
         />
       ) : null}
     </div>
