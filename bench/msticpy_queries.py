@@ -21,10 +21,10 @@ os.environ.update(IDENTITY_ENDPOINT=f"{URL}/msi/token", IDENTITY_HEADER=HEADER)
 warnings.simplefilter("ignore")
 
 from azure.core.pipeline.policies import BearerTokenCredentialPolicy  # noqa: E402  # the environment stands first
-from azure.identity import ManagedIdentityCredential  # noqa: E402
-from azure.monitor.query import LogsQueryClient  # noqa: E402
-from msticpy.data import QueryProvider  # noqa: E402
-from msticpy.data.drivers import azure_monitor_driver as driver  # noqa: E402
+from azure.identity import ManagedIdentityCredential  # noqa: E402  # the environment stands first
+from azure.monitor.query import LogsQueryClient  # noqa: E402  # the environment stands first
+from msticpy.data import QueryProvider  # noqa: E402  # the environment stands first
+from msticpy.data.drivers import azure_monitor_driver as driver  # noqa: E402  # the environment stands first
 
 WINDOW = {"start": datetime(2024, 6, 2, tzinfo=UTC), "end": datetime(2024, 7, 2, tzinfo=UTC)}
 TYPED: dict[str, Any] = {"list": ["10.0.0.1", "example.com"], "int": 5, "datetime": WINDOW["end"], "str": "example"}
@@ -47,7 +47,7 @@ QUOTED = {
 }
 
 
-class PlainHttp(BearerTokenCredentialPolicy):  # type: ignore[misc,unused-ignore]
+class PlainHttp(BearerTokenCredentialPolicy):  # type: ignore[misc,unused-ignore]  # of no known type where azure-core is not installed
     def on_request(self, request: Any) -> None:
         request.context.options["enforce_https"] = False
         super().on_request(request)

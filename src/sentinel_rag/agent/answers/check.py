@@ -362,10 +362,9 @@ def _of_others(unit: Unit, sentence: Sentence, refs: Sequence[str], evidence: Ev
         reason = f"these are words of {where} (text that others wrote)"
         return _single(Verdict(SentenceState.SOURCE_GIVEN, reason, (where,), rule="theirs"), CitedBy.CHECK)
     by = CitedBy.WRITER
-    found_elsewhere = (
-        where and refs and where not in refs and against(sentence, refs).state is SentenceState.VALUES_FOUND
-    )
-    if where and not found_elsewhere:  # a measured fact may sound like what an alert says of it
+    own = where and refs and where not in refs
+    if where and not (own and against(sentence, refs).state is SentenceState.VALUES_FOUND):
+        # What a raw row shows may sound like what an alert says of it: then it is that row's.
         reason = f"these are words of {where} (text that others wrote): quote them"
         return _single(Verdict(SentenceState.NOT_FOUND, reason, tuple(refs), rule="theirs"), by)
     for literal in sentence.literals:

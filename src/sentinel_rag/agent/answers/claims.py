@@ -119,7 +119,7 @@ def exclusive(of: Comparison) -> Verdict | None:
 def _looked_at(of: Comparison, after: int, rows: Sequence[Facts], other: Facts | None) -> Verdict | None:
     """What is said of all of these rows, where it is not true of `other`; without rows nothing was counted."""
     if other is not None:
-        return of.verdict(SentenceState.NOT_FOUND, f"of {other.ref} it is not true")
+        return of.verdict(SentenceState.NOT_FOUND, f"{other.ref} shows one of which it is not true")
     return None if _counted(of, bool(rows)) else _uncounted(of, of.sentence.words_after(after - 2, 1)[0].text)
 
 
@@ -153,7 +153,7 @@ def negative(of: Comparison) -> Verdict | None:
     rows = of.universe(strict=True) if plain and of.sentence.kind is not UnitKind.ROW else []
     held = of.among([facts for facts in rows if facts.kind not in _TEXTS], labels, denied=True)
     if held:
-        return of.verdict(SentenceState.NOT_FOUND, f"{held[0].ref} is one")
+        return of.verdict(SentenceState.NOT_FOUND, f"{held[0].ref} shows one")
     return _uncounted(of, said[0].text)
 
 

@@ -15,7 +15,6 @@ from sentinel_rag.gateway.argument_formats.hosts import canonical_host, canonica
 from sentinel_rag.gateway.argument_formats.paths import canonical_path, canonical_path_any_case
 from sentinel_rag.gateway.argument_formats.refusals import NotCanonical
 from sentinel_rag.gateway.argument_formats.urls import canonical_url
-from sentinel_rag.gateway.argument_formats.workspace_names import canonical_workspace
 
 __all__ = ["FORMATS", "NotCanonical", "canonical_path"]
 
@@ -43,14 +42,25 @@ def canonical_time(text: str) -> str:
     return f"{seconds}.{(match['fraction'] or '').ljust(6, '0')}Z"
 
 
-_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
+_TEMPLATE = re.compile(r"[A-Za-z][A-Za-z0-9_]{0,127}")
 
 
 def canonical_template(text: str) -> str:
     """The name as the template registry writes it: lower case letters, digits and underscores, no blanks around."""
     name = text.strip(" ")
-    if not _NAME.fullmatch(name):
+    if not _TEMPLATE.fullmatch(name):
         raise NotCanonical("a template is named by letters, digits and underscores")
+    return name.lower()
+
+
+_WORKSPACE = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,39}")
+
+
+def canonical_workspace(text: str) -> str:
+    """The name as the settings write it: lower case letters, digits, - and _, no blanks around."""
+    name = text.strip(" ")
+    if not _WORKSPACE.fullmatch(name):
+        raise NotCanonical("a workspace is named by letters, digits, - and _")
     return name.lower()
 
 

@@ -122,15 +122,15 @@ class KnowledgeTools:
         def search(embedder: Embedder | None) -> SearchAnswer:
             store = KnowledgeSearch(opened.store, embedder)
 
-            def found(wanted: Wanted, limit: int, per_document: int) -> SearchAnswer:
+            def ranked(wanted: Wanted, limit: int, per_document: int) -> SearchAnswer:
                 return store.search(query, wanted, limit=limit, per_document=per_document, like=like, without=itself)
 
             if not alike or len(asked.wanted.collections) == 1 or asked.limit == 1:
-                return found(asked.wanted, asked.limit, PER_DOCUMENT)
+                return ranked(asked.wanted, asked.limit, PER_DOCUMENT)
             # What happened before and what is to be done are two questions: neither takes the places of the other.
-            steps = found(replace(asked.wanted, collections=frozenset({Collection.PLAYBOOKS})), asked.limit // 2, 1)
+            steps = ranked(replace(asked.wanted, collections=frozenset({Collection.PLAYBOOKS})), asked.limit // 2, 1)
             left = asked.limit - len(steps.hits)
-            past = found(replace(asked.wanted, collections=frozenset({Collection.INCIDENTS})), left, PER_DOCUMENT)
+            past = ranked(replace(asked.wanted, collections=frozenset({Collection.INCIDENTS})), left, PER_DOCUMENT)
             return SearchAnswer((*past.hits, *steps.hits), tuple(dict.fromkeys((*past.remarks, *steps.remarks))))
 
         embedder = self._base.embedder()
