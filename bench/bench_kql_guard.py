@@ -16,11 +16,10 @@ import anyio
 
 from bench.harness import timings, write
 from sentinel_rag.sentinel.kql_guard import KqlGuard, installed_parser
-from sentinel_rag.sentinel.kql_guard.parser_installation import parser_state
+from sentinel_rag.sentinel.kql_guard.official_parser import parser_state
 from sentinel_rag.sentinel.template_registry import load_templates
-from sentinel_rag.workspace.kql.engine import translate
+from sentinel_rag.workspace.queries import TimeRange, translate
 from sentinel_rag.workspace.table_schemas import known_tables
-from sentinel_rag.workspace.timespans import TimeRange
 
 SIZES = (30, 53, 900)
 CLAIM = (
@@ -103,7 +102,8 @@ def memory_of_parser(schema: Schema, queries: list[str]) -> float | None:
     parser = installed_parser()
     assert parser is not None
     try:
-        parser.analyze_many(queries, schema)
+        for kql in queries:
+            parser.analyze_now(kql, schema)
         process = parser._process._running_one[0]
         status = Path(f"/proc/{process.pid}/status")
         if not status.exists():

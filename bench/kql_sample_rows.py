@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from sentinel_rag.workspace.kql_types import DUCKDB_TYPES, quote_name
+from sentinel_rag.workspace.table_schemas import DUCKDB_TYPES, quote_name
 
 ROWS = 12
 

@@ -7,15 +7,16 @@ SQL text already (`Typed`), over the columns of a node's input.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from kql_duckdb.expressions import Typed, quote_name
 from kql_duckdb.expressions import column as typed_column
 from kql_duckdb.types import KustoType
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Column:
     """A column as the query sees it."""
 
@@ -25,10 +26,11 @@ class Column:
     """Its name in SQL, unquoted: another one only where two names differ in nothing but case."""
     nullable: bool = True
 
-    @property
+    @cached_property
     def sql(self) -> str:
         return quote_name(self.identifier)
 
+    @cached_property
     def typed(self) -> Typed:
         return typed_column(self.sql, self.type, nullable=self.nullable, name=self.name)
 
@@ -55,116 +57,74 @@ class Relation:
     def column(self, name: str) -> Column | None:
         return next((column for column in self.columns if column.name == name), None)
 
+    def unordered(self) -> Relation:
+        return replace(self, serialized=False, order="")
+
+    def filtered(self, predicate: str) -> Select:
+        return Select(self.columns, self, where=predicate, serialized=self.serialized, order=self.order)
+
+    def extended(self, items: tuple[Item, ...], columns: tuple[Column, ...] | None = None, order: str = "") -> Select:
+        """With `items` in the place of its columns or beside them, of which the query sees `columns`."""
+        shown, order = self.columns if columns is None else columns, order or self.order
+        return Select(shown, self, items, serialized=self.serialized, order=order, label=self.label)
+
+    def computed(self, columns: tuple[Column, ...], values: Iterable[str]) -> Select:
+        """`values` alone, under the identifiers of `columns`."""
+        items = tuple((one.identifier, sql) for one, sql in zip(columns, values, strict=True))
+        return Select(columns, self, items, star=False)
+
+    def selected(self, columns: tuple[Column, ...], values: Iterable[str]) -> Select:
+        """`values` under the identifiers of `columns`, and the number of the row if it has one."""
+        made = replace(self.computed(columns, values), serialized=self.serialized, order=self.order)
+        return replace(made, items=(*made.items, (self.order, quote_name(self.order)))) if self.order else made
+
+    def narrowed(self, columns: Iterable[Column]) -> Select:
+        """With only `columns` of its columns, in their order."""
+        chosen = tuple(columns)
+        return self.selected(chosen, (one.sql for one in chosen))
+
+    def aggregated(self, columns: tuple[Column, ...], keys: tuple[Item, ...], values: tuple[Item, ...]) -> Select:
+        """One row for each combination of `keys`, or one for all rows where there is none."""
+        by = f" GROUP BY {', '.join(str(place + 1) for place in range(len(keys)))}" if keys else ""
+        return Select(columns, self, (*keys, *values), star=False, tail=by)
+
+    def sorted(self, keys: Iterable[str]) -> Select:
+        """The rows in the order of `keys`, each with its direction."""
+        return Select(self.columns, self, tail=f" ORDER BY {', '.join(keys)}", serialized=True)
+
+    def limited(self, count: str) -> Select:
+        """The first `count` rows."""
+        tail = f" LIMIT {count}"
+        return Select(self.columns, in_order(self), tail=tail, serialized=self.serialized, order=self.order)
+
 
 @dataclass(frozen=True, slots=True)
 class Source(Relation):
-    """What may stand behind FROM as it is, such as a quoted table; empty is one row without columns."""
+    """What may stand behind FROM, as text with relations in it, such as a quoted table or a join; without any it is one
+    row without columns."""
 
-    text: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Template(Relation):
-    """A whole SELECT: text, and where a number stands the input of that number, a table or a SELECT in brackets."""
-
-    parts: tuple[Relation, ...]
-    pieces: tuple[str | int, ...]
+    pieces: tuple[str | Relation, ...] = ()
+    whole: bool = False
+    """Whether it is a SELECT, which brackets make a source."""
 
     def inputs(self) -> tuple[Relation, ...]:
-        return self.parts
+        return tuple(one for one in self.pieces if isinstance(one, Relation))
 
 
 @dataclass(frozen=True, slots=True)
-class Filter(Relation):
-    """The rows for which the predicate is true."""
+class Select(Relation):
+    """A SELECT over one relation."""
 
     input: Relation
-    predicate: str
+    items: tuple[Item, ...] = ()
+    star: bool = True
+    """Whether the columns of the input, hidden ones too, stay, with `items` in their place or beside them."""
+    where: str = ""
+    tail: str = ""
+    """What stands behind WHERE: GROUP BY, ORDER BY or LIMIT."""
 
     def inputs(self) -> tuple[Relation, ...]:
         return (self.input,)
-
-
-@dataclass(frozen=True, slots=True)
-class Extend(Relation):
-    """The columns of the input, hidden ones too, with `items` in their place or beside them."""
-
-    input: Relation
-    items: tuple[Item, ...]
-
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-
-@dataclass(frozen=True, slots=True)
-class Project(Relation):
-    """`items` alone."""
-
-    input: Relation
-    items: tuple[Item, ...]
-
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-
-@dataclass(frozen=True, slots=True)
-class Aggregate(Relation):
-    """One row for each combination of `keys`, or one for all rows where there is none."""
-
-    input: Relation
-    keys: tuple[Item, ...]
-    aggregates: tuple[Item, ...]
-
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-
-@dataclass(frozen=True, slots=True)
-class Sort(Relation):
-    """The rows in the order of `keys`, each with its direction."""
-
-    input: Relation
-    keys: tuple[str, ...]
-
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-
-@dataclass(frozen=True, slots=True)
-class Limit(Relation):
-    """The first `count` rows."""
-
-    input: Relation
-    count: str
-
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.input,)
-
-
-@dataclass(frozen=True, slots=True)
-class Join(Relation):
-    """`items` over rows of `left` (aliased l) and `right` (aliased r) that fulfil `condition`."""
-
-    left: Relation
-    right: Relation
-    kind: str
-    """As in SQL: INNER, LEFT, RIGHT, FULL, SEMI, ANTI."""
-    condition: str
-    items: tuple[Item, ...]
-
-    def inputs(self) -> tuple[Relation, ...]:
-        return (self.left, self.right)
-
-
-@dataclass(frozen=True, slots=True)
-class UnionAll(Relation):
-    """The rows of all `parts`, whose columns agree in number and order; or by their names, a missing one being null."""
-
-    parts: tuple[Relation, ...]
-    by_name: bool = False
-
-    def inputs(self) -> tuple[Relation, ...]:
-        return self.parts
 
 
 @dataclass(slots=True, eq=False)
@@ -188,26 +148,19 @@ class Reference(Relation):
 HIDDEN = "$"
 
 
-def narrowed(relation: Relation, columns: Iterable[Column]) -> Relation:
-    """`relation` with only `columns` of its columns, in their order."""
-    chosen = tuple(columns)
-    items: tuple[Item, ...] = tuple((column.identifier, column.sql) for column in chosen)
-    if relation.order:
-        items = (*items, (relation.order, quote_name(relation.order)))
-    return Project(chosen, relation, items, serialized=relation.serialized, order=relation.order, label=relation.label)
-
-
 def in_order(relation: Relation) -> Relation:
     """`relation` with its rows where its numbering says, if it has one."""
     if not relation.order:
         return relation
-    key = (quote_name(relation.order),)
-    return Sort(relation.columns, relation, key, serialized=True, order=relation.order, label=relation.label)
+    ordered = relation.sorted((quote_name(relation.order),))
+    return replace(ordered, order=relation.order, label=relation.label)
 
 
-def renamed(columns: Iterable[Column], names: Iterable[str]) -> tuple[Column, ...]:
-    """The columns under other names for the query, the same in SQL."""
-    return tuple(replace(column, name=name) for column, name in zip(columns, names, strict=True))
+def made_columns(values: Iterable[Typed]) -> tuple[Column, ...]:
+    """A column for each value, by the name that it has, under identifiers that differ from each other."""
+    every = list(values)
+    found = zip(every, identifiers(one.name for one in every), strict=True)
+    return tuple(Column(one.name, one.type, identifier, one.nullable) for one, identifier in found)
 
 
 def identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> Iterator[str]:
@@ -222,21 +175,40 @@ def identifiers(names: Iterable[str], taken: Iterable[str] = ()) -> Iterator[str
         yield identifier
 
 
+def extended_by(relation: Relation, made: Mapping[str, Typed]) -> Relation:
+    """`relation` with columns in the place of those of their names, or behind all others."""
+    columns = {column.name: column for column in relation.columns}
+    places = {name: column.identifier for name, column in columns.items()}
+    new = [name for name in made if name not in places]
+    places |= zip(new, identifiers(new, (column.identifier for column in relation.columns)), strict=True)
+    columns |= {name: Column(name, value.type, places[name], value.nullable) for name, value in made.items()}
+    items = tuple((places[name], value.sql) for name, value in made.items())
+    return replace(relation.extended(items, tuple(columns.values())), label="")
+
+
+def key_of(value: Typed, alias: str = "") -> Typed:
+    """A value as rows are told apart by it, of the side `alias` if there is one: a missing text is the empty one."""
+    sql = f"{alias}.{value.sql}" if alias else value.sql
+    if value.type is KustoType.STRING:
+        return replace(value, sql=f"coalesce({sql}, '')" if value.nullable else sql, nullable=False)
+    return replace(value, sql=sql)
+
+
+def projected(relation: Relation, values: Iterable[Typed]) -> Relation:
+    """Values alone, as columns by the names that they have."""
+    every = list(values)
+    return relation.selected(made_columns(every), (one.sql for one in every))
+
+
 def explained(relation: Relation, depth: int = 0) -> Iterator[str]:
     """One line for each node, inputs indented below."""
-    details = ""
-    if isinstance(relation, Template):
-        details = f" {''.join(one if isinstance(one, str) else f'<{one}>' for one in relation.pieces)}"
-    for name in ("text", "predicate", "items", "keys", "aggregates", "count", "kind", "condition"):
-        value = getattr(relation, name, None)
-        if isinstance(value, str) and value:
-            details += f" {name}={value}"
-        elif value:
-            details += (
-                f" {name}=[{', '.join(one if isinstance(one, str) else f'{one[0]} := {one[1]}' for one in value)}]"
-            )
-    shared = relation.shared.name if isinstance(relation, Reference) else ""
     columns = ", ".join(f"{column.name}: {column.type}" for column in relation.columns)
-    yield f"{'  ' * depth}{type(relation).__name__}{shared and f' {shared}'} ({columns}){details}"
+    details = relation.shared.name if isinstance(relation, Reference) else ""
+    if isinstance(relation, Source):
+        details = "".join(one if isinstance(one, str) else "<...>" for one in relation.pieces)
+    if isinstance(relation, Select):
+        shown = ", ".join(f"{name} := {sql}" for name, sql in relation.items)
+        details = f"{shown}{relation.where and f' WHERE {relation.where}'}{relation.tail}".strip()
+    yield f"{'  ' * depth}{type(relation).__name__} ({columns}) {details}".rstrip()
     for part in relation.inputs():
         yield from explained(part, depth + 1)

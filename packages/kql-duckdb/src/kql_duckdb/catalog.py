@@ -54,14 +54,8 @@ class KnownTables:
     @classmethod
     def of_schema(cls, schema: Mapping[str, Mapping[str, str]], *, texts_are_never_null: bool = False) -> KnownTables:
         """Tables as `{table: {column: KQL type}}`, each held as this package holds its types."""
-        return cls(
-            Table(
-                name,
-                {column: KustoType(kind) for column, kind in columns.items()},
-                texts_are_never_null=texts_are_never_null,
-            )
-            for name, columns in schema.items()
-        )
+        kinds = ((name, {one: KustoType(kind) for one, kind in columns.items()}) for name, columns in schema.items())
+        return cls(Table(name, columns, texts_are_never_null=texts_are_never_null) for name, columns in kinds)
 
     def table(self, name: str) -> Table | None:
         return self._tables.get(name)
@@ -81,23 +75,18 @@ class ConnectedTables:
 
     def __init__(self, connection: duckdb.DuckDBPyConnection) -> None:
         self._connection = connection
-        self._known: dict[str, Table | None] = {}
+        self._known: dict[str, Table] = {}
         self._names: list[str] | None = None
 
     def names(self) -> Iterable[str]:
         if self._names is None:
-            rows = self._connection.execute(_NAMES).fetchall()
-            self._names = [row[0] for row in rows]
+            self._names = [row[0] for row in self._connection.execute(_NAMES).fetchall()]
         return self._names
 
     def table(self, name: str) -> Table | None:
-        if name not in self._known:
-            self._known[name] = self._described(name) if name in self.names() else None
-        return self._known[name]
-
-    def _described(self, name: str) -> Table:
-        rows = self._connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
-        held = {row[0]: row[1] for row in rows}
-        kinds = {column: type_of_column(kind) for column, kind in held.items()}
-        other = {column: kind for column, kind in held.items() if kinds[column].held != kind}
-        return Table(name, kinds, held=other)
+        if name not in self._known and name in self.names():
+            rows = self._connection.execute(f"DESCRIBE {quote_name(name)}").fetchall()
+            kinds = {row[0]: type_of_column(row[1]) for row in rows}
+            other = {row[0]: row[1] for row in rows if kinds[row[0]].held != row[1]}
+            self._known[name] = Table(name, kinds, held=other)
+        return self._known.get(name)

@@ -15,17 +15,16 @@ import sys
 from collections.abc import Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
+
+import duckdb
 
 from kql_duckdb.engine import Engine, Result
 from kql_duckdb.errors import KqlError
-from kql_duckdb.expressions import quote_name, quote_text
+from kql_duckdb.expressions import microseconds, quote_name, quote_text
 from kql_duckdb.functions import registry
-from kql_duckdb.syntax.expression_parser import timespan_text
-from kql_duckdb.types import KustoType
-
-if TYPE_CHECKING:
-    import duckdb
+from kql_duckdb.time_texts import timespan_text
+from kql_duckdb.types import DYNAMIC
 
 _READERS = {
     ".parquet": "read_parquet",
@@ -71,55 +70,41 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def functions_page() -> str:
     """Every operator and function as a table in Markdown."""
-    lines = [
-        "# Functions of KQL",
-        "",
-        "Made by `kql --functions`.",
-        "",
-        "| name | kind | status | how |",
-        "|---|---|---|---|",
-    ]
-    for name, kind, status, note in registry.table():
-        cells = (f"`{name}`", kind, status, note)
-        lines.append("| " + " | ".join(cell.replace("|", "\\|") for cell in cells) + " |")
-    return "\n".join(lines) + "\n"
+    lines = "# Functions of KQL\n\nMade by `kql --functions`.\n\n| name | kind | status | how |\n|---|---|---|---|\n"
+    for name, *others in registry.table():
+        lines += "| " + " | ".join(cell.replace("|", "\\|") for cell in (f"`{name}`", *others)) + " |\n"
+    return lines
 
 
 def _opened(database: Path | None, files: Sequence[str]) -> duckdb.DuckDBPyConnection:
     """A connection with a view for each file. Raises OSError or ValueError."""
-    import duckdb
-
     try:
         connection = duckdb.connect(str(database), read_only=True) if database is not None else duckdb.connect()
         connection.execute("SET TimeZone = 'UTC'")
         for one in files:
-            _add(connection, one)
+            place, _, name = one.rpartition("=") if "=" in one else (one, "", "")
+            path = Path(place)
+            if not path.is_file():
+                raise ValueError(f"there is no file {place}")
+            reader = _READERS.get(path.suffix.lower())
+            if reader is None:
+                raise ValueError(f"{path.name} is none of {', '.join(sorted(_READERS))}")
+            view = quote_name(name or path.stem)
+            connection.execute(f"CREATE TEMP VIEW {view} AS FROM {reader}({quote_text(str(path))})")
     except duckdb.Error as error:
         raise ValueError(str(error).splitlines()[0]) from error
     return connection
 
 
-def _add(connection: duckdb.DuckDBPyConnection, written: str) -> None:
-    place, _, name = written.rpartition("=") if "=" in written else (written, "", "")
-    path = Path(place)
-    if not path.is_file():
-        raise ValueError(f"there is no file {place}")
-    reader = _READERS.get(path.suffix.lower())
-    if reader is None:
-        raise ValueError(f"{path.name} is none of {', '.join(sorted(_READERS))}")
-    view = f"CREATE TEMP VIEW {quote_name(name or path.stem)} AS FROM {reader}({quote_text(str(path))})"
-    connection.execute(view)
-
-
 def _write(result: Result, form: str, out: IO[str]) -> None:
-    names = [name for name, _ in result.columns]
-    kinds = [kind for _, kind in result.columns]
     if form == "json":
         for row in result.rows:
-            cells = {name: _plain(cell, kind) for name, kind, cell in zip(names, kinds, row, strict=True)}
-            out.write(json.dumps(cells, ensure_ascii=False) + "\n")
+            typed = zip(result.columns, row, strict=True)
+            cells = {name: json.loads(cell or "null") if kind is DYNAMIC else cell for (name, kind), cell in typed}
+            out.write(json.dumps(cells, ensure_ascii=False, default=_shown) + "\n")
         return
-    lines = [[_shown(cell, kind) for cell, kind in zip(row, kinds, strict=True)] for row in result.rows]
+    names = [name for name, _ in result.columns]
+    lines = [[_shown(cell) for cell in row] for row in result.rows]
     if form == "csv":
         csv.writer(out, lineterminator="\n").writerows([names, *lines])
         return
@@ -128,16 +113,7 @@ def _write(result: Result, form: str, out: IO[str]) -> None:
         out.write("  ".join(text.ljust(width) for text, width in zip(line, widths, strict=True)).rstrip() + "\n")
 
 
-def _plain(cell: Any, kind: KustoType) -> Any:
-    """A cell as JSON has it."""
-    if kind is KustoType.DYNAMIC and cell is not None:
-        return json.loads(cell)
-    if cell is None or isinstance(cell, (bool, int, float, str)):
-        return cell
-    return _shown(cell, kind)
-
-
-def _shown(cell: Any, kind: KustoType) -> str:
+def _shown(cell: Any) -> str:
     """A cell as Kusto writes it."""
     if cell is None:
         return ""
@@ -146,5 +122,5 @@ def _shown(cell: Any, kind: KustoType) -> str:
     if isinstance(cell, datetime):
         return cell.isoformat(timespec="microseconds") + "0Z" if cell.microsecond else cell.isoformat() + "Z"
     if isinstance(cell, timedelta):
-        return timespan_text((cell.days * 86_400 + cell.seconds) * 10_000_000 + cell.microseconds * 10)
+        return timespan_text(microseconds(cell) * 10)
     return str(cell)

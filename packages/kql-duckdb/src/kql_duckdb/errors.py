@@ -19,6 +19,7 @@ class KqlError(Exception):
         *,
         token: str = "",
         suggestions: tuple[str, ...] = (),
+        known: tuple[str, ...] = (),
     ) -> None:
         super().__init__(message)
         self.message = message
@@ -34,6 +35,8 @@ class KqlError(Exception):
         """The name or construct that is refused, where there is one."""
         self.suggestions = suggestions
         """Names that are like an unknown one, best first."""
+        self.known = known
+        """All names that an unknown one could have been."""
 
     def at(self, line: int, column: int) -> KqlError:
         """Return this error with a place, unless it has one."""

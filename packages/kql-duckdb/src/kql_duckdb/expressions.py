@@ -10,7 +10,7 @@ import json
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from datetime import datetime, timedelta
+from datetime import timedelta
 from decimal import Decimal
 from typing import Any
 from uuid import UUID
@@ -106,30 +106,20 @@ def _without_nan(value: Any) -> Any:
 
 
 def _real(value: float) -> str:
-    if math.isnan(value):
-        return "CAST('NaN' AS DOUBLE)"
-    if math.isinf(value):
-        return f"CAST('{'-' if value < 0 else ''}Infinity' AS DOUBLE)"
-    return f"CAST({float(value)!r} AS DOUBLE)"
-
-
-def _long(value: int) -> str:
-    return f"CAST({value} AS BIGINT)"
+    if math.isfinite(value):
+        return f"CAST({float(value)!r} AS DOUBLE)"
+    return f"CAST('{_without_nan(value)}' AS DOUBLE)"
 
 
 _WRITERS: dict[KustoType, Callable[[Any], str]] = {
     KustoType.BOOL: lambda value: "TRUE" if value else "FALSE",
     KustoType.INT: lambda value: f"CAST({int(value)} AS INTEGER)",
-    KustoType.LONG: _long,
+    KustoType.LONG: lambda value: f"CAST({value} AS BIGINT)",
     KustoType.REAL: _real,
     KustoType.DECIMAL: lambda value: f"CAST('{Decimal(value):f}' AS DECIMAL(38,10))",
-    KustoType.DATETIME: lambda value: f"TIMESTAMP '{_moment(value)}'",
+    KustoType.DATETIME: lambda value: f"TIMESTAMP '{value.year:04d}-{value:%m-%d %H:%M:%S.%f}'",
     KustoType.TIMESPAN: lambda value: f"to_microseconds({microseconds(value)})",
     KustoType.STRING: lambda value: quote_text(str(value)),
     KustoType.GUID: lambda value: f"CAST('{UUID(str(value))}' AS UUID)",
     KustoType.DYNAMIC: lambda value: f"CAST({quote_text(json_text(value))} AS JSON)",
 }
-
-
-def _moment(value: datetime) -> str:
-    return f"{value.year:04d}-{value:%m-%d %H:%M:%S.%f}"

@@ -7,25 +7,10 @@ in that of the query.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 
-from kql_duckdb.algebra import (
-    Aggregate,
-    Extend,
-    Filter,
-    Item,
-    Join,
-    Limit,
-    Project,
-    Reference,
-    Relation,
-    Shared,
-    Sort,
-    Source,
-    Template,
-    UnionAll,
-)
+from kql_duckdb.algebra import Item, Reference, Relation, Select, Shared, Source
 from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import quote_name
 
@@ -35,36 +20,30 @@ def statement(relation: Relation, shared: Sequence[Shared]) -> str:
 
     Raises KqlError for a query of thousands of operators.
     """
-    try:
-        return _statement(relation, shared)
-    except RecursionError as error:
-        raise KqlError("The query has too many operators behind each other.", "SYN0004") from error
-
-
-def _statement(relation: Relation, shared: Sequence[Shared]) -> str:
-    counts: Counter[int] = Counter()
-    _count(relation, counts)
+    counts = Counter(map(id, _shared_in(relation)))
     needed: list[Shared] = []
     for one in reversed(shared):
         if counts[id(one)] or one.in_text:
             needed.append(one)
-            _count(one.relation, counts)
+            counts.update(map(id, _shared_in(one.relation)))
     named = [one for one in reversed(needed) if one.in_text or one.materialized or counts[id(one)] > 1]
-    writer = _Writer({id(one) for one in named})
     kept = _kept(needed)
-    hints = ("MATERIALIZED" if id(one) in kept else "NOT MATERIALIZED" for one in named)
-    texts = (writer.select(one.relation).text() for one in named)
-    parts = [f"{quote_name(one.name)} AS {hint} ({text})" for one, hint, text in zip(named, hints, texts, strict=True)]
-    columns = _items((column.identifier, column.sql) for column in relation.columns)
-    body = replace(writer.opened(relation), columns=columns or _NO_COLUMN)
-    order = body.text()
-    with_clause = f"WITH {', '.join(parts)} " if parts else ""
-    return with_clause + order
+    writer = _Writer({id(one) for one in named})
+    parts: list[str] = []
+    try:
+        for one in named:
+            hint = "MATERIALIZED" if id(one) in kept else "NOT MATERIALIZED"
+            parts.append(f"{quote_name(one.name)} AS {hint} ({writer.select(one.relation).text()})")
+        shown = relation.computed(relation.columns, (column.sql for column in relation.columns))
+        return (f"WITH {', '.join(parts)} " if parts else "") + writer.select(shown).text()
+    except RecursionError as error:
+        raise KqlError("The query has too many operators behind each other.", "SYN0004") from error
 
 
 def subquery(relation: Relation) -> str:
     """The SELECT of a relation that comes to stand inside an expression; what it shares must be in the WITH."""
-    _mark(relation)
+    for one in _shared_in(relation):
+        one.in_text = True
     return _Writer(None).select(relation).text()
 
 
@@ -77,8 +56,7 @@ def _kept(needed: Sequence[Shared]) -> set[int]:
     copies: dict[int, int] = {}
     kept = {id(one) for one in needed if one.materialized}
     for one in reversed(needed):
-        counts: Counter[int] = Counter()
-        _count(one.relation, counts)
+        counts = Counter(map(id, _shared_in(one.relation)))
         copies[id(one)] = 1 + sum(count * copies.get(part, 1) for part, count in counts.items())
         if id(one) in kept or copies[id(one)] > _MOST_COPIES:
             kept.add(id(one))
@@ -86,21 +64,13 @@ def _kept(needed: Sequence[Shared]) -> set[int]:
     return kept
 
 
-def _count(relation: Relation, counts: Counter[int]) -> None:
+def _shared_in(relation: Relation) -> Iterator[Shared]:
+    """What a relation reads by name, as often as it does."""
     stack = [relation]
     while stack:
         one = stack.pop()
         if isinstance(one, Reference):
-            counts[id(one.shared)] += 1
-        stack.extend(one.inputs())
-
-
-def _mark(relation: Relation) -> None:
-    stack = [relation]
-    while stack:
-        one = stack.pop()
-        if isinstance(one, Reference):
-            one.shared.in_text = True
+            yield one.shared
         stack.extend(one.inputs())
 
 
@@ -122,28 +92,29 @@ class _Select:
     columns: str = "*"
     where: tuple[str, ...] = ()
     tail: str = ""
-    whole: str = ""
-    """A SELECT that is finished, instead of all that."""
-
-    @property
-    def is_table(self) -> bool:
-        return self.columns == "*" and not self.where and not self.tail and not self.whole
+    bare: bool = False
+    """Whether the source is a table or a SELECT in brackets."""
 
     @property
     def is_open(self) -> bool:
-        return self.columns == "*" and not self.tail and not self.whole
+        """Whether its columns and tail are still free."""
+        return self.columns == "*" and not self.tail
+
+    @property
+    def is_source(self) -> bool:
+        """Whether it is no more than its source, which may take another name as it is."""
+        return self.bare and self.is_open and not self.where
 
     def text(self) -> str:
-        if self.whole:
-            return self.whole
+        if self.is_source and self.source.startswith("("):
+            return self.source[1:-1]
         source = f" FROM {self.source}" if self.source else ""
         where = f" WHERE {' AND '.join(self.where)}" if self.where else ""
         return f"SELECT {self.columns}{source}{where}{self.tail}"
 
     def as_source(self) -> str:
         """What may stand behind FROM under another name."""
-        bare = self.is_table and self.source and " AS " not in self.source
-        return self.source if bare else f"({self.text()})"
+        return self.source if self.is_source else f"({self.text()})"
 
 
 class _Writer:
@@ -152,72 +123,39 @@ class _Writer:
     def __init__(self, named: set[int] | None) -> None:
         self._named = named
 
-    def opened(self, relation: Relation) -> _Select:
-        """A SELECT whose columns and tail are still free."""
-        made = self.select(relation)
-        return made if made.is_open else _Select(f"({made.text()})")
-
     def select(self, relation: Relation) -> _Select:
-        if isinstance(relation, Source):
-            return _Select(relation.text, "*" if relation.text else _NO_COLUMN)
-        if isinstance(relation, Filter):
-            made = self.opened(relation.input)
-            return replace(made, where=(*made.where, relation.predicate))
-        if isinstance(relation, Extend):
-            return self._extended(relation)
-        if isinstance(relation, Project):
-            return self._projected(relation)
-        if isinstance(relation, Aggregate):
-            made = self.opened(relation.input)
-            by = (
-                f" GROUP BY {', '.join(str(place + 1) for place in range(len(relation.keys)))}" if relation.keys else ""
-            )
-            return replace(made, columns=_items((*relation.keys, *relation.aggregates)) or _NO_COLUMN, tail=by)
-        if isinstance(relation, Sort):
-            made = self.opened(relation.input)
-            return replace(made, tail=f" ORDER BY {', '.join(relation.keys)}")
-        if isinstance(relation, Limit):
-            made = self.select(relation.input)
-            if made.whole or " LIMIT " in made.tail:
-                made = _Select(f"({made.text()})")
-            return replace(made, tail=f"{made.tail} LIMIT {relation.count}")
+        if isinstance(relation, Select):
+            return self._over(relation)
         if isinstance(relation, Reference):
             shared = relation.shared
             if self._named is None or id(shared) in self._named:
-                return _Select(quote_name(shared.name))
+                return _Select(quote_name(shared.name), bare=True)
             return self.select(shared.relation)
-        return self._of_several(relation)
+        assert isinstance(relation, Source)
+        text = "".join(one if isinstance(one, str) else self.select(one).as_source() for one in relation.pieces)
+        if relation.whole:
+            return _Select(f"({text})", bare=True)
+        return _Select(text, "*" if text else _NO_COLUMN, bare=bool(text) and " AS " not in text)
 
-    def _projected(self, relation: Project) -> _Select:
-        if isinstance(relation.input, Source) and not relation.input.text:
-            return _Select("", _items(relation.items))
-        return replace(self.opened(relation.input), columns=_items(relation.items) or _NO_COLUMN)
+    def _over(self, relation: Select) -> _Select:
+        made, star = self.select(relation.input), relation.star
+        limited = relation.tail.startswith(" LIMIT ") and " LIMIT " not in made.tail
+        if relation.items and isinstance(relation.input, Source) and not relation.input.pieces:
+            made, star = _Select(""), False
+        elif not (made.is_open or limited):
+            made = _Select(f"({made.text()})")
+        columns = made.columns
+        if relation.items or not star:
+            columns = _beside_star(relation) if star else _items(relation.items) or _NO_COLUMN
+        where = (*made.where, relation.where) if relation.where else made.where
+        return replace(made, columns=columns, where=where, tail=made.tail + relation.tail)
 
-    def _extended(self, relation: Extend) -> _Select:
-        present = {column.identifier.casefold() for column in relation.input.columns}
-        replaced = [item for item in relation.items if item[0].casefold() in present]
-        added = [item for item in relation.items if item[0].casefold() not in present]
-        columns = "*"
-        if replaced:
-            columns += f" REPLACE ({', '.join(f'{sql} AS {quote_name(identifier)}' for identifier, sql in replaced)})"
-        if added:
-            columns += f", {_items(added)}"
-        if isinstance(relation.input, Source) and not relation.input.text:
-            return _Select("", _items(added))
-        return replace(self.opened(relation.input), columns=columns)
 
-    def _of_several(self, relation: Relation) -> _Select:
-        if isinstance(relation, Join):
-            left, right = (self.select(one).as_source() for one in (relation.left, relation.right))
-            joined = f"{left} AS l {relation.kind} JOIN {right} AS r ON {relation.condition}"
-            return _Select(joined, _items(relation.items))
-        if isinstance(relation, UnionAll):
-            parts = (self._part(one) for one in relation.parts)
-            return _Select("", whole=f" UNION ALL {'BY NAME ' if relation.by_name else ''}".join(parts))
-        assert isinstance(relation, Template)
-        texts = [self.select(one).as_source() for one in relation.parts]
-        return _Select("", whole="".join(one if isinstance(one, str) else texts[one] for one in relation.pieces))
-
-    def _part(self, relation: Relation) -> str:
-        made = self.select(relation)
-        return f"({made.text()})" if made.tail or made.whole else made.text()
+def _beside_star(relation: Select) -> str:
+    present = {column.identifier.casefold() for column in relation.input.columns}
+    replaced = [item for item in relation.items if item[0].casefold() in present]
+    added = _items(item for item in relation.items if item[0].casefold() not in present)
+    columns = "*"
+    if replaced:
+        columns += f" REPLACE ({', '.join(f'{sql} AS {quote_name(identifier)}' for identifier, sql in replaced)})"
+    return f"{columns}, {added}" if added else columns

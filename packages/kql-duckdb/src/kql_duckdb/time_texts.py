@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from decimal import Decimal
+from typing import Final
 
-_MONTHS = {
-    name: number
-    for number, name in enumerate(
-        ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"), start=1
-    )
-}
+_MONTH_NAMES = "jan feb mar apr may jun jul aug sep oct nov dec"
+_MONTHS = {name: place for place, name in enumerate(_MONTH_NAMES.split(), start=1)}
 _CLOCK = (
     r"(?P<hour>\d{1,2}):(?P<minute>\d{2})(?::(?P<second>\d{2})(?:[.,](?P<fraction>\d{1,9}))?)?\s*(?P<half>[AaPp][Mm])?"
 )
@@ -60,62 +58,53 @@ def _moment(parts: dict[str, str | None]) -> datetime | None:
         if clock == (24, 0, 0, 0):
             return datetime(year, int(month), int(parts.get("day") or 1)) + timedelta(days=1)  # noqa: DTZ001
         made = datetime(year, int(month), int(parts.get("day") or 1), *clock)  # noqa: DTZ001 - UTC, held without zone
-        return made - _offset(parts.get("zone"))
+        zone = parts.get("zone") or ""
+        if zone[:1] not in ("+", "-"):
+            return made
+        digits = zone[1:].replace(":", "")
+        hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
+        offset = timedelta(hours=int(hours), minutes=int(minutes))
+        return made + offset if zone[0] == "-" else made - offset
     except (ValueError, OverflowError):
         return None
 
 
-def _offset(zone: str | None) -> timedelta:
-    if not zone or zone[0] not in "+-":
-        return timedelta()
-    digits = zone[1:].replace(":", "")
-    hours, minutes = (digits[:-2], digits[-2:]) if len(digits) > 2 else (digits, "0")
-    span = timedelta(hours=int(hours), minutes=int(minutes))
-    return -span if zone[0] == "-" else span
+TIME_UNITS: Final[dict[str, int | Decimal]] = {
+    **dict.fromkeys(("d", "day", "days"), 864_000_000_000),
+    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 36_000_000_000),
+    **dict.fromkeys(("m", "min", "minute", "minutes"), 600_000_000),
+    **dict.fromkeys(("s", "sec", "second", "seconds"), 10_000_000),
+    **dict.fromkeys(("ms", "milli", "millis", "millisec", "millisecond", "milliseconds"), 10_000),
+    **dict.fromkeys(("micro", "micros", "microsec", "microsecond", "microseconds"), 10),
+    **dict.fromkeys(("nano", "nanos", "nanosec", "nanosecond", "nanoseconds"), Decimal("0.01")),
+    **dict.fromkeys(("tick", "ticks"), 1),
+}
+"""Unit of a timespan -> ticks of 100 ns."""
+_SPAN = re.compile(r"(?:(\d+)(?:\.|:(?=\d+:\d+:\d)))?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d{1,7})\d*)?)?")
+_UNIT_SPAN = re.compile(r"(\d+(?:\.\d+)?)\s*([a-z]+)")
 
 
-_SPAN = re.compile(r"(-)?(?:(\d+)\.)?(\d{1,2}):(\d{1,2})(?::(\d{1,2})(?:\.(\d+))?)?")
-_UNITS = {
-    "d": 86_400_000_000, "day": 86_400_000_000, "days": 86_400_000_000,
-    "h": 3_600_000_000, "hr": 3_600_000_000, "hrs": 3_600_000_000, "hour": 3_600_000_000, "hours": 3_600_000_000,
-    "m": 60_000_000, "min": 60_000_000, "minute": 60_000_000, "minutes": 60_000_000,
-    "s": 1_000_000, "sec": 1_000_000, "second": 1_000_000, "seconds": 1_000_000,
-    "ms": 1_000, "milli": 1_000, "millis": 1_000, "millisec": 1_000, "millisecond": 1_000, "milliseconds": 1_000,
-    "micro": 1, "micros": 1, "microsec": 1, "microsecond": 1, "microseconds": 1,
-    "tick": 0.1, "ticks": 0.1,
-}  # fmt: skip
-_UNIT_SPAN = re.compile(r"(-?\d+(?:\.\d+)?)\s*([a-z]+)")
+def span_ticks(text: str) -> int | None:
+    """Return the ticks of 100 ns that `text` names, such as `1.02:03:04.5` or `90m`; None for any other text."""
+    body = text.strip().removeprefix("-")
+    sign = -1 if text.strip().startswith("-") else 1
+    with_unit, clock = _UNIT_SPAN.fullmatch(body), _SPAN.fullmatch(body)
+    if with_unit is not None and with_unit[2] in TIME_UNITS:
+        return sign * int(Decimal(with_unit[1]) * TIME_UNITS[with_unit[2]])
+    if clock is None:
+        return None
+    *whole, fraction = clock.groups(default="0")
+    days, hours, minutes, seconds = map(int, whole)
+    if hours > 23 or minutes > 59 or seconds > 59:
+        return None
+    return sign * ((((days * 24 + hours) * 60 + minutes) * 60 + seconds) * 10_000_000 + int(fraction.ljust(7, "0")))
 
 
 def parse_timespan(text: str) -> timedelta | None:
-    """Return the span that `text` names, such as `1.02:03:04.5` or `90m`; None for any other text."""
-    stripped = text.strip()
-    found = _SPAN.fullmatch(stripped)
-    if found is None:
-        return _with_unit(stripped)
-    sign, days, hours, minutes, seconds, fraction = found.groups()
-    if int(hours) > 23 or int(minutes) > 59 or int(seconds or 0) > 59:
-        return None
+    """Return the span that `text` names, without what is less than a microsecond; None for any other text."""
+    ticks = span_ticks(text)
     try:
-        span = timedelta(
-            days=int(days or 0),
-            hours=int(hours),
-            minutes=int(minutes),
-            seconds=int(seconds or 0),
-            microseconds=int(((fraction or "") + "000000")[:6]),
-        )
-    except OverflowError:
-        return None
-    return -span if sign else span
-
-
-def _with_unit(text: str) -> timedelta | None:
-    found = _UNIT_SPAN.fullmatch(text)
-    unit = _UNITS.get(found[2]) if found else None
-    if found is None or unit is None:
-        return None
-    try:
-        return timedelta(microseconds=float(found[1]) * unit)
+        return None if ticks is None else timedelta(microseconds=int(Decimal(ticks) / 10))
     except OverflowError:
         return None
 
@@ -128,13 +117,15 @@ def moment_of_epoch(microseconds: int) -> datetime | None:
         return None
 
 
-def span_text(microseconds: int) -> str:
+def timespan_text(ticks: int) -> str:
     """Return a span as Kusto writes it: `[-][d.]hh:mm:ss[.fffffff]`."""
-    span = timedelta(microseconds=abs(microseconds))
-    hours, rest = divmod(span.seconds, 3600)
-    days = f"{span.days}." if span.days else ""
-    fraction = f".{span.microseconds:06d}0" if span.microseconds else ""
-    return f"{'-' if microseconds < 0 else ''}{days}{hours:02d}:{rest // 60:02d}:{rest % 60:02d}{fraction}"
+    sign, ticks = ("-", -ticks) if ticks < 0 else ("", ticks)
+    seconds, fraction = divmod(ticks, 10_000_000)
+    minutes, seconds = divmod(seconds, 60)
+    hours, minutes = divmod(minutes, 60)
+    days, hours = divmod(hours, 24)
+    after = f".{fraction:07d}" if fraction else ""
+    return f"{sign}{f'{days}.' if days else ''}{hours:02d}:{minutes:02d}:{seconds:02d}{after}"
 
 
 def moment_text(microseconds: int) -> str | None:

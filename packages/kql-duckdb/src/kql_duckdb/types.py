@@ -29,40 +29,18 @@ class KustoType(StrEnum):
         return _HELD[self]
 
 
+BOOL, INT, LONG, REAL, DECIMAL, DATETIME, TIMESPAN, STRING, GUID, DYNAMIC = KustoType
 _HELD = {
-    KustoType.BOOL: "BOOLEAN",
-    KustoType.INT: "INTEGER",
-    KustoType.LONG: "BIGINT",
-    KustoType.REAL: "DOUBLE",
-    KustoType.DECIMAL: "DECIMAL(38,10)",
-    # UTC without a zone, in microseconds: the seventh digit of Kusto's 100 ns is 0.
-    KustoType.DATETIME: "TIMESTAMP",
-    KustoType.TIMESPAN: "INTERVAL",
-    KustoType.STRING: "VARCHAR",
-    KustoType.GUID: "UUID",
-    # JSON text; SQL NULL is dynamic(null), and so is a JSON null at the top.
-    KustoType.DYNAMIC: "JSON",
-}
-
-INTEGERS = frozenset((KustoType.INT, KustoType.LONG))
-NUMBERS = frozenset((KustoType.INT, KustoType.LONG, KustoType.REAL, KustoType.DECIMAL))
-ORDERED = NUMBERS | {KustoType.DATETIME, KustoType.TIMESPAN, KustoType.STRING, KustoType.GUID, KustoType.BOOL}
-"""The types whose values have an order; a dynamic has none."""
-
-_ALIASES = {
-    "boolean": "bool",
-    "int32": "int",
-    "int64": "long",
-    "double": "real",
-    "float": "real",
-    "date": "datetime",
-    "time": "timespan",
-    "uuid": "guid",
-    "uniqueid": "guid",
-    "object": "dynamic",
-}
-
-_WIDTH = (KustoType.INT, KustoType.LONG, KustoType.REAL, KustoType.DECIMAL)
+    BOOL: "BOOLEAN", INT: "INTEGER", LONG: "BIGINT", REAL: "DOUBLE", DECIMAL: "DECIMAL(38,10)", STRING: "VARCHAR",
+    GUID: "UUID", TIMESPAN: "INTERVAL",
+    DATETIME: "TIMESTAMP",  # UTC without a zone, in microseconds: the seventh digit of Kusto's 100 ns is 0
+    DYNAMIC: "JSON",  # JSON text; SQL NULL is dynamic(null), and so is a JSON null at the top
+}  # fmt: skip
+INTEGERS = frozenset((INT, LONG))
+NUMBERS = frozenset((INT, LONG, REAL, DECIMAL))
+_WIDTH = (INT, LONG, REAL, DECIMAL)
+_ALIASES = {"boolean": "bool", "int32": "int", "int64": "long", "double": "real", "float": "real", "date": "datetime",
+            "time": "timespan", "uuid": "guid", "uniqueid": "guid", "object": "dynamic"}  # fmt: skip
 
 
 def type_named(name: str) -> KustoType | None:
@@ -90,44 +68,24 @@ def common_type(types: Iterable[KustoType]) -> KustoType | None:
 
 
 _FOREIGN = {
-    "VARCHAR": KustoType.STRING,
-    "BLOB": KustoType.STRING,
-    "BOOLEAN": KustoType.BOOL,
-    "TINYINT": KustoType.INT,
-    "UTINYINT": KustoType.INT,
-    "SMALLINT": KustoType.INT,
-    "USMALLINT": KustoType.INT,
-    "INTEGER": KustoType.INT,
-    "UINTEGER": KustoType.LONG,
-    "BIGINT": KustoType.LONG,
-    "UBIGINT": KustoType.DECIMAL,
-    "HUGEINT": KustoType.DECIMAL,
-    "UHUGEINT": KustoType.DECIMAL,
-    "FLOAT": KustoType.REAL,
-    "DOUBLE": KustoType.REAL,
-    "DATE": KustoType.DATETIME,
-    "TIMESTAMP": KustoType.DATETIME,
-    "TIMESTAMP_S": KustoType.DATETIME,
-    "TIMESTAMP_MS": KustoType.DATETIME,
-    "TIMESTAMP_NS": KustoType.DATETIME,
-    "TIMESTAMP WITH TIME ZONE": KustoType.DATETIME,
-    "TIME": KustoType.TIMESPAN,
-    "INTERVAL": KustoType.TIMESPAN,
-    "UUID": KustoType.GUID,
-    "JSON": KustoType.DYNAMIC,
-}
+    **dict.fromkeys(("VARCHAR", "BLOB"), STRING), "BOOLEAN": BOOL, "UUID": GUID, "JSON": DYNAMIC,
+    **dict.fromkeys(("TINYINT", "UTINYINT", "SMALLINT", "USMALLINT", "INTEGER"), INT),
+    **dict.fromkeys(("UINTEGER", "BIGINT"), LONG), **dict.fromkeys(("FLOAT", "DOUBLE"), REAL),
+    **dict.fromkeys(("UBIGINT", "HUGEINT", "UHUGEINT"), DECIMAL), **dict.fromkeys(("TIME", "INTERVAL"), TIMESPAN),
+    **dict.fromkeys(("DATE", "TIMESTAMP", "TIMESTAMP_S", "TIMESTAMP_MS", "TIMESTAMP_NS", "TIMESTAMP WITH TIME ZONE"),
+                    DATETIME),
+}  # fmt: skip
 
 
 def type_of_column(duckdb_type: str) -> KustoType:
     """Return the KQL type of a column of DuckDB type `duckdb_type`, as DESCRIBE writes it."""
-    known = _FOREIGN.get(duckdb_type)
-    if known is not None:
-        return known
+    if duckdb_type in _FOREIGN:
+        return _FOREIGN[duckdb_type]
     if duckdb_type.startswith("DECIMAL"):
-        return KustoType.DECIMAL
+        return DECIMAL
     if duckdb_type.endswith("]") or duckdb_type.startswith(("STRUCT", "MAP", "UNION", "VARIANT")):
-        return KustoType.DYNAMIC
-    return KustoType.STRING
+        return DYNAMIC
+    return STRING
 
 
 def as_held(column: str, duckdb_type: str) -> str:
@@ -137,8 +95,8 @@ def as_held(column: str, duckdb_type: str) -> str:
         return column
     if duckdb_type == "TIMESTAMP WITH TIME ZONE":
         return f"({column} AT TIME ZONE 'UTC')"
-    if kind is KustoType.DYNAMIC:
+    if kind is DYNAMIC:
         return f"to_json({column})"
-    if kind is KustoType.DECIMAL:
+    if kind is DECIMAL:
         return f"TRY_CAST({column} AS {kind.held})"
     return f"CAST({column} AS {kind.held})"

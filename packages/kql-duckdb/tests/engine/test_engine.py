@@ -13,6 +13,7 @@ import pytest
 
 from kql_duckdb import Engine, KnownTables, KqlError, Table, check, kql
 from kql_duckdb.cli import functions_page, main
+from kql_duckdb.functions import definitions
 from kql_duckdb.types import KustoType
 
 CSV = "host,level,n\nweb,error,1\nweb,info,2\ndb,error,3\n"
@@ -48,7 +49,7 @@ def test_the_command_prints_a_table_and_csv(events: Path) -> None:
 
 def test_the_command_explains(events: Path) -> None:
     shown = command("--explain", "events | where n > 1 | count", str(events)).stdout
-    assert "Filter (host: string, level: string, n: long)" in shown
+    assert "Select (host: string, level: string, n: long) WHERE" in shown
     assert 'SELECT "Count"' in shown
 
 
@@ -169,13 +170,36 @@ def test_definitions_are_known_to_every_query() -> None:
 
 def test_a_wide_union_fills_what_an_input_lacks() -> None:
     connection = duckdb.connect()
-    for place in range(25):
+    for place in range(10):
         columns = ", ".join(f"'v' AS c{place}_{number}, {number} AS n{place}_{number}" for number in range(40))
         connection.execute(f"CREATE TABLE T{place:02} AS SELECT {place}::BIGINT AS n, 'x' AS Name, {columns}")
     result = kql(connection).query("union withsource=From T* | where n == 3")
     names = [name for name, _ in result.columns]
     assert names[:5] == ["From", "n", "Name", "c0_0", "n0_0"]
-    assert len(names) == 3 + 25 * 80
+    assert len(names) == 3 + 10 * 80
     row = dict(zip(names, result.rows[0], strict=True))
     assert (row["From"], row["Name"], row["c3_7"], row["n3_7"]) == ("T03", "x", "v", 7)
     assert (row["c4_7"], row["n4_7"]) == ("", None)
+
+
+def test_no_row_of_a_function_hides_a_later_one() -> None:
+    every = [*definitions.SCALARS.values(), *definitions.AGGREGATES.values()]
+    for function in every:
+        rows = (function, *function.others)
+        for place, later in enumerate(rows):
+            assert not any(_covers(earlier, later) for earlier in rows[:place]), (function.name, later.parameters)
+
+
+def _covers(earlier: definitions.Function, later: definitions.Function) -> bool:
+    """Whether every call that `later` takes is taken by `earlier`."""
+    least = sum(not one.optional for one in later.parameters)
+    most = len(later.parameters) + 3 * later.open_ended
+    fits = least >= sum(not one.optional for one in earlier.parameters)
+    fits = fits and (earlier.open_ended or most <= len(earlier.parameters))
+    kinds = zip(earlier.parameters, later.parameters, strict=False)
+    return fits and all(_types(one.kind) >= _types(two.kind) for one, two in kinds)
+
+
+def _types(kind: str) -> frozenset[KustoType]:
+    taken = definitions.ARGUMENT_KINDS[kind].taken
+    return frozenset(KustoType) if taken is None else taken

@@ -297,6 +297,8 @@ REFUSALS = {
     "Logs | scan with (step a: true;)": ("KDB0001", "scan", (1, 8)),
     "Logs | fork (count) (take 1)": ("KDB0001", "fork", (1, 8)),
     "externaldata(a:string)['https://contoso.example/x']": ("KDB0001", "externaldata", (1, 1)),
+    "Logs | invoke FileProfile('SHA1', 500) | where GlobalPrevalence < 15": ("KDB0001", "FileProfile", (1, 8)),
+    "DeviceFromIP('192.0.2.1')": ("KDB0001", "DeviceFromIP", (1, 1)),
     "cluster('a').database('b').T": ("KDB0001", "cluster", (1, 1)),
     "database('b').T | take 1": ("KDB0001", "database", (1, 1)),
     "['/etc/passwd'] | take 1": ("SEM0100", "/etc/passwd", (1, 1)),

@@ -17,7 +17,7 @@ from kql_duckdb.functions import registry
 from kql_duckdb.functions.definitions import BoundCall, Context
 from kql_duckdb.syntax import ast
 from kql_duckdb.syntax.parser import parse
-from kql_duckdb.time_texts import parse_datetime, span_text
+from kql_duckdb.time_texts import timespan_text
 from kql_duckdb.types import KustoType
 
 Cell = bool | int | float | str | None
@@ -27,15 +27,8 @@ CONTEXT = Context(now=literal(NOW, KustoType.DATETIME), names={"current_database
 
 def value_of(node: ast.Literal) -> Any:
     """The Python value of a literal of the syntax tree."""
-    value = node.value
-    readers: dict[str, Callable[[Any], Any]] = {
-        "timespan": lambda ticks: timedelta(microseconds=ticks // 10),
-        "datetime": lambda text: parse_datetime(str(text)),
-        "decimal": lambda text: Decimal(str(text)),
-        "guid": lambda text: UUID(str(text)),
-        "dynamic": lambda text: json.loads(str(text)),
-    }
-    return value if value is None or node.kind not in readers else readers[node.kind](value)
+    is_span = node.kind == "timespan" and node.value is not None
+    return timedelta(microseconds=node.value // 10) if is_span else node.value
 
 
 class Evaluation:
@@ -59,10 +52,7 @@ class Evaluation:
             return function.build(BoundCall(node.name, arguments, names if any(names) else (), CONTEXT))
         parts: dict[type, Callable[[Any], tuple[str, list[ast.Expression]]]] = {
             ast.Binary: lambda one: (one.operator, [one.left, one.right]),
-            ast.Logical: lambda one: (one.operator, list(one.operands)),
-            ast.InList: lambda one: (one.operator, [one.left, *one.items]),
-            ast.Between: lambda one: (one.operator, [one.value, one.low, one.high]),
-            ast.Unary: lambda one: (f"unary{one.operator}", [one.value]),
+            ast.Operation: lambda one: (one.operator, list(one.operands)),
             ast.Index: lambda one: ("index", [one.value, one.index]),
             ast.Member: lambda one: ("member", [one.value, ast.Literal("string", one.name)]),
         }
@@ -87,7 +77,7 @@ def evaluate(connection: duckdb.DuckDBPyConnection, expression: str, *, as_colum
     printed = parse(f"print {expression}").statements[0]
     assert isinstance(printed, ast.Query)
     source = printed.expression
-    assert isinstance(source, ast.Print)
+    assert isinstance(source, ast.Construct)
     evaluation = Evaluation(as_columns)
     made = evaluation.bind(source.columns[0].expression)
     row = ", ".join(f"{one.sql} AS c{place}" for place, one in enumerate(evaluation.columns, start=1)) or "1"
@@ -113,7 +103,7 @@ def cell(kind: KustoType, value: Any) -> Cell:
     if isinstance(value, datetime):
         return f"{value:%Y-%m-%dT%H:%M:%S.%f}".rstrip("0").rstrip(".") + "Z"
     if isinstance(value, timedelta):
-        return span_text(microseconds(value))
+        return timespan_text(microseconds(value) * 10)
     if isinstance(value, float) and not math.isfinite(value):
         return "NaN" if math.isnan(value) else "Infinity" if value > 0 else "-Infinity"
     if isinstance(value, Decimal):

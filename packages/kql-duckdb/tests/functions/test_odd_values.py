@@ -16,8 +16,8 @@ from evaluation import CONTEXT
 
 from kql_duckdb.errors import KqlError
 from kql_duckdb.expressions import Typed, column, literal, type_literal
-from kql_duckdb.functions import registry, windows
-from kql_duckdb.functions.definitions import BoundCall, ScalarFunction
+from kql_duckdb.functions import registry
+from kql_duckdb.functions.definitions import BoundCall, Function
 from kql_duckdb.types import KustoType
 
 VALUES: dict[KustoType, list[str]] = {
@@ -72,12 +72,15 @@ VALUES: dict[KustoType, list[str]] = {
     ],
 }
 _EVERY = list(VALUES)
+_NAMED = ("period", "field", "zone", "regex", "filled_regex")
 _TAKEN: dict[str, list[KustoType]] = {
     "string": [KustoType.STRING, KustoType.DYNAMIC],
     "number": [KustoType.LONG, KustoType.REAL, KustoType.INT, KustoType.DECIMAL],
     "real": [KustoType.REAL, KustoType.LONG],
     "long": [KustoType.LONG, KustoType.INT],
-    "summable": [KustoType.LONG, KustoType.REAL, KustoType.TIMESPAN],
+    "integer": [KustoType.LONG, KustoType.INT],
+    **{kind: [KustoType.STRING] for kind in _NAMED},
+    **{kind: [KustoType.DYNAMIC] for kind in ("nullable", "array", "bag", "numbers")},
 }
 _CONSTANTS = ["day", "a(b)", "windows", "yyyy-MM", "UTC", "Meter", "$.a"]
 _TOLD = ("kql: ", "Overflow", "missing ", "invalid repetition size", "invalid escape sequence", "Invalid replacement")
@@ -86,7 +89,7 @@ _LARGE = frozenset(("range", "repeat", "strrep", "pack_all"))
 FUNCTIONS = [
     registry.scalar(f"operator:{name}" if kind == "operator" else name)
     for name, kind, status, _ in registry.table()
-    if kind in ("scalar", "operator") and status != "refused" and name not in _LARGE and name not in windows.NAMES
+    if kind in ("scalar", "operator") and status != "refused" and name not in _LARGE
 ]
 
 
@@ -98,17 +101,19 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     opened.close()
 
 
-def drawn(function: ScalarFunction, chance: random.Random) -> tuple[tuple[Typed, ...], list[tuple[int, KustoType]]]:
+def drawn(function: Function, chance: random.Random) -> tuple[tuple[Typed, ...], list[tuple[int, KustoType]]]:
     """Arguments of one call, and the columns that it reads."""
-    most = function.most if function.most is not None else function.least + 2
+    kinds = [one.kind.removeprefix("=") for one in function.parameters]
+    least = sum(not one.optional for one in function.parameters)
+    most = least + 2 if function.open_ended else len(kinds)
     arguments: list[Typed] = []
     columns: list[tuple[int, KustoType]] = []
-    for place in range(chance.randint(function.least, min(most, function.least + 3))):
-        needed = function.kinds[min(place, len(function.kinds) - 1)] if function.kinds else "any"
+    for place in range(chance.randint(least, min(most, least + 3))):
+        needed = kinds[min(place, len(kinds) - 1)] if kinds else "any"
         kind = chance.choice(_TAKEN.get(needed, _EVERY if needed not in VALUES else [KustoType(needed)]))
         if needed == "type":
             arguments.append(type_literal(kind))
-        elif needed in ("string", "any") and chance.random() < 0.25:
+        elif needed in ("string", "any", *_NAMED) and chance.random() < 0.25:
             arguments.append(literal(chance.choice(_CONSTANTS), KustoType.STRING))
         else:
             arguments.append(column(f"c{place}", kind))
@@ -131,10 +136,11 @@ def test_no_value_makes_a_function_fail(connection: duckdb.DuckDBPyConnection, s
                 takes_any_value(connection, function)
 
 
-def takes_any_value(connection: duckdb.DuckDBPyConnection, function: ScalarFunction) -> None:
+def takes_any_value(connection: duckdb.DuckDBPyConnection, function: Function) -> None:
     chance = random.Random(zlib.crc32(function.name.encode()))
-    for _ in range(5):
-        arguments, columns = drawn(function, chance)
+    every = (function, *function.others)
+    for number in range(5 * len(every)):
+        arguments, columns = drawn(every[number % len(every)], chance)
         relation = rows(columns, chance)
         try:
             made = function.build(BoundCall(function.name, arguments, (), CONTEXT))
@@ -142,8 +148,8 @@ def takes_any_value(connection: duckdb.DuckDBPyConnection, function: ScalarFunct
             continue
         failure, kinds = "", set()
         try:
-            kinds = {row[0] for row in connection.execute(f"SELECT typeof({made.sql}) FROM {relation}").fetchall()}
-            connection.execute(f"SELECT {made.sql} FROM {relation}").fetchall()
+            query = f"SELECT typeof({made.sql}), {made.sql} FROM {relation}"
+            kinds = {row[0] for row in connection.execute(query).fetchall()}
         except duckdb.Error as error:
             failure = str(error)
         assert not failure or any(told in failure for told in _TOLD), (made.sql, failure)

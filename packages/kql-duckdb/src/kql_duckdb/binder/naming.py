@@ -1,4 +1,4 @@
-"""The names that Kusto gives columns that a query does not name.
+"""Names of columns: those that Kusto gives where a query names none, and those that a query reads.
 
 A column gives its name to expressions of some functions (`tostring(a)` is `a`) and not to those of others
 (`tolower(a)` is `Column1`). Which they are is measured on Kusto, not a rule.
@@ -6,15 +6,14 @@ A column gives its name to expressions of some functions (`tostring(a)` is `a`) 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+import itertools
+import re
+from collections.abc import Container, Iterable, Sequence
 from typing import Final
 
 from kql_duckdb.errors import KqlError
-from kql_duckdb.expressions import literal
 from kql_duckdb.functions import registry
-from kql_duckdb.functions.definitions import BoundCall, Context
 from kql_duckdb.syntax import ast
-from kql_duckdb.types import KustoType
 
 NAME_PRESERVING: Final = frozenset(
     """tostring toint tolong todouble toreal tobool toboolean todatetime totimespan timespan toguid todecimal tohex
@@ -26,17 +25,10 @@ NAME_PRESERVING: Final = frozenset(
 )
 """Functions whose value is named as their first argument."""
 
-_PREFIXED: Final = {
-    "strlen": "strlen",
-    "string_size": "string_size",
-    "dcount_hll": "dcount_hll",
-    "gettype": "type",
-    "treepath": "tree",
-    "repeat": "repeat",
-}
+_PREFIXED: Final = {"strlen": "strlen", "string_size": "string_size", "dcount_hll": "dcount_hll", "gettype": "type",
+                    "treepath": "tree", "repeat": "repeat"}  # fmt: skip
 _FIXED: Final = {"hll_merge": "hll_merged_result", "ingestion_time": "$IngestionTime"}
 _SORTING: Final = frozenset(("array_sort_asc", "array_sort_desc"))
-_NOWHERE: Final = Context(now=literal(None, KustoType.DATETIME))
 
 
 def expression_name(node: ast.Expression) -> str:
@@ -52,8 +44,9 @@ def expression_name(node: ast.Expression) -> str:
         return ""
     name = node.name.lower()
     first = node.arguments[0] if node.arguments else None
-    if registry.aggregate(name) is not None and registry.scalar(name) is None:
-        return aggregate_name(node)
+    aggregate = registry.aggregate(name)
+    if aggregate is not None and registry.scalar(name) is None:
+        return aggregate.default_column_name(argument_name(first) if first is not None else "")
     if name in _FIXED:
         return _FIXED[name]
     if first is None:
@@ -62,29 +55,11 @@ def expression_name(node: ast.Expression) -> str:
         return argument_name(first)
     if name in _PREFIXED:
         return f"{_PREFIXED[name]}_{argument_name(first)}"
-    if name in _SORTING:
-        return f"{first.value.name}_sorted" if isinstance(first.value, ast.Name) else "array0_sorted"
-    return ""
+    return next(iter(sorted_names(node)), "")
 
 
 def argument_name(one: ast.Argument) -> str:
-    """The name that an argument gives: the one before it, or that of its expression."""
     return one.name if one.name is not None else expression_name(one.value)
-
-
-def aggregate_name(node: ast.Call) -> str:
-    """`count_`, `sum_x`, `percentile_x_95`: what Kusto calls the column of an aggregate."""
-    function = registry.aggregate(node.name)
-    assert function is not None
-    arguments = tuple(
-        literal(None, KustoType.LONG).named(argument_name(one))
-        if not (isinstance(one.value, ast.Literal) and isinstance(one.value.value, (int, float)))
-        else literal(one.value.value, KustoType(one.value.kind)).named("")
-        if one.value.kind in ("int", "long", "real")
-        else literal(None, KustoType.LONG)
-        for one in node.arguments
-    )
-    return function.default_column_name(BoundCall(node.name, arguments, (), _NOWHERE))
 
 
 def _path_name(node: ast.Member | ast.Index) -> str:
@@ -93,8 +68,8 @@ def _path_name(node: ast.Member | ast.Index) -> str:
         step = node.name
     elif isinstance(node.index, ast.Literal):
         step = str(node.index.value).replace("-", "_")
-    elif isinstance(node.index, ast.Unary) and isinstance(node.index.value, ast.Literal):
-        step = f"_{node.index.value.value}"
+    elif isinstance(node.index, ast.Operation) and isinstance(node.index.operands[0], ast.Literal):
+        step = f"_{node.index.operands[0].value}"
     else:
         return ""
     return f"{base}_{step}" if base else step
@@ -110,6 +85,12 @@ def sorted_names(node: ast.Call) -> list[str]:
     ]
 
 
+def fresh(name: str, taken: Container[str]) -> str:
+    """The name, or the first of it with a number that is free."""
+    numbered = (f"{name}{number or ''}" for number in itertools.count())
+    return next(one for one in numbered if one not in taken)
+
+
 class Namer:
     """The output names of one operator, given from left to right.
 
@@ -117,11 +98,16 @@ class Namer:
     neither taken nor spelled out anywhere in the list. `skip` are names that a `ColumnN` steps past.
     """
 
-    def __init__(self, reserved: Iterable[str] = (), skip: Iterable[str] = ()) -> None:
+    def __init__(self, reserved: Iterable[str] = (), skip: Iterable[str] = (), first: int = 0) -> None:
         self._taken: set[str] = set()
         self._reserved = set(reserved)
         self._skip = set(skip)
-        self._positional = 0
+        self._positional = first
+
+    def of(self, one: ast.Named, given: str = "") -> str:
+        """The name of a column of a list: its first of several, or the one that Kusto gives."""
+        name = given or (one.names and one.names[0]) or expression_name(one.expression)
+        return self.take(name or self.positional())
 
     def positional(self) -> str:
         self._positional += 1
@@ -130,10 +116,7 @@ class Namer:
         return f"Column{self._positional}"
 
     def take(self, base: str) -> str:
-        name, number = base, 0
-        while name in self._taken or (number and name in self._reserved):
-            number += 1
-            name = f"{base}{number}"
+        name = fresh(base, self._taken | self._reserved) if base in self._taken else base
         self._taken.add(name)
         return name
 
@@ -148,3 +131,39 @@ def declared_names(columns: Sequence[ast.Named], operator: str) -> list[str]:
                 raise KqlError(f"'{operator}' names two columns '{name}'.", "SEM0034")
             found.append(name)
     return found
+
+
+def matches(pattern: str, name: str) -> bool:
+    """Whether `name` fits a pattern, in which a star stands for any run of characters."""
+    return re.fullmatch(".*".join(map(re.escape, pattern.split("*"))), name, re.DOTALL) is not None
+
+
+# A union of every table has thousands of columns, and a statement that names them all takes DuckDB long to plan. Where
+# a later operator fixes the columns, only those that are named until then are written.
+_CLOSING = frozenset(("project", "summarize", "distinct", "count", "make-series", "top-hitters", "sample-distinct"))
+_PASSING = _CLOSING | frozenset(
+    """where filter extend project-rename sort order top take limit sample serialize parse parse-where mv-expand
+    mvexpand""".split()  # noqa: SIM905 - a word list reads better
+)
+OF_ALL_COLUMNS: Final = frozenset(("pack_all", "bag_pack_columns"))
+"""Functions that read every column."""
+
+
+def needed_columns(following: Sequence[ast.Construct]) -> frozenset[str] | None:
+    """The names that are read until an operator fixes the columns; None where all may be."""
+    names: set[str] = set()
+    for operator in following:
+        if operator.word not in _PASSING:
+            return None
+        for node in ast.nodes(operator):
+            if isinstance(node, ast.Pattern) or (isinstance(node, ast.Call) and node.name in OF_ALL_COLUMNS):
+                return None
+            if isinstance(node, ast.Name):
+                names.add(node.name)
+            elif isinstance(node, ast.Call) and node.name == "ingestion_time":
+                names |= {"TimeGenerated", "_TimeReceived"}
+            elif isinstance(node, ast.Literal) and isinstance(node.value, str):
+                names.add(node.value)  # of column_ifexists()
+        if operator.word in _CLOSING:
+            return frozenset(names)
+    return None

@@ -1,223 +1,101 @@
-"""Aggregate functions: counting, sums, statistics, collections, and values of the row with an extreme.
+"""Functions over rows: aggregates of a group, and those over neighbouring rows such as `prev` and `row_number`.
 
 Source: the Kusto pages named like the functions, and what was measured on Kusto for groups without a value: a sum is 0,
-an average NaN, a deviation 0, a collection empty. Aggregates that are estimates in Azure are exact here.
+an average NaN, a deviation 0, a collection empty. Aggregates that are estimates in Azure are exact here. Functions over
+neighbouring rows need an order that counts (`Context.row_order`); what is computed over another window first is a
+column of its own (`Context.hoisted`), because SQL has no window inside a window.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable
+import itertools
+from collections.abc import Sequence
 from dataclasses import replace
+from typing import Any
 
 from kql_duckdb.errors import not_supported
-from kql_duckdb.expressions import Typed, json_text, literal
-from kql_duckdb.functions.conversion import (
-    BOOL,
-    DATETIME,
-    DECIMAL,
-    DYNAMIC,
-    GUID,
-    INT,
-    LONG,
-    REAL,
-    STRING,
-    TIMESPAN,
-    convert,
-    json_value,
-    nullable_text,
-    to_string,
-)
+from kql_duckdb.expressions import Typed, literal
+from kql_duckdb.functions.conversion import condition, convert, json_value, present
 from kql_duckdb.functions.definitions import (
-    AggregateFunction,
+    ARGUMENT_KINDS,
+    ArgumentKind,
     BoundCall,
-    Builder,
     Output,
     aggregate,
     aggregated_over,
     fill,
+    listed,
+    python,
+    rows,
+    scalar,
 )
-from kql_duckdb.functions.dynamics import MAX_ARRAY
-from kql_duckdb.functions.operators import condition
-from kql_duckdb.functions.python_functions import python_function
-from kql_duckdb.types import INTEGERS, NUMBERS, KustoType
+from kql_duckdb.functions.dynamics import MAX_ARRAY, merged
+from kql_duckdb.types import BOOL, DATETIME, DYNAMIC, GUID, INT, LONG, NUMBERS, REAL, STRING, TIMESPAN, KustoType
+
+_EXACT_HERE = "exact here, an estimate in Azure for large groups"
 
 
-def _only(call: BoundCall, place: int) -> tuple[str, tuple[Typed, ...]]:
-    """The filter of an `...if` aggregate, whose condition is the argument at `place`; nothing for any other."""
-    if place >= len(call.arguments):
-        return "", ()
-    return " FILTER (WHERE {1})", (condition(call, call.arguments[place]),)
-
-
-def _conditional(call: BoundCall) -> bool:
-    return call.name.endswith("if")
-
-
-def _value(call: BoundCall) -> tuple[Typed, str, tuple[Typed, ...]]:
-    """The first argument, and the filter by the second where the name ends in `if`."""
-    only, conditions = _only(call, 1) if _conditional(call) else ("", ())
-    return call.arguments[0], only, conditions
-
-
-def _ordered(call: BoundCall, value: Typed) -> Typed:
+def _ordered(call: BoundCall, place: int, value: Typed) -> Typed:
     if value.type is DYNAMIC:
-        raise not_supported(
-            f"{call.name}() of a dynamic",
-            "a dynamic has no order; convert it with tolong(), todatetime() or tostring()",
-        )
+        why = "a dynamic has no order; convert it with tolong(), todatetime() or tostring()"
+        raise not_supported(f"{call.name}() of a dynamic", why)
     return value
 
 
-def _extreme(call: BoundCall) -> Typed:
-    value, only, conditions = _value(call)
-    _ordered(call, value)
-    made = aggregated_over(f"{call.name[:3]}({{0}}){only}", value.type, value, *conditions)
-    return to_string(replace(made, nullable=True)) if value.type is STRING else made
+ARGUMENT_KINDS["ordered"] = ArgumentKind(None, _ordered)
 
 
-def _count(call: BoundCall) -> Typed:
-    if not call.arguments or (call.name == "count" and call.arguments[0].type is not BOOL):
-        return Typed("count(*)", LONG, nullable=False, aggregated=True)
-    test = condition(call, call.arguments[0])
-    return replace(aggregated_over("count(*) FILTER (WHERE {0})", LONG, test), nullable=False)
-
-
-def _distinct(call: BoundCall) -> Typed:
-    value, only, conditions = _value(call)
-    counted = nullable_text(value) if value.type is DYNAMIC else value
-    return replace(aggregated_over(f"count(DISTINCT {{0}}){only}", LONG, counted, *conditions), nullable=False)
-
-
-def _sum(call: BoundCall) -> Typed:
-    value, only, conditions = _value(call)
-    if value.type is TIMESPAN:
-        total = f"to_microseconds(CAST(coalesce(sum(epoch_us({{0}})){only}, 0) AS BIGINT))"
-        return aggregated_over(total, TIMESPAN, value, *conditions)
-    if value.type not in NUMBERS:
-        raise call.invalid(f"a value of type {value.type} has no sum.", "SEM0201")
-    kind = LONG if value.type in INTEGERS else value.type
-    return aggregated_over(f"CAST(coalesce(sum({{0}}){only}, 0) AS {kind.held})", kind, value, *conditions)
-
-
-def _average(call: BoundCall) -> Typed:
-    value, only, conditions = _value(call)
-    if value.type in (DATETIME, TIMESPAN):
-        made = "make_timestamp" if value.type is DATETIME else "to_microseconds"
-        mean = f"{made}(CAST(trunc(avg(epoch_us({{0}})){only}) AS BIGINT))"
-        return aggregated_over(mean, value.type, value, *conditions)
-    if value.type not in NUMBERS:
-        raise call.invalid(f"a value of type {value.type} has no average.", "SEM0201")
-    if value.type is DECIMAL:
-        return aggregated_over(f"CAST(avg({{0}}){only} AS {DECIMAL.held})", DECIMAL, value, *conditions)
-    return aggregated_over(f"coalesce(avg({{0}}){only}, CAST('NaN' AS DOUBLE))", REAL, value, *conditions)
-
-
-_STATISTICS = {
-    "stdev": "stddev_samp",
-    "stdevp": "stddev_pop",
-    "variance": "var_samp",
-    "variancep": "var_pop",
-    "covariance": "covar_samp",
-    "covariancep": "covar_pop",
-}
-
-
-def _statistic(call: BoundCall) -> Typed:
-    name = call.name.removesuffix("if")
-    count = 2 if name.startswith("covariance") else 1
-    only, conditions = _only(call, count) if _conditional(call) else ("", ())
-    if any(each.type not in NUMBERS for each in call.arguments[:count]):
-        raise call.invalid("expects numbers.", "SEM0201")
-    values = [convert(each, REAL) for each in call.arguments[:count]]
-    listed = "{0}" if count == 1 else "{0}, {1}"
-    only = only.replace("{1}", f"{{{count}}}")
-    return aggregated_over(f"coalesce({_STATISTICS[name]}({listed}){only}, 0e0)", REAL, *values, *conditions)
-
-
+@aggregate("binary_all_and|binary_all_or|binary_all_xor(expr: to_long)", prefix="")
 def _bits(call: BoundCall) -> Typed:
-    name = {"and": "bit_and", "or": "bit_or", "xor": "bit_xor"}[call.name.removeprefix("binary_all_")]
-    return aggregated_over(f"{name}({{0}})", LONG, convert(call.arguments[0], LONG))
-
-
-def _any(call: BoundCall) -> Typed:
-    value, only, conditions = _value(call)
-    made = aggregated_over(f"any_value({{0}}){only}", value.type, value, *conditions)
-    return to_string(replace(made, nullable=True)) if value.type is STRING else made
+    return aggregated_over(f"bit_{call.name.removeprefix('binary_all_')}({{0}})", LONG, *call.arguments)
 
 
 def _any_columns(call: BoundCall) -> Output:
     """One column for each argument."""
     prefix = "any_" if call.name == "any" else ""
-    columns = []
-    for argument in call.arguments:
-        one = replace(call, arguments=(argument,))
-        columns.append((f"{prefix}{argument.name}", _any(one)))
-    return tuple(columns)
+    return tuple((f"{prefix}{one.name}", _any(replace(call, arguments=(one,)))) for one in call.arguments)
+
+
+@aggregate("take_any(expr: any...)", columns=_any_columns, prefix="")
+@aggregate("any(expr: any...)", columns=_any_columns)
+@aggregate("take_anyif(expr: any, predicate: condition)", prefix="")
+@aggregate("anyif(expr: any, predicate: condition)")
+def _any(call: BoundCall) -> Typed:
+    value = call.arguments[0]
+    return aggregated_over("any_value({0}){?}", value.type, value, only=call.predicate)
 
 
 def _row_of_extreme(call: BoundCall) -> Output:
     """The extreme, and the other arguments at the first row that has it; at the first row where it is always null."""
     extreme, *returned = call.arguments
-    _ordered(call, extreme)
     word = "max" if call.name.endswith("max") else "min"
-    old = not call.name.startswith("arg_")
-    columns = [(f"{word}_{extreme.name}" if old else extreme.name or f"{word}_", _extreme_value(word, extreme))]
-    for argument in returned:
-        found = f"CASE WHEN count({{1}}) > 0 THEN arg_{word}_null({{0}}, {{1}}) ELSE first({{0}}) END"
-        made = aggregated_over(found, argument.type, argument, extreme)
-        made = to_string(replace(made, nullable=True)) if argument.type is STRING else made
-        columns.append((f"{word}_{extreme.name}_{argument.name}" if old else argument.name, made))
+    old = f"{word}_{extreme.name}" if not call.name.startswith("arg_") else ""
+    columns = [(old or extreme.name or f"{word}_", aggregated_over(f"{word}({{0}})", extreme.type, extreme))]
+    found = f"CASE WHEN count({{1}}) > 0 THEN arg_{word}_null({{0}}, {{1}}) ELSE first({{0}}) END"
+    for one in returned:
+        columns.append((f"{old}_{one.name}" if old else one.name, aggregated_over(found, one.type, one, extreme)))
     return tuple(columns)
 
 
-def _extreme_value(word: str, value: Typed) -> Typed:
-    made = aggregated_over(f"{word}({{0}})", value.type, value)
-    return to_string(replace(made, nullable=True)) if value.type is STRING else made
+@aggregate("arg_max|arg_min|argmax|argmin(extreme: ordered, returned?: any...)", columns=_row_of_extreme, prefix="")
+def _extreme_of_row(call: BoundCall) -> Typed:
+    return _row_of_extreme(call)[0][1]
 
 
 # Collections. A list of values as DuckDB holds them becomes one of JSON elements at the end, so that a set of five of a
 # million rows makes JSON of five.
 
-_PLAIN = frozenset((STRING, LONG, INT, BOOL, GUID))
-_FIRST, _FEW = 8_192, 64
-
-# The different values of a list, each where it first stands. Few are looked for one by one; of more the first rows are
-# sorted, which nearly always hold them all. Where they do not the order is DuckDB's, as Kusto leaves it open.
-_BY_PLACE = (
-    "list_transform(list_sort(list_transform(_few, lambda _v: struct_pack(i := list_position(_values, _v), v := _v))), "
-    "lambda _p: _p.v)"
-)
-_OF_FIRST = (
-    "list_transform([list_sort(list_transform(list_slice(_values, 1, {first}), "
-    "lambda _v, _i: struct_pack(k := _v, i := _i)))], "
-    "lambda _sorted: list_transform(list_sort(list_transform(list_filter(_sorted, "
-    "lambda _p, _i: _i = 1 OR _sorted[_i - 1].k IS DISTINCT FROM _p.k), lambda _p: _p.i)), lambda _i: _values[_i]))[1]"
-)
-_WHOLE = (
-    "list_transform([list_distinct(_values)], lambda _few: "
-    f"CASE WHEN len(_few) <= {_FEW} THEN {_BY_PLACE} "
-    f"ELSE list_transform([{_OF_FIRST.replace('{first}', str(_FIRST))}], "
-    "lambda _head: CASE WHEN len(_head) = len(_few) THEN _head ELSE _few END)[1] END)[1]"
-)
+_PLAIN = frozenset((STRING, LONG, INT, BOOL, GUID, DYNAMIC))
+_FIRST = 10_000
+(_IN_ORDER,) = rows("set.sql")
 
 
-def _different(values: str, size: Typed | None) -> str:
-    """SQL of the different values; of a set with a size the first rows are looked at first."""
-    found = _WHOLE
-    if size is not None and size.is_constant and 0 < int(size.constant or 0) < _FIRST:
-        head = _OF_FIRST.replace("{first}", str(4 * int(size.constant) + _FEW))
-        enough = f"CASE WHEN len(_head) >= {int(size.constant)} THEN _head ELSE {_WHOLE} END"
-        found = f"list_transform([{head}], lambda _head: {enough})[1]"
-    return f"list_transform([{values}], lambda _values: {found})[1]"
-
-
-def _elements(kind: KustoType, values: str) -> str:
-    """SQL of the JSON elements for a list of values of type `kind`."""
-    if kind in _PLAIN or kind is DYNAMIC:
-        return values
-    element = json_value(Typed("_v", kind, simple=True)).sql
-    return f"list_transform({values}, lambda _v: {element})"
+def _array(kind: KustoType, values: str, size: str) -> str:
+    """SQL of the JSON array of the first values of a list."""
+    first = f"list_slice({values}, 1, {size})"
+    if kind in _PLAIN:
+        return f"to_json({first})"
+    return f"to_json(list_transform({first}, lambda _v: {json_value(Typed('_v', kind, simple=True)).sql}))"
 
 
 def _parts(values: str) -> str:
@@ -225,257 +103,236 @@ def _parts(values: str) -> str:
     return f"flatten(list_transform({values}, lambda _v: coalesce(TRY_CAST(_v AS JSON[]), [_v])))"
 
 
-def _cut(values: str, size: Typed | None) -> str:
-    if size is None:
-        return f"list_slice({values}, 1, {MAX_ARRAY})"
-    if size.is_constant and size.constant is not None:
-        return f"list_slice({values}, 1, {min(int(size.constant), MAX_ARRAY)})"
-    return f"list_slice({values}, 1, least({size.sql}, {MAX_ARRAY}))"
-
-
-def _collected(call: BoundCall) -> tuple[str, tuple[Typed, ...], Typed | None]:
-    """SQL of the list of values that are not null, what it reads, and the size that is asked for."""
-    conditional = call.name.endswith("_if")
-    value, *rest = call.arguments
-    tests, read = [], [value]
-    if value.type is DYNAMIC:
-        tests.append("({0} ->> '$') IS NOT NULL")
-    elif value.type is STRING:
-        read = [to_string(value)]
-    else:
-        tests.append("{0} IS NOT NULL")
-    if conditional:
-        tests.append("{1}")
-        read.append(condition(call, rest.pop(0)))
+def _listed(value: str, tests: Sequence[str]) -> str:
     only = f" FILTER (WHERE {' AND '.join(tests)})" if tests else ""
-    sizes = {"makelist": 128, "makeset": 128}
-    default = literal(sizes[call.name], LONG) if call.name in sizes else None
-    return f"coalesce(list({{0}}){only}, [])", tuple(read), convert(rest[0], LONG) if rest else default
+    return f"coalesce(list({value}){only}, [])"
 
 
+def _collected(call: BoundCall, *values: Typed) -> tuple[tuple[Typed, ...], list[str], str]:
+    """What a template reads (`values`, condition, size), SQL of what tells the rows to collect, and of the size."""
+    value, *rest = call.arguments
+    tests = {DYNAMIC: ["({0} ->> '$') IS NOT NULL"], STRING: []}.get(value.type, ["{0} IS NOT NULL"])
+    if call.predicate is not None:
+        tests = [*tests, f"{{{len(values)}}}"]
+        values = (*values, call.predicate)
+    size = rest[0] if rest else literal(128 if call.name in ("makelist", "makeset") else MAX_ARRAY, LONG)
+    return (*values, size), tests, f"least({{{len(values)}}}, {MAX_ARRAY})"
+
+
+@aggregate("make_list[_if]|makelist(expr: any, maxSize?: long)", prefix="list")
 def _list(call: BoundCall) -> Typed:
-    values, read, size = _collected(call)
-    elements = _elements(call.arguments[0].type, _cut(values, size))
-    return replace(aggregated_over(f"to_json({elements})", DYNAMIC, *read), nullable=False)
+    value = present(call.arguments[0])
+    read, tests, size = _collected(call, value)
+    return aggregated_over(_array(value.type, _listed("{0}", tests), size), DYNAMIC, *read, nullable=False)
 
 
+@aggregate("make_list_with_nulls(expr: any)", prefix="list")
 def _list_with_nulls(call: BoundCall) -> Typed:
     value = call.arguments[0]
-    elements = _elements(value.type, _cut("coalesce(list({0}), [])", None))
-    return replace(aggregated_over(f"to_json({elements})", DYNAMIC, value), nullable=False)
+    return aggregated_over(_array(value.type, _listed("{0}", ()), str(MAX_ARRAY)), DYNAMIC, value, nullable=False)
 
 
+_SET_ORDER = f"elements as they first appear in the first {_FIRST:,} rows, then others by value; in no order in Azure"
+
+
+@aggregate("make_set[_if]|makeset(expr: any, maxSize?: long)", prefix="set", note=_SET_ORDER)
 def _set(call: BoundCall) -> Typed:
-    values, read, size = _collected(call)
-    kind = call.arguments[0].type
-    found = _different(_parts(values) if kind is DYNAMIC else values, size)
-    return replace(aggregated_over(f"to_json({_elements(kind, _cut(found, size))})", DYNAMIC, *read), nullable=False)
+    value = call.arguments[0]
+    row = call.context.hoisted(Typed("row_number() OVER ()", LONG), call.name)
+    read, tests, size = _collected(call, value, present(value), row)
+    # DISTINCT over the column as it stands reads DuckDB's dictionaries, which a null made a text would not.
+    found = _listed("DISTINCT {0}", tests)
+    first = _listed("struct_pack(i := {2}, v := {1})", [*tests, f"{{2}} <= {_FIRST}"])  # threads mix the rows
+    head = f"list_transform(list_sort({first}), lambda _p: _p.v)"
+    if value.type is DYNAMIC:
+        found, head = f"list_distinct({_parts(found)})", _parts(head)
+    elif value.type is STRING and value.nullable:
+        found = f"list_distinct(list_transform({found}, lambda _v: coalesce(_v, '')))"
+    ordered = _IN_ORDER.replace("{found}", found).replace("{head}", head).replace("{size}", size)
+    return aggregated_over(_array(value.type, ordered, size), DYNAMIC, *read, nullable=False)
 
 
+@aggregate("make_bag[_if](expr: dynamic, maxSize?: long)", prefix="bag")
+@aggregate("make_dictionary(expr: dynamic, maxSize?: long)", prefix="dictionary")
 def _bag(call: BoundCall) -> Typed:
     """Of several values for one key the first stays; Kusto leaves open which."""
-    value, *rest = call.arguments
-    if value.type is not DYNAMIC:
-        raise call.invalid(f"argument #1 must be dynamic, not {value.type}.", "SEM0201")
-    tests, read = ["json_type({0}) = 'OBJECT'"], [value]
-    if call.name.endswith("_if"):
-        tests.append("{1}")
-        read.append(condition(call, rest.pop(0)))
-    size = convert(rest[0], LONG).sql if rest else str(MAX_ARRAY)
-    merged = f"kql_bag_of(coalesce(list({{0}}) FILTER (WHERE {' AND '.join(tests)}), []), {size})"
-    return replace(aggregated_over(merged, DYNAMIC, *read), nullable=False)
+    read, tests, size = _collected(call, call.arguments[0])
+    bags = _listed("{0}", ["json_type({0}) = 'OBJECT'", *tests[1:]])
+    return aggregated_over(f"kql_bag_of({bags}, {size})", DYNAMIC, *read, nullable=False)
 
 
-def _percentile_name(call: BoundCall, percent: Typed) -> str:
-    shown = f"{percent.constant:g}" if percent.is_constant else ""
-    return f"percentile_{call.arguments[0].name}_{shown}".replace(".", "_")
-
-
-def _share(call: BoundCall, percent: Typed) -> float:
-    if not percent.is_constant or percent.type not in NUMBERS or not 0 <= float(percent.constant) <= 100:
+def _percentile(call: BoundCall, percent: Typed) -> Typed:
+    """By nearest rank."""
+    value = call.arguments[0]
+    known = percent.is_constant and percent.type in NUMBERS and percent.constant is not None
+    if not known or not 0 <= float(percent.constant) <= 100:
         raise call.invalid("a percentile must be a constant from 0 to 100.", "SEM0207")
-    return float(percent.constant) / 100
+    share = f"CAST({float(percent.constant) / 100!r} AS DOUBLE)"
+    if not _weighted(call):
+        return aggregated_over(f"quantile_disc({{0}}, {share})", value.type, value)
+    if value.type not in (*NUMBERS, DATETIME, TIMESPAN):
+        raise call.invalid(f"a value of type {value.type} has no weight.", "SEM0201")
+    inside = "ORDER BY {0}) FILTER (WHERE {0} IS NOT NULL AND {1} > 0)"
+    place = f"kql_place_of_share(list({{1}} {inside}, {share})"
+    return aggregated_over(f"(list({{0}} {inside})[{place}]", value.type, value, convert(call.arguments[1], LONG))
 
 
 def _weighted(call: BoundCall) -> bool:
     return call.name.startswith(("percentilew", "percentilesw"))
 
 
-def _percentile(call: BoundCall, percent: Typed) -> Typed:
-    """By nearest rank."""
-    value = _ordered(call, call.arguments[0])
-    share = _share(call, percent)
-    if not _weighted(call):
-        made = aggregated_over(f"quantile_disc({{0}}, CAST({share!r} AS DOUBLE))", value.type, value)
-        return to_string(replace(made, nullable=True)) if value.type is STRING else made
-    number, back = _as_number(call, value)
-    weights = convert(call.arguments[1], LONG)
-    listed = "list(struct_pack(v := {0}, w := {1})) FILTER (WHERE {0} IS NOT NULL AND {1} > 0)"
-    made = aggregated_over(f"kql_weighted_percentile({listed}, CAST({share!r} AS DOUBLE))", REAL, number, weights)
-    return fill(back, value.type, made)
-
-
-def _as_number(call: BoundCall, value: Typed) -> tuple[Typed, str]:
-    """A value as a real, and what makes one of its type of a real."""
-    if value.type in (DATETIME, TIMESPAN):
-        made = "make_timestamp" if value.type is DATETIME else "to_microseconds"
-        return fill("CAST(epoch_us({0}) AS DOUBLE)", REAL, value), f"{made}(CAST({{0}} AS BIGINT))"
-    if value.type not in NUMBERS:
-        raise call.invalid(f"a value of type {value.type} has no weight.", "SEM0201")
-    return convert(value, REAL), f"CAST({{0}} AS {value.type.held})"
-
-
 def _percents(call: BoundCall) -> list[Typed]:
     given = list(call.arguments[2 if _weighted(call) else 1 :])
-    if len(given) == 1 and given[0].type is DYNAMIC and given[0].is_constant and isinstance(given[0].constant, list):
-        return [literal(float(one), REAL) for one in given[0].constant]
+    listed = given[0].constant if len(given) == 1 and given[0].type is DYNAMIC and given[0].is_constant else None
+    if isinstance(listed, list) and all(type(one) in (int, float) for one in listed):
+        return [literal(float(one), REAL) for one in listed]
     return given
 
 
+def _percentile_columns(call: BoundCall) -> Output:
+    columns = []
+    for percent in _percents(call):
+        value = _percentile(call, percent)
+        name = f"percentile_{call.arguments[0].name}_{percent.constant:g}".replace(".", "_")
+        columns.append((name, value))
+    return tuple(columns)
+
+
+@aggregate(
+    "percentile|percentiles(expr: ordered, percentile: any...)",
+    "percentilew|percentilesw(expr: ordered, weight: long, percentile: any...)",
+    columns=_percentile_columns,
+    note=_EXACT_HERE,
+)
 def _one_percentile(call: BoundCall) -> Typed:
     return _percentile(call, _percents(call)[0])
 
 
-def _percentile_columns(call: BoundCall) -> Output:
-    return tuple((_percentile_name(call, percent), _percentile(call, percent)) for percent in _percents(call))
-
-
+@aggregate(
+    "percentiles_array(expr: ordered, percentile: any...)",
+    "percentilesw_array(expr: ordered, weight: long, percentile: any...)",
+    prefix="percentiles",
+    note=_EXACT_HERE,
+)
 def _percentile_array(call: BoundCall) -> Typed:
     values = [json_value(_percentile(call, percent)) for percent in _percents(call)]
-    listed = ", ".join(f"{{{place}}}" for place in range(len(values)))
-    return fill(f"json_array({listed})", DYNAMIC, *values)
+    return fill(f"json_array({listed(values)})", DYNAMIC, *values)
 
 
-@python_function("kql_weighted_percentile", ("STRUCT(v DOUBLE, w BIGINT)[]", "DOUBLE"), "DOUBLE")
-def _weighted_percentile(rows: list[dict[str, float]] | None, share: float) -> float | None:
-    """The value at the nearest rank, as if each stood as often as it weighs."""
-    ordered = sorted((row["v"], row["w"]) for row in rows or ())
-    rank, seen = share * sum(weight for _, weight in ordered), 0.0
-    for value, weight in ordered:
-        seen += weight
-        if seen >= rank:
-            return value
-    return None
+@python("kql_place_of_share(weights: BIGINT[], share: real): long")
+def _place_of_share(weights: list[int], share: float) -> int | None:
+    """The place, from 1, at which the weights reach their share."""
+    rank = share * sum(weights)
+    return next((place for place, seen in enumerate(itertools.accumulate(weights), 1) if seen >= rank), None)
 
 
-@python_function("kql_bag_of", ("JSON[]", "BIGINT"), "JSON")
-def _bag_of(bags: list[str], size: int | None) -> str:
-    merged: dict[str, object] = {}
-    for bag in bags:
-        for key, value in json.loads(bag).items():
-            merged.setdefault(key, value)
-    return json_text(dict(list(merged.items())[: MAX_ARRAY if size is None else size]))
+@python("kql_bag_of(bags: json[], size: long): dynamic")
+def _bag_of(bags: list[Any], size: int) -> dict[str, Any]:
+    return dict(list(merged(bags).items())[:size])
 
 
-def _sketch(call: BoundCall) -> Typed:
-    """The different values by their hashes; Azure keeps an estimate."""
-    _, conditions = _only(call, 1) if call.name == "hll_if" else ("", ())
-    present = "{0} IS NOT NULL" + (" AND {1}" if conditions else "")
-    listed = f"coalesce(list(DISTINCT hash({{0}})) FILTER (WHERE {present}), [])"
-    return aggregated_over(f"to_json({listed})", DYNAMIC, call.arguments[0], *conditions)
+def _order(call: BoundCall) -> str:
+    if not call.context.row_order:
+        raise call.invalid("the row set must be serialized: put sort by ... or serialize before it.")
+    return f"ORDER BY {call.context.row_order}"
 
 
-def _merged_sketch(call: BoundCall) -> Typed:
-    listed = "coalesce(list(TRY_CAST({0} AS VARCHAR[])) FILTER (WHERE {0} IS NOT NULL), [])"
-    return aggregated_over(f"to_json(list_distinct(flatten({listed})))", DYNAMIC, call.arguments[0])
+def _windowed(template: str, result: KustoType, *arguments: Typed, nullable: bool = True) -> Typed:
+    made = aggregated_over(template, result, *arguments)
+    return replace(made, windowed=True, aggregated=False, nullable=nullable)
 
 
-_EXACT_HERE = "exact here, an estimate in Azure for large groups"
-_SKETCH = "holds hashes of the different values, not Azure's sketch: only for hll_merge and dcount_hll"
-_SET_ORDER = "elements as they first appear (in no order for a large group); Azure promises no order"
+def _plain(call: BoundCall, value: Typed) -> Typed:
+    """The argument, as a column if it is itself over a window."""
+    return call.context.hoisted(value, call.name) if value.windowed else value
 
 
-def _pair(
-    name: str, arguments: str, made: Builder, *, prefix: str | None = None, note: str = ""
-) -> list[AggregateFunction]:
-    """An aggregate and its form with a condition."""
-    status = "partly" if note else "exact"
-    return [
-        aggregate(f"{name}({arguments})", made, prefix=prefix, status=status, note=note),
-        aggregate(
-            f"{name}if({arguments}, predicate: any)",
-            made,
-            prefix=None if prefix is None else prefix,
-            status=status,
-            note=note,
-        ),
-    ]
+@scalar("prev|next(column: any, offset?: long, default_value?: any)", windowed=True)
+def _neighbour(call: BoundCall) -> Typed:
+    value, *rest = call.arguments
+    value = _plain(call, present(value))
+    offset = convert(rest[0], LONG) if rest else literal(1, LONG)
+    missing = convert(rest[1], value.type) if len(rest) > 1 else literal(None, value.type)
+    word = "lag" if call.name == "prev" else "lead"
+    template = f"{word}({{0}}, {{1}}, {{2}}) OVER ({_order(call)})"
+    return _windowed(template, value.type, value, offset, _plain(call, missing), nullable=value.type is not STRING)
 
 
-def _several(
-    signature: str, one: Callable[[BoundCall], Typed], many: Callable[[BoundCall], Output], **kw: str
-) -> AggregateFunction:
-    status = "partly" if kw.get("note") else "exact"
-    return aggregate(signature, one, columns=many, prefix=kw.get("prefix"), status=status, note=kw.get("note", ""))
+def _so_far(flag: Typed, window: str) -> Typed:
+    """How many rows have the flag, up to each."""
+    return _windowed(f"count(CASE WHEN {{0}} THEN 1 END) OVER ({window} ROWS UNBOUNDED PRECEDING)", LONG, flag)
 
 
-def _first_of(many: Callable[[BoundCall], Output]) -> Callable[[BoundCall], Typed]:
-    return lambda call: many(call)[0][1]
+def _partition(call: BoundCall, place: int) -> tuple[str, tuple[Typed, ...]]:
+    """The window of the rows since the last restart, whose condition is the argument at `place`."""
+    order = _order(call)
+    if place >= len(call.arguments):
+        return order, ()
+    restart = _plain(call, condition(call, call.arguments[place]))
+    if restart.is_constant and not restart.constant:
+        return order, ()
+    group = call.context.hoisted(_so_far(restart, order), call.name)
+    return f"PARTITION BY {group.sql} {order}", (group,)
 
 
-FUNCTIONS: tuple[AggregateFunction, ...] = (
-    aggregate("count(predicate?: any)", _count),
-    aggregate("cnt()", _count),
-    aggregate("countif(predicate: any)", _count, prefix="countif"),
-    *_pair("sum", "expr: summable", _sum),
-    *_pair("avg", "expr: summable", _average),
-    *_pair("min", "expr: any", _extreme),
-    *_pair("max", "expr: any", _extreme),
-    *(one for name in ("stdev", "stdevp", "variance", "variancep") for one in _pair(name, "expr: number", _statistic)),
-    *(one for name in ("covariance", "covariancep") for one in _pair(name, "expr1: number, expr2: number", _statistic)),
-    aggregate("dcount(expr: any, accuracy?: any)", _distinct, status="partly", note=_EXACT_HERE),
-    aggregate("dcountif(expr: any, predicate: any, accuracy?: any)", _distinct, status="partly", note=_EXACT_HERE),
-    *_pair("count_distinct", "expr: any", _distinct),
-    *(aggregate(f"binary_all_{name}(expr: any)", _bits, prefix="") for name in ("and", "or", "xor")),
-    _several("take_any(expr: any...)", _any, _any_columns, prefix=""),
-    _several("any(expr: any...)", _any, _any_columns),
-    aggregate("take_anyif(expr: any, predicate: any)", _any, prefix=""),
-    aggregate("anyif(expr: any, predicate: any)", _any),
-    *(
-        _several(f"{name}(extreme: any, returned?: any...)", _first_of(_row_of_extreme), _row_of_extreme, prefix="")
-        for name in ("arg_max", "arg_min", "argmax", "argmin")
-    ),
-    *(aggregate(f"{name}(expr: any, maxSize?: long)", _list, prefix="list") for name in ("make_list", "makelist")),
-    aggregate("make_list_if(expr: any, predicate: any, maxSize?: long)", _list, prefix="list"),
-    aggregate("make_list_with_nulls(expr: any)", _list_with_nulls, prefix="list"),
-    *(
-        aggregate(f"{name}(expr: any, maxSize?: long)", _set, prefix="set", status="partly", note=_SET_ORDER)
-        for name in ("make_set", "makeset")
-    ),
-    aggregate(
-        "make_set_if(expr: any, predicate: any, maxSize?: long)", _set, prefix="set", status="partly", note=_SET_ORDER
-    ),
-    aggregate("make_bag(expr: any, maxSize?: long)", _bag, prefix="bag"),
-    aggregate("make_dictionary(expr: any, maxSize?: long)", _bag, prefix="dictionary"),
-    aggregate("make_bag_if(expr: any, predicate: any, maxSize?: long)", _bag, prefix="bag"),
-    *(
-        _several(f"{name}(expr: any, percentile: any...)", _one_percentile, _percentile_columns, note=_EXACT_HERE)
-        for name in ("percentile", "percentiles")
-    ),
-    *(
-        _several(
-            f"{name}(expr: any, weight: long, percentile: any...)",
-            _one_percentile,
-            _percentile_columns,
-            note=_EXACT_HERE,
-        )
-        for name in ("percentilew", "percentilesw")
-    ),
-    aggregate(
-        "percentiles_array(expr: any, percentile: any...)",
-        _percentile_array,
-        prefix="percentiles",
-        status="partly",
-        note=_EXACT_HERE,
-    ),
-    aggregate(
-        "percentilesw_array(expr: any, weight: long, percentile: any...)",
-        _percentile_array,
-        prefix="percentiles",
-        status="partly",
-        note=_EXACT_HERE,
-    ),
-    aggregate("hll(expr: any, accuracy?: any)", _sketch, status="partly", note=_SKETCH),
-    aggregate("hll_if(expr: any, predicate: any, accuracy?: any)", _sketch, status="partly", note=_SKETCH),
-    aggregate("hll_merge(hll: dynamic)", _merged_sketch, status="partly", note=_SKETCH),
+@scalar("row_number(startingIndex?: long, restart?: any)", windowed=True)
+def _row_number(call: BoundCall) -> Typed:
+    start = convert(call.arguments[0], LONG) if call.arguments else literal(1, LONG)
+    window, _ = _partition(call, 1)
+    return _windowed(f"row_number() OVER ({window}) + {{0}} - 1", LONG, start, nullable=False)
+
+
+@scalar("row_cumsum(term: any, restart?: any)", windowed=True)
+def _running_sum(call: BoundCall) -> Typed:
+    value = _plain(call, call.arguments[0])
+    if value.type not in NUMBERS:
+        raise call.invalid(f"argument #1 must be a number, not {value.type}.", "SEM0201")
+    window, _ = _partition(call, 1)
+    template = f"CAST(coalesce(sum({{0}}) OVER ({window} ROWS UNBOUNDED PRECEDING), 0) AS {value.type.held})"
+    return _windowed(template, value.type, value)
+
+
+@scalar("row_rank_dense|row_rank_min(term: any, restart?: any)", windowed=True)
+def _rank(call: BoundCall) -> Typed:
+    """Counts the different terms so far, or gives the number of the first row of its term."""
+    term = call.context.hoisted(call.arguments[0], call.name)
+    window, _ = _partition(call, 1)
+    changed = f"(row_number() OVER ({window}) = 1 OR lag({{0}}) OVER ({window}) IS DISTINCT FROM {{0}})"
+    flag = call.context.hoisted(_windowed(changed, BOOL, term), call.name)
+    if call.name == "row_rank_dense":
+        return _so_far(flag, window)
+    number = call.context.hoisted(_windowed(f"row_number() OVER ({window})", LONG), call.name)
+    first = f"max(CASE WHEN {{0}} THEN {{1}} END) OVER ({window} ROWS UNBOUNDED PRECEDING)"
+    return _windowed(first, LONG, flag, number)
+
+
+@scalar(
+    "row_window_session(expr: datetime, maxDistanceFromFirst: timespan, maxDistanceBetweenNeighbors: timespan, "
+    "restart?: any)",
+    windowed=True,
 )
+def _session(call: BoundCall) -> Typed:
+    """The time at which the session of each row starts.
+
+    A new one starts where a row is too far from the one before it, or from the first of its session.
+    """
+    moment = call.context.hoisted(call.arguments[0], call.name)
+    longest, widest = call.arguments[1], call.arguments[2]
+    window, groups = _partition(call, 3)
+    gap = f"(lag({{0}}) OVER ({window}) IS NULL OR {{0}} - lag({{0}}) OVER ({window}) > {{1}})"
+    apart = call.context.hoisted(_windowed(gap, BOOL, moment, widest), call.name)
+    order = _order(call)
+    run = call.context.hoisted(_so_far(apart, order), call.name)
+    keys = ", ".join(each.sql for each in (*groups, run))
+    so_far = f"list(epoch_us({{0}})) OVER (PARTITION BY {keys} {order} ROWS UNBOUNDED PRECEDING)"
+    return _windowed(f"make_timestamp(kql_session({so_far}, epoch_us({{1}})))", DATETIME, moment, longest)
+
+
+@python("kql_session(moments: BIGINT[], longest?: long): long")
+def _session_start(moments: list[int | None], longest: int | None) -> int | None:
+    """The first moment of the session to which the last one belongs."""
+    start = None
+    for moment in moments:
+        if moment is not None and (start is None or (longest is not None and moment - start > longest)):
+            start = moment
+    return start

@@ -1,34 +1,36 @@
-"""Arithmetic, comparison, logic and membership, with Kusto's types and nulls.
+"""Arithmetic, comparison, logic, membership, choices and questions about emptiness, with Kusto's types and nulls.
 
-Source: the Kusto pages "Numerical operators", "Datetime / timespan arithmetic", "in operator" and "Null values".
-Equality is total: a null equals no value and differs from every one, and only two nulls leave it null. Types that Kusto
-brings together are converted here, constants before anything else, so that no row can fail a query.
+Source: the Kusto pages "Numerical operators", "Datetime / timespan arithmetic", "in operator", "Null values" and those
+of the functions. Equality is total: a null equals no value and differs from every one, and only two nulls leave it
+null. A string is never null. Types that Kusto brings together are converted here, constants before anything else, so
+that no row can fail a query.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
-from kql_duckdb.errors import KqlError
+from kql_duckdb.errors import KqlError, not_supported
 from kql_duckdb.expressions import Typed, json_text, literal
-from kql_duckdb.functions.conversion import (
+from kql_duckdb.functions.conversion import condition, convert, nullable_text, present, to_string
+from kql_duckdb.functions.definitions import BoundCall, fill, joined, listed, operators, scalar
+from kql_duckdb.types import (
     BOOL,
     DATETIME,
     DECIMAL,
     DYNAMIC,
     GUID,
-    INT,
+    INTEGERS,
     LONG,
+    NUMBERS,
     REAL,
     STRING,
     TIMESPAN,
-    convert,
-    nullable_text,
-    to_string,
-)
-from kql_duckdb.functions.definitions import BoundCall, Builder, ScalarFunction, fill
-from kql_duckdb.types import INTEGERS, NUMBERS, KustoType, common_type
+    KustoType,
+    common_type,
+)  # fmt: skip
 
 
 def _mismatch(call: BoundCall, left: Typed, right: Typed) -> KqlError:
@@ -42,128 +44,28 @@ def _mismatch(call: BoundCall, left: Typed, right: Typed) -> KqlError:
     return KqlError(f"Operator '{shown}' cannot be used between {left.type} and {right.type}.", "SEM0064")
 
 
-def _arithmetic(call: BoundCall) -> Typed:
-    left, right = call.arguments
-    operator = call.name.removeprefix("operator:")
-    if left.type is BOOL:
-        left = convert(left, LONG)
-    if right.type is BOOL:
-        right = convert(right, LONG)
-    if left.type in NUMBERS and right.type in NUMBERS:
-        return _of_numbers(operator, left, right)
-    if TIMESPAN in (left.type, right.type) or (left.type is DATETIME and right.type is DATETIME):
-        made = _of_times(operator, left, right)
-        if made is not None:
-            return made
-    raise _mismatch(call, left, right)
+@operators("+ - * / %", "left: any, right: any")
+def _no_arithmetic(call: BoundCall) -> Typed:
+    raise _mismatch(call, *call.arguments)
 
 
-def _of_numbers(operator: str, left: Typed, right: Typed) -> Typed:
-    kinds = {left.type, right.type}
-    kind = DECIMAL if DECIMAL in kinds else REAL if REAL in kinds else LONG
-    if kinds == {INT}:
-        # Kusto computes an int as a long; `int(2147483647) + 1` is no error.
-        kind = LONG
-    left, right = convert(left, kind), convert(right, kind)
-    if operator in "+-*":
-        if kind is DECIMAL and operator == "*":
-            return fill(f"CAST({{0}} * {{1}} AS {DECIMAL.held})", DECIMAL, left, right)
-        return fill(f"{{0}} {operator} {{1}}", kind, left, right)
-    if operator == "/":
-        if kind is REAL:
-            return fill("{0} / {1}", REAL, left, right)
-        if kind is DECIMAL:
-            quotient = "CAST(CAST({0} AS DOUBLE) / nullif(CAST({1} AS DOUBLE), 0) AS DECIMAL(38,10))"
-            return fill(quotient, DECIMAL, left, right)
-        return fill("{0} // nullif({1}, 0)", LONG, left, right)
-    if _positive(right):
-        return fill("({0} % {1} + {1}) % {1}", kind, left, right)
-    return fill("({0} % nullif({1}, 0) + abs({1})) % nullif(abs({1}), 0)", kind, left, right)
-
-
-def _positive(value: Typed) -> bool:
-    return value.is_constant and value.type in NUMBERS and value.constant is not None and value.constant > 0
-
-
-_SPAN = "to_microseconds({0})"
-
-
-def _of_times(operator: str, left: Typed, right: Typed) -> Typed | None:
-    pair = left.type, right.type
-    if operator in "+-":
-        if pair == (TIMESPAN, TIMESPAN):
-            return fill(_span(f"epoch_us({{0}}) {operator} epoch_us({{1}})"), TIMESPAN, left, right)
-        if pair == (DATETIME, TIMESPAN):
-            return fill(f"{{0}} {operator} {{1}}", DATETIME, left, right)
-        if pair == (TIMESPAN, DATETIME) and operator == "+":
-            return fill("{1} + {0}", DATETIME, left, right)
-        if pair == (DATETIME, DATETIME) and operator == "-":
-            return fill(_span("epoch_us({0}) - epoch_us({1})"), TIMESPAN, left, right)
-        return None
-    if operator == "*" and TIMESPAN in pair and (pair[0] in NUMBERS or pair[1] in NUMBERS):
-        span, number = (left, right) if left.type is TIMESPAN else (right, left)
-        return _scaled("*", span, number)
-    if left.type is not TIMESPAN:
-        return None
-    if right.type is TIMESPAN:
-        if operator == "/":
-            return fill("CAST(epoch_us({0}) AS DOUBLE) / epoch_us({1})", REAL, left, right)
-        return fill(_span(_remainder("epoch_us({0})", "epoch_us({1})")), TIMESPAN, left, right)
-    if right.type not in NUMBERS:
-        return None
-    if operator == "/":
-        return _scaled("/", left, right)
-    return fill(_span(_remainder("epoch_us({0})", "({1} // 10)")), TIMESPAN, left, convert(right, LONG))
-
-
-def _span(microseconds: str) -> str:
-    return _SPAN.replace("{0}", microseconds)
-
-
-def _remainder(value: str, width: str) -> str:
-    return f"(({value} % nullif({width}, 0)) + abs({width})) % nullif(abs({width}), 0)"
-
-
-def _scaled(operator: str, span: Typed, number: Typed) -> Typed:
-    if number.type in INTEGERS:
-        whole = "epoch_us({0}) * {1}" if operator == "*" else "epoch_us({0}) // nullif({1}, 0)"
-        return fill(_span(whole), TIMESPAN, span, number)
-    divisor = "{1}" if operator == "*" else "nullif({1}, 0)"
-    real = f"CAST(trunc(epoch_us({{0}}) {operator} {divisor}) AS BIGINT)"
-    return fill(_span(real), TIMESPAN, span, convert(number, REAL))
-
-
+@operators("unary- unary+", "value: any")
 def _sign(call: BoundCall) -> Typed:
     value = call.arguments[0]
-    if call.name == "operator:unary+" and (value.type in NUMBERS or value.type is TIMESPAN):
+    if value.type not in (*NUMBERS, TIMESPAN):
+        raise _mismatch(call, value, value)
+    if call.name == "operator:unary+":
         return value
-    if value.is_constant and value.constant is not None and (value.type in NUMBERS or value.type is TIMESPAN):
+    if value.is_constant and value.constant is not None:
         return literal(-value.constant, value.type)
-    if value.type in NUMBERS:
-        return fill("-{0}", value.type, value)
-    if value.type is TIMESPAN:
-        return fill("to_microseconds(-epoch_us({0}))", TIMESPAN, value)
-    raise _mismatch(call, value, value)
+    return fill("to_microseconds(-epoch_us({0}))" if value.type is TIMESPAN else "-{0}", value.type, value)
 
 
+@operators("and or", "first: any, second: any...")
 def _logic(call: BoundCall) -> Typed:
     """Three-valued, as SQL's."""
-    operator = call.name.removeprefix("operator:").upper()
     sides = [condition(call, argument) for argument in call.arguments]
-    return fill(f" {operator} ".join(f"{{{place}}}" for place in range(len(sides))), BOOL, *sides)
-
-
-def _not(call: BoundCall) -> Typed:
-    return fill("NOT {0}", BOOL, condition(call, call.arguments[0]))
-
-
-def condition(call: BoundCall, value: Typed) -> Typed:
-    """Return `value` as a bool, which a dynamic or a number may stand for."""
-    if value.type is BOOL:
-        return value
-    if value.type is DYNAMIC or value.type in NUMBERS:
-        return convert(value, BOOL)
-    raise call.invalid(f"a condition must be a bool, not {value.type}.", "SEM0034")
+    return joined(call.name.removeprefix("operator:").upper(), sides, nullable=True)
 
 
 def comparable(call: BoundCall, left: Typed, right: Typed) -> tuple[Typed, Typed]:
@@ -172,7 +74,7 @@ def comparable(call: BoundCall, left: Typed, right: Typed) -> tuple[Typed, Typed
     if kinds[0] is kinds[1]:
         if kinds[0] is DYNAMIC:
             return nullable_text(left), nullable_text(right)
-        return _present(left), _present(right)
+        return present(left), present(right)
     if kinds[0] in NUMBERS and kinds[1] in NUMBERS:
         return left, right
     if DYNAMIC in kinds:
@@ -189,23 +91,14 @@ def comparable(call: BoundCall, left: Typed, right: Typed) -> tuple[Typed, Typed
     raise _mismatch(call, left, right)
 
 
-def _present(value: Typed) -> Typed:
-    return to_string(value) if value.type is STRING else value
-
-
 def _with_dynamic(left: Typed, right: Typed) -> tuple[Typed, Typed]:
     """The dynamic as what the other side is; a whole number is compared without rounding."""
     other = right.type if left.type is DYNAMIC else left.type
     if other is GUID:
         return nullable_text(left), nullable_text(right)
     kind = DECIMAL if other in INTEGERS else other
-
-    def converted(side: Typed) -> Typed:
-        if side.type is not DYNAMIC:
-            return _present(side)
-        return to_string(side) if kind is STRING else convert(side, kind)
-
-    return converted(left), converted(right)
+    left, right = (convert(side, kind) if side.type is DYNAMIC else present(side) for side in (left, right))
+    return left, right
 
 
 def _with_constant(value: Typed, constant: Typed) -> tuple[Typed, Typed]:
@@ -224,23 +117,17 @@ def _with_constant(value: Typed, constant: Typed) -> tuple[Typed, Typed]:
 
 def _constant_as(text: str, kind: KustoType) -> Typed | None:
     """The value of a number's or another type's text; None for a number whose text is another's."""
-    if kind in INTEGERS:
-        plain = text.removeprefix("-")
-        if plain.isdigit() and plain.isascii() and len(plain) < 19 and (plain == "0" or plain[0] != "0"):
-            return literal(int(text), LONG)
-        return None
-    if kind in (REAL, DECIMAL):
-        return None
+    if kind in NUMBERS:
+        whole = kind in INTEGERS and re.fullmatch(r"-?(0|[1-9][0-9]{0,17})", text)
+        return literal(int(text), LONG) if whole else None
     return convert(literal(text, STRING), kind)
 
 
-def equal(call: BoundCall, left: Typed, right: Typed, *, negated: bool = False) -> Typed:
-    """Return `left == right` as Kusto has it, or its negation."""
-    left, right = comparable(call, left, right)
-    return _total("{0} <> {1}" if negated else "{0} = {1}", negated, left, right)
-
-
-def _total(template: str, negated: bool, left: Typed, right: Typed) -> Typed:
+@operators("== != <>", "left: any, right: any")
+def _equality(call: BoundCall) -> Typed:
+    negated = call.name != "operator:=="
+    left, right = comparable(call, *call.arguments)
+    template = "{0} <> {1}" if negated else "{0} = {1}"
     other = "TRUE" if negated else "FALSE"
     if not (left.nullable or right.nullable):
         return fill(template, BOOL, left, right, nullable=False)
@@ -255,22 +142,13 @@ def _total(template: str, negated: bool, left: Typed, right: Typed) -> Typed:
     return fill(both, BOOL, left, right)
 
 
-def _equality(call: BoundCall) -> Typed:
-    return equal(call, *call.arguments, negated=call.name != "operator:==")
-
-
-def _equality_of_texts(call: BoundCall) -> Typed:
-    negated = call.name == "operator:!~"
-    left, right = (_lower(to_string(side)) for side in call.arguments)
-    return fill("{0} <> {1}" if negated else "{0} = {1}", BOOL, left, right, nullable=False)
-
-
 def _lower(text: Typed) -> Typed:
     if text.is_constant:
         return literal(str(text.constant).lower(), STRING)
     return fill("lower({0})", STRING, text)
 
 
+@operators("< <= > >=", "left: any, right: any")
 def _order(call: BoundCall) -> Typed:
     left, right = call.arguments
     operator = call.name.removeprefix("operator:")
@@ -281,9 +159,10 @@ def _order(call: BoundCall) -> Typed:
         left, right = convert(left, LONG), convert(right, LONG)
     elif kind is None or kind is DYNAMIC:
         raise _mismatch(call, left, right)
-    return fill(f"{{0}} {operator} {{1}}", BOOL, _present(left), _present(right))
+    return fill(f"{{0}} {operator} {{1}}", BOOL, present(left), present(right))
 
 
+@operators("between !between", "value: any, low: any, high: any")
 def _between(call: BoundCall) -> Typed:
     value, low, high = call.arguments
     word = "NOT BETWEEN" if call.name == "operator:!between" else "BETWEEN"
@@ -304,6 +183,7 @@ def _between(call: BoundCall) -> Typed:
     return fill(f"{{0}} {word} {{1}} AND {{2}}", BOOL, value, low, high)
 
 
+@operators("in !in in~ !in~", "value: any, items?: any...")
 def _membership(call: BoundCall) -> Typed:
     """`in`: an item that is an array stands for its elements, a relation for the values of its column."""
     value, *items = call.arguments
@@ -325,9 +205,7 @@ def _membership(call: BoundCall) -> Typed:
         tests.append(_in_list(call, value, constants, folded))
     if not tests:
         return literal(negated, BOOL)
-    found = tests[0]
-    if len(tests) > 1:
-        found = fill(" OR ".join(f"{{{place}}}" for place in range(len(tests))), BOOL, *tests, nullable=False)
+    found = joined("OR", tests)
     return fill("NOT {0}", BOOL, found, nullable=False) if negated else found
 
 
@@ -335,11 +213,8 @@ def _element(held: Any) -> Typed | None:
     """An element of a constant array as a literal of its own type."""
     if held is None:
         return None
-    kinds = ((bool, BOOL), (int, LONG), (float, REAL), (str, STRING))
-    for python, kind in kinds:
-        if isinstance(held, python):
-            return literal(held, kind)
-    return literal(json_text(held), STRING)
+    kind = {bool: BOOL, int: LONG, float: REAL, str: STRING}.get(type(held))
+    return literal(json_text(held), STRING) if kind is None else literal(held, kind)
 
 
 def _in_list(call: BoundCall, value: Typed, items: Sequence[Typed], folded: bool) -> Typed:
@@ -349,15 +224,11 @@ def _in_list(call: BoundCall, value: Typed, items: Sequence[Typed], folded: bool
     for item in items:
         side, member = comparable(call, value, item)
         groups.setdefault(side.sql, (side, []))[1].append(member)
-    tests = [_any_of(side, members) for side, members in groups.values()]
-    if len(tests) == 1:
-        return tests[0]
-    return fill(" OR ".join(f"{{{place}}}" for place in range(len(tests))), BOOL, *tests, nullable=False)
+    return joined("OR", [_any_of(side, members) for side, members in groups.values()])
 
 
 def _any_of(value: Typed, members: Sequence[Typed]) -> Typed:
-    listed = ", ".join(f"{{{place + 1}}}" for place in range(len(members)))
-    test = f"{{0}} IN ({listed})"
+    test = f"{{0}} IN ({listed(members, 1)})"
     if any(member.nullable for member in members) or (value.nullable and not value.simple):
         test = f"coalesce({test}, FALSE)"
     elif value.nullable:
@@ -389,6 +260,7 @@ def _in_relation(value: Typed, relation: Typed, folded: bool) -> Typed:
     return fill("coalesce({0} IN ({1}), FALSE)", BOOL, value, rows, nullable=False)
 
 
+@operators("like likecs notlike notlikecs", "text: any, pattern: any")
 def _like(call: BoundCall) -> Typed:
     """`*` stands for any run of characters; only in old queries."""
     text, pattern = (to_string(side) for side in call.arguments)
@@ -401,28 +273,90 @@ def _like(call: BoundCall) -> Typed:
     return fill(test, BOOL, text, literal(escaped, STRING), nullable=False)
 
 
-def _defined(names: str, builder: Builder, least: int = 2, most: int | None = 2) -> list[ScalarFunction]:
-    status, note = ("partly", _OVERFLOW) if builder is _arithmetic else ("exact", "")
-    return [ScalarFunction(f"operator:{one}", builder, least, most, status=status, note=note) for one in names.split()]
+def one_type(call: BoundCall, values: Sequence[Typed]) -> tuple[KustoType, list[Typed]]:
+    """Return values of several types as values of the one that they have together. Raises KqlError if there is none."""
+    kind = common_type(value.type for value in values)
+    if kind is None:
+        shown = ", ".join(dict.fromkeys(value.type.value for value in values))
+        raise call.invalid(f"all values must have the same type, not {shown}.", "SEM0525")
+    return kind, [convert(value, kind) for value in values]
 
 
-_OVERFLOW = "a long or decimal that overflows ends the query; Kusto goes on with other digits"
+@scalar("iff|iif(if: any, then: any, else: any)", "case(predicate: any, then: any, else: any...)")
+def _choice(call: BoundCall) -> Typed:
+    *pairs, last = call.arguments
+    if len(pairs) % 2:
+        raise call.invalid("expects pairs of a condition and a value, and a value for the rest.", "SEM0219")
+    conditions = [condition(call, each) for each in pairs[::2]]
+    kind, values = one_type(call, [*pairs[1::2], last])
+    count = len(conditions)
+    branches = " ".join(f"WHEN {{{place}}} THEN {{{count + place}}}" for place in range(count))
+    nullable = any(value.nullable for value in values)
+    return fill(f"CASE {branches} ELSE {{{2 * count}}} END", kind, *conditions, *values, nullable=nullable)
 
 
-_SPECS: tuple[tuple[str, Builder, int, int | None], ...] = (
-    ("+ - * / %", _arithmetic, 2, 2),
-    ("unary- unary+", _sign, 1, 1),
-    ("and or", _logic, 2, None),
-    ("not", _not, 1, 1),
-    ("== != <>", _equality, 2, 2),
-    ("=~ !~", _equality_of_texts, 2, 2),
-    ("< <= > >=", _order, 2, 2),
-    ("between !between", _between, 3, 3),
-    ("in !in in~ !in~", _membership, 1, None),
-    ("like likecs notlike notlikecs", _like, 2, 2),
+@scalar("coalesce(first: any, second: any...)")
+def _first_present(call: BoundCall) -> Typed:
+    kind, values = one_type(call, call.arguments)
+    if kind not in (STRING, DYNAMIC):
+        return fill(f"coalesce({listed(values)})", kind, *values, nullable=all(value.nullable for value in values))
+    empty = "''" if kind is STRING else "CAST('null' AS JSON)"
+    parts = ", ".join(f"nullif({{{place}}}, {empty})" for place in range(len(values)))
+    return fill(f"coalesce({parts}{', ' + empty if kind is STRING else ''})", kind, *values)
+
+
+@scalar("max_of|min_of(value: any...)")
+def _extreme(call: BoundCall) -> Typed:
+    """Nulls are left out."""
+    kind, values = one_type(call, call.arguments)
+    if kind is DYNAMIC:
+        raise not_supported(call.name, "a dynamic has no order; convert it with tolong(), todatetime() or tostring()")
+    return fill(f"{'greatest' if call.name == 'max_of' else 'least'}({listed(values)})", kind, *values)
+
+
+@scalar("column_ifexists|columnifexists(column_name: any, default_value: any)", "iscolumnexists(column_name: any)")
+def _column_if_exists(call: BoundCall) -> Typed:
+    name = call.constant_text(0)
+    if name is None:
+        raise call.invalid("argument #1 must be a string literal.", "SEM0207")
+    found = call.context.columns.get(name)
+    return literal(found is not None, BOOL) if len(call.arguments) < 2 else found or call.arguments[1]
+
+
+@scalar("assert(condition: bool, message: string)")
+def _assert(call: BoundCall) -> Typed:
+    """A condition that is a constant; one that holds is true, any other ends the query with the message."""
+    message = call.constant_text(1) or ""
+    value = call.arguments[0]
+    if not value.is_constant:
+        return fill("CASE WHEN {0} THEN TRUE ELSE error({1}) END", BOOL, value, literal(f"kql: {message}", STRING))
+    if not value.constant:
+        raise KqlError(f"assert() has failed with message: '{message}'", "SEM0001")
+    return literal(True, BOOL)
+
+
+@scalar("now(offset?: timespan)", "ago(timespan: timespan)")
+def _now(call: BoundCall) -> Typed:
+    now, sign = call.context.now, "-" if call.name == "ago" else "+"
+    if not call.arguments:
+        return now
+    span = call.arguments[0]
+    if span.is_constant and now.is_constant and span.constant is not None:
+        return literal(now.constant - span.constant if sign == "-" else now.constant + span.constant, DATETIME)
+    return fill(f"{{0}} {sign} {{1}}", DATETIME, now, span)
+
+
+@scalar("ingestion_time()", note="the column that the table names for it; null where there is none")
+def _ingestion_time(call: BoundCall) -> Typed:
+    return call.context.ingestion_time or literal(None, DATETIME)
+
+
+@scalar(
+    "current_database|current_cluster_endpoint|current_principal()",
+    note="what the engine is told; refused where it is told nothing",
 )
-
-FUNCTIONS: tuple[ScalarFunction, ...] = (
-    *(one for names, builder, least, most in _SPECS for one in _defined(names, builder, least, most)),
-    ScalarFunction("not", _not, 1, 1),
-)
+def _told_name(call: BoundCall) -> Typed:
+    found = call.context.names.get(call.name)
+    if found is None:
+        raise not_supported(call.name, "there is no cluster here to ask")
+    return literal(found, STRING)

@@ -1,44 +1,29 @@
 """Series: arithmetic, comparison, filling, filters and statistics over arrays of numbers, as `make-series` makes them.
 
-Source: the Kusto pages named like the functions. Only what those pages define exactly is here: decomposition, outliers
-and periods leave choices open and are refused by name (`refused`).
+Source: the Kusto pages named like the functions. Decomposition, outliers and periods are in `decomposition`.
 """
 
 from __future__ import annotations
 
-import cmath
+import bisect
 import math
-from collections.abc import Callable
+import operator
+import re
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from kql_duckdb.expressions import Typed, literal
-from kql_duckdb.functions.conversion import BOOL, DYNAMIC, LONG, REAL, convert, json_value
-from kql_duckdb.functions.definitions import BoundCall, Output, ScalarFunction, fill, function
-from kql_duckdb.functions.dynamics import member_of
-from kql_duckdb.functions.python_functions import dynamic_function
+from kql_duckdb.expressions import Typed
+from kql_duckdb.functions.conversion import convert
+from kql_duckdb.functions.definitions import BoundCall, Output, fill, number, python, pythons, rows, scalar, with_rest
+from kql_duckdb.functions.dynamics import member_of, spread
+from kql_duckdb.types import DYNAMIC, KustoType
 
 Number = int | float
 
 
-def _number(value: Any) -> Number | None:
-    """The number in an element; null for text, booleans, arrays and bags."""
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, str) and value in ("NaN", "Infinity", "-Infinity"):
-        return float(value)
-    return value if isinstance(value, (int, float)) else None
-
-
-def _numbers(series: Any) -> list[Number | None] | None:
-    return [_number(element) for element in series] if isinstance(series, list) else None
-
-
-def _complete(series: Any) -> list[Number] | None:
-    """The numbers of a series without a gap; null if there is one."""
-    found = _numbers(series)
-    if found is None or None in found:
-        return None
-    return [number for number in found if number is not None]
+def numbers(series: list[Any]) -> list[Number | None]:
+    """The numbers of a series, null for anything else."""
+    return [number(element) for element in series]
 
 
 _EACH: dict[str, Callable[[Number], Number]] = {
@@ -57,12 +42,9 @@ _EACH: dict[str, Callable[[Number], Number]] = {
 }
 
 
-@dynamic_function("kql_series_each", ("JSON", "VARCHAR"))
-def _each(series: Any, name: str) -> list[Any] | None:
-    numbers = _numbers(series)
-    return (
-        None if numbers is None else [None if number is None else _computed(_EACH[name], number) for number in numbers]
-    )
+@python("kql_series_each(series: array, name: string): dynamic")
+def _each(series: list[Any], name: str) -> list[Any]:
+    return [None if one is None else _computed(_EACH[name.removeprefix("series_")], one) for one in numbers(series)]
 
 
 def _computed(made: Callable[..., Any], *numbers: Number) -> Any:
@@ -86,133 +68,112 @@ def _power(base: Number, exponent: Number) -> float:
 
 
 _PAIRS: dict[str, Callable[[Number, Number], Any]] = {
-    "add": lambda left, right: left + right,
-    "subtract": lambda left, right: left - right,
-    "multiply": lambda left, right: left * right,
-    "divide": _quotient,
-    "pow": _power,
-    "greater": lambda left, right: left > right,
-    "greater_equals": lambda left, right: left >= right,
-    "less": lambda left, right: left < right,
-    "less_equals": lambda left, right: left <= right,
-    "equals": lambda left, right: left == right,
-    "not_equals": lambda left, right: left != right,
-}
+    "add": operator.add, "subtract": operator.sub, "multiply": operator.mul, "divide": _quotient, "pow": _power,
+    "greater": operator.gt, "greater_equals": operator.ge, "less": operator.lt, "less_equals": operator.le,
+    "equals": operator.eq, "not_equals": operator.ne,
+}  # fmt: skip
 
 
-@dynamic_function("kql_series_pairs", ("JSON", "JSON", "VARCHAR"))
+@python("kql_series_pairs(left: nullable, right: json, name: string): dynamic")
 def _pairs(left: Any, right: Any, name: str) -> list[Any] | None:
     """Place by place; one number stands for each place of the other series."""
     if not isinstance(left, list) and not isinstance(right, list):
         return None
     size = max(len(side) for side in (left, right) if isinstance(side, list))
-    first, second = (_spread(side, size) for side in (left, right))
-    return [
-        None if a is None or b is None else _computed(_PAIRS[name], a, b) for a, b in zip(first, second, strict=True)
-    ]
+    first, second = (numbers(spread(side, size)) for side in (left, right))
+    made = _PAIRS[name.removeprefix("series_")]
+    return [None if a is None or b is None else _computed(made, a, b) for a, b in zip(first, second, strict=True)]
 
 
-def _spread(side: Any, size: int) -> list[Number | None]:
-    if isinstance(side, list):
-        return [_number(element) for element in side] + [None] * (size - len(side))
-    return [_number(side)] * size
-
-
-def _gaps(series: Any, placeholder: float | None) -> list[bool] | None:
+def _gaps(series: list[Any], placeholder: float | None) -> list[bool]:
     """Whether each element stands for a missing value."""
-    if not isinstance(series, list):
-        return None
     if placeholder is None or math.isnan(placeholder):
         return [element is None for element in series]
-    return [_number(element) == placeholder for element in series]
+    return [number(element) == placeholder for element in series]
 
 
-@dynamic_function("kql_series_fill_const", ("JSON", "JSON", "DOUBLE"))
-def _fill_const(series: Any, constant: Any, placeholder: float | None) -> list[Any] | None:
-    gaps = _gaps(series, placeholder)
-    return None if gaps is None else [constant if gap else one for one, gap in zip(series, gaps, strict=True)]
+@python("series_fill_const(series: array, constant_value: json = 0, missing_value_placeholder: real = null): dynamic")
+def _fill_const(series: list[Any], constant: Any, placeholder: float | None) -> list[Any]:
+    return [constant if gap else one for one, gap in zip(series, _gaps(series, placeholder), strict=True)]
 
 
-@dynamic_function("kql_series_fill", ("JSON", "DOUBLE", "BOOLEAN"))
-def _fill(series: Any, placeholder: float | None, backward: bool) -> list[Any] | None:
-    """Each gap as the last value before it, or the next one after it."""
-    gaps = _gaps(series, placeholder)
-    if gaps is None:
-        return None
-    pairs = list(zip(series, gaps, strict=True))
-    filled, last, found = [], None, False
-    for element, gap in reversed(pairs) if backward else pairs:
-        if not gap:
-            last, found = element, True
-        filled.append(last if gap and found else element)
-    return filled[::-1] if backward else filled
+def _fill(series: list[Any], placeholder: float | None) -> list[Any]:
+    """Each gap as the last value before it; those before the first value stay."""
+    filled: list[Any] = []
+    found = False
+    for element, gap in zip(series, _gaps(series, placeholder), strict=True):
+        filled.append(filled[-1] if gap and found else element)
+        found = found or not gap
+    return filled
 
 
-@dynamic_function("kql_series_fill_linear", ("JSON", "DOUBLE", "BOOLEAN", "DOUBLE"))
-def _fill_linear(
-    series: Any, placeholder: float | None, edges: bool | None, constant: float | None
-) -> list[Any] | None:
+pythons({
+    "series_fill_forward(series: array, missing_value_placeholder: real = null): dynamic": _fill,
+    "series_fill_backward(series: array, missing_value_placeholder: real = null): dynamic": (
+        lambda series, placeholder: _fill(series[::-1], placeholder)[::-1]
+    ),
+    "series_sum(series: numbers): real": lambda series: float(math.fsum(series)),
+    "series_product(series: numbers): real": lambda series: float(math.prod(series)),
+    "series_magnitude(series: numbers): real": lambda series: _magnitude(series),
+    "kql_series_fit_line(series: numbers): dynamic": lambda series: _fitted(series) if len(series) > 1 else None,
+})  # fmt: skip
+
+
+def _magnitude(series: list[Number]) -> float:
+    return math.sqrt(math.fsum(value * value for value in series))
+
+
+@python(
+    "series_fill_linear(series: array, missing_value: real = null, fill_edges?: bool = true, "
+    "constant_value?: real = 0): dynamic"
+)
+def _fill_linear(series: list[Any], placeholder: float | None, edges: bool | None, constant: float | None) -> list[Any]:
     """Between two whole neighbours of a series of whole numbers the value is cut to one."""
     gaps = _gaps(series, placeholder)
-    if gaps is None:
-        return None
     known = [place for place, gap in enumerate(gaps) if not gap]
     if not known:
         return [constant] * len(series)
     whole = all(isinstance(series[place], int) for place in known)
     filled = list(series)
-    before = None
-    following = iter([*known, None])
-    after = next(following)
-    for place, gap in enumerate(gaps):
-        if not gap:
-            before, after = place, next(following)
-        elif before is not None and after is not None:
-            low, high = _number(series[before]), _number(series[after])
+    for place in (place for place, gap in enumerate(gaps) if gap):
+        following = bisect.bisect(known, place)
+        before, after = known[max(following - 1, 0)], known[min(following, len(known) - 1)]
+        if before < place < after:
+            low, high = number(series[before]), number(series[after])
             if low is not None and high is not None:
                 value = low + (high - low) * (place - before) / (after - before)
                 filled[place] = int(value) if whole else value
         elif edges is not False:
-            filled[place] = series[after if before is None else before]
+            filled[place] = series[before if place > after else after]
     return filled
 
 
-@dynamic_function("kql_series_measure", ("JSON", "VARCHAR"), "DOUBLE")
-def _measure(series: Any, name: str) -> float | None:
-    numbers = _complete(series)
-    if numbers is None:
-        return None
-    measures: dict[str, Callable[[list[Number]], float]] = {
-        "sum": math.fsum,
-        "product": math.prod,
-        "magnitude": lambda values: math.sqrt(math.fsum(value * value for value in values)),
-    }
-    return float(measures[name](numbers))
-
-
-@dynamic_function("kql_series_dot", ("JSON", "JSON"), "DOUBLE")
+@python("series_dot_product(series1: json, series2: json): real")
 def _dot(left: Any, right: Any) -> float | None:
     """Over the shorter of the two; a number stands for each place."""
-    first = _complete(left if isinstance(left, list) else [left] * len(right if isinstance(right, list) else [0]))
-    second = _complete(right if isinstance(right, list) else [right] * len(left if isinstance(left, list) else [0]))
-    if not first or not second:
+    size = min((len(side) for side in (left, right) if isinstance(side, list)), default=1)
+    first, second = (numbers(side if isinstance(side, list) else [side] * size) for side in (left, right))
+    pairs = list(zip(first, second, strict=False))
+    if not pairs or None in first or None in second:
         return None
-    return math.fsum(a * b for a, b in zip(first, second, strict=False))
+    return math.fsum(a * b for a, b in pairs if a is not None and b is not None)
 
 
-@dynamic_function("kql_series_cosine", ("JSON", "JSON", "DOUBLE", "DOUBLE"), "DOUBLE")
-def _cosine(left: Any, right: Any, left_size: float | None, right_size: float | None) -> float | None:
-    product, first, second = _dot(left, right), _measure(left, "magnitude"), _measure(right, "magnitude")
-    if product is None or first is None or second is None:
+@python(
+    "series_cosine_similarity(series1: numbers, series2: numbers, magnitude1: real = null, "
+    "magnitude2: real = null): real"
+)
+def _cosine(left: list[Number], right: list[Number], left_size: float | None, right_size: float | None) -> float | None:
+    product = _dot(left, right)
+    if product is None:
         return None
-    return _quotient(product, (left_size or first) * (right_size or second))
+    return _quotient(product, (left_size or _magnitude(left)) * (right_size or _magnitude(right)))
 
 
-@dynamic_function("kql_series_pearson", ("JSON", "JSON"), "DOUBLE")
-def _pearson(left: Any, right: Any) -> float | None:
-    """Null if the lengths differ or an element is no number."""
-    first, second = _complete(left), _complete(right)
-    if not first or not second or len(first) != len(second):
+@python("series_pearson_correlation(series1: numbers, series2: numbers): real")
+def _pearson(first: list[Number], second: list[Number]) -> float | None:
+    """Null if the lengths differ."""
+    if not first or len(first) != len(second):
         return None
     a, b = ([value - math.fsum(side) / len(side) for value in side] for side in (first, second))
     spread = math.sqrt(math.fsum(x * x for x in a) * math.fsum(y * y for y in b))
@@ -226,37 +187,52 @@ def _variance(values: list[Number], freedom: int = 1) -> float:
     return math.fsum((value - mean) ** 2 for value in values) / (len(values) - freedom)
 
 
-_STATISTICS = ("min", "min_idx", "max", "max_idx", "avg", "stdev", "variance")
+def _define(signature: str, sql: str, parts: str, note: str) -> None:
+    """Define a function of `series.txt`."""
+
+    def bag(call: BoundCall) -> Typed:
+        return fill(with_rest(sql, call.arguments), DYNAMIC, *call.arguments)
+
+    def columns(call: BoundCall) -> Iterator[tuple[str, Typed]]:
+        made, series = bag(call), call.arguments[0].name
+        for name, kind in re.findall(r"(\w+): (\w+)", parts):
+            part = member_of(made, name)
+            yield f"{call.name}_{series}_{name}", part if kind == DYNAMIC else convert(part, KustoType(kind))
+
+    value = bag if signature.endswith(": bag") else lambda call: next(columns(call))[1]
+    scalar(signature, note=note, columns=lambda call: tuple(columns(call)))(value)
 
 
-@dynamic_function("kql_series_stats", ("JSON", "BOOLEAN"))
-def _statistics(series: Any, ignore: bool | None) -> dict[str, Any] | None:
+for _row in rows("series.txt"):
+    _found = re.fullmatch(r"(.*: \w+) = (.*?) -> (.*?)(?: -- (.*))?", _row)
+    assert _found is not None, _row
+    _define(*_found.groups(default=""))
+
+
+@python("kql_series_stats(series: array, ignore?: bool): dynamic")
+def _statistics(series: list[Any], ignore: bool | None) -> dict[str, Any]:
     """The extremes and their places, the mean, and deviation and variance of a sample."""
-    numbers = _numbers(series)
-    if numbers is None:
-        return None
-    finite = [number for number in numbers if number is not None and math.isfinite(number)]
-    if not finite or (len(finite) < len(numbers) and not ignore):
-        return dict.fromkeys((*_STATISTICS, "sum")) | {"len": len(numbers)}
+    found = numbers(series)
+    finite = [number for number in found if number is not None and math.isfinite(number)]
+    if not finite or (len(finite) < len(found) and not ignore):
+        names = ("min", "min_idx", "max", "max_idx", "avg", "stdev", "variance", "sum")
+        return dict.fromkeys(names) | {"len": len(found)}
     low, high = min(finite), max(finite)
     variance = _variance(finite)
     return {
         "min": float(low),
-        "min_idx": numbers.index(low),
+        "min_idx": found.index(low),
         "max": float(high),
-        "max_idx": numbers.index(high),
+        "max_idx": found.index(high),
         "avg": math.fsum(finite) / len(finite),
         "stdev": math.sqrt(variance),
         "variance": variance,
         "sum": float(math.fsum(finite)),
-        "len": len(numbers),
+        "len": len(found),
     }
 
 
-_LINE = ("rsquare", "slope", "variance", "rvariance", "interception", "line_fit")
-
-
-def _line_through(values: list[Number]) -> tuple[float, float]:
+def line_through(values: Sequence[Number]) -> tuple[float, float]:
     """Slope and value at place 0 of the least-squares line."""
     middle, mean = (len(values) - 1) / 2, math.fsum(values) / len(values)
     squares = math.fsum((place - middle) ** 2 for place in range(len(values)))
@@ -266,7 +242,7 @@ def _line_through(values: list[Number]) -> tuple[float, float]:
 
 
 def _fitted(values: list[Number]) -> dict[str, Any]:
-    slope, start = _line_through(values)
+    slope, start = line_through(values)
     line = [start + slope * place for place in range(len(values))]
     residual: list[Number] = [value - fit for value, fit in zip(values, line, strict=True)]
     whole = _variance(values, 0)
@@ -281,35 +257,26 @@ def _fitted(values: list[Number]) -> dict[str, Any]:
     }
 
 
-@dynamic_function("kql_series_fit_line", ("JSON",))
-def _fit_line(series: Any) -> dict[str, Any] | None:
-    values = _complete(series)
-    return _fitted(values) if values is not None and len(values) > 1 else None
-
-
-@dynamic_function("kql_series_fir", ("JSON", "JSON", "BOOLEAN", "BOOLEAN"))
-def _fir(series: Any, coefficients: Any, normalize: bool | None, center: bool | None) -> list[Any] | None:
+@python("series_fir(series: numbers, filter: numbers, normalize?: bool = true, center?: bool = false): dynamic")
+def _fir(values: list[Number], weights: list[Number], normalize: bool | None, center: bool | None) -> list[Any] | None:
     """A moving sum with weights, which add up to 1 if they are normalized."""
-    values, weights = _complete(series), _complete(coefficients)
-    if values is None or not weights:
+    if not weights:
         return None
     total = math.fsum(weights)
     if normalize is not False and total > 0:
         weights = [weight / total for weight in weights]
     shift = len(weights) // 2 if center else 0
-    padded = [0.0] * (len(weights) - 1) + [float(value) for value in values] + [0.0] * shift
-    moved = [
-        math.fsum(weight * padded[place + len(weights) - 1 - back] for back, weight in enumerate(weights))
-        for place in range(len(values) + shift)
+    padded = [*[0.0] * (len(weights) - 1), *map(float, values), *[0.0] * shift]
+    return [
+        math.fsum(map(operator.mul, reversed(weights), padded[place : place + len(weights)]))
+        for place in range(shift, len(values) + shift)
     ]
-    return moved[shift:]
 
 
-@dynamic_function("kql_series_iir", ("JSON", "JSON", "JSON"))
-def _iir(series: Any, numerators: Any, denominators: Any) -> list[Any] | None:
+@python("series_iir(series: numbers, numerators: numbers, denominators: numbers): dynamic")
+def _iir(values: list[Number], above: list[Number], below: list[Number]) -> list[Any] | None:
     """A recursive filter: what goes in by the numerators, what came out before by the denominators."""
-    values, above, below = _complete(series), _complete(numerators), _complete(denominators)
-    if values is None or not above or not below or below[0] == 0:
+    if not above or not below or below[0] == 0:
         return None
     made: list[float] = []
     for place in range(len(values)):
@@ -319,45 +286,15 @@ def _iir(series: Any, numerators: Any, denominators: Any) -> list[Any] | None:
     return made
 
 
-@dynamic_function("kql_series_fft", ("JSON", "JSON", "BOOLEAN"))
-def _fourier(real: Any, imaginary: Any, inverse: bool) -> list[list[float]] | None:
-    """Real and imaginary parts; of a length that is no power of two by the sum itself."""
-    first = _complete(real)
-    second = _complete(imaginary) if imaginary is not None else [0.0] * len(first or [])
-    if first is None or second is None or len(first) != len(second):
-        return None
-    made = _transformed([complex(a, b) for a, b in zip(first, second, strict=True)], 1 if inverse else -1)
-    scale = len(made) if inverse and made else 1
-    return [[value.real / scale for value in made], [value.imag / scale for value in made]]
+@python("kql_series_fft(real: numbers, imaginary: numbers, inverse: bool): dynamic")
+def _fourier(first: list[Number], second: list[Number], inverse: bool) -> list[list[float]] | None:
+    """Real and imaginary parts."""
+    import numpy as np  # here, since only queries over series need wait for it
 
-
-def _transformed(values: list[complex], sign: int) -> list[complex]:
-    size = len(values)
-    if size <= 1:
-        return values
-    if size % 2:
-        turns = [cmath.exp(sign * 2j * cmath.pi * place / size) for place in range(size)]
-        return [sum(value * turns[k * n % size] for n, value in enumerate(values)) for k in range(size)]
-    even, odd = _transformed(values[::2], sign), _transformed(values[1::2], sign)
-    turned = [cmath.exp(sign * 2j * cmath.pi * place / size) * value for place, value in enumerate(odd)]
-    return [a + b for a, b in zip(even, turned, strict=True)] + [a - b for a, b in zip(even, turned, strict=True)]
-
-
-def _bag_columns(template: str, parts: tuple[str, ...], dynamics: tuple[str, ...]) -> Callable[[BoundCall], Output]:
-    """One column for each part of the bag that `template` makes; places are whole numbers."""
-
-    def build(call: BoundCall) -> Output:
-        given = [*call.arguments, literal(False, BOOL)]
-        bag = fill(template, DYNAMIC, *given)
-        name = call.arguments[0].name
-        columns = []
-        for part in parts:
-            kind = DYNAMIC if part in dynamics else LONG if part.endswith("_idx") else REAL
-            member = member_of(bag, part)
-            columns.append((f"{call.name}_{name}_{part}", member if kind is DYNAMIC else convert(member, kind)))
-        return tuple(columns)
-
-    return build
+    if len(first) != len(second) or not first:
+        return None if first or second else [[], []]
+    made = (np.fft.ifft if inverse else np.fft.fft)(np.array(first, float) + 1j * np.array(second, float))
+    return [made.real.tolist(), made.imag.tolist()]
 
 
 def _fft_columns(call: BoundCall) -> Output:
@@ -365,94 +302,10 @@ def _fft_columns(call: BoundCall) -> Output:
     return tuple((f"{call.name}_{part}", member_of(found, place)) for place, part in enumerate(("real", "imag")))
 
 
+@scalar("series_fft|series_ifft(series: dynamic, series_imaginary?: dynamic)", columns=_fft_columns)
 def _fft(call: BoundCall) -> Typed:
-    imaginary = call.arguments[1] if len(call.arguments) > 1 else literal(None, DYNAMIC)
+    real, *imaginary = call.arguments
+    zeros = "to_json(list_transform(TRY_CAST({0} AS JSON[]), lambda _: 0))"
     inverse = "TRUE" if call.name == "series_ifft" else "FALSE"
-    return fill(f"kql_series_fft({{0}}, {{1}}, {inverse})", DYNAMIC, call.arguments[0], imaginary)
-
-
-def _of_two(name: str) -> Callable[[BoundCall], Typed]:
-    def build(call: BoundCall) -> Typed:
-        left, right = (json_value(argument) for argument in call.arguments)
-        return fill(f"kql_series_pairs({{0}}, {{1}}, '{name}')", DYNAMIC, left, right)
-
-    return build
-
-
-def _with_defaults(template: str, *defaults: Typed, result: Any = DYNAMIC) -> Callable[[BoundCall], Typed]:
-    """A function whose last arguments may be left out."""
-
-    def build(call: BoundCall) -> Typed:
-        missing = template.count("{") - len(call.arguments)
-        return fill(template, result, *call.arguments, *defaults[len(defaults) - missing :])
-
-    return build
-
-
-_NO_NUMBER, _YES, _NO = literal(None, REAL), literal(True, BOOL), literal(False, BOOL)
-_STATS, _FIT = "kql_series_stats({0}, {1})", "kql_series_fit_line({0})"
-
-FUNCTIONS: tuple[ScalarFunction, ...] = (
-    *(function(f"series_{name}(series: dynamic): dynamic", f"kql_series_each({{0}}, '{name}')") for name in _EACH),
-    *(function(f"series_{name}(series1: any, series2: any)", _of_two(name)) for name in _PAIRS),
-    function(
-        "series_fill_const(series: dynamic, constant_value?: number, missing_value_placeholder?: real)",
-        lambda call: fill(
-            "kql_series_fill_const({0}, {1}, {2})",
-            DYNAMIC,
-            call.arguments[0],
-            json_value(call.arguments[1]) if len(call.arguments) > 1 else literal(0, DYNAMIC),
-            call.arguments[2] if len(call.arguments) > 2 else _NO_NUMBER,
-        ),
-    ),
-    function(
-        "series_fill_forward(series: dynamic, missing_value_placeholder?: real)",
-        _with_defaults("kql_series_fill({0}, {1}, FALSE)", _NO_NUMBER),
-    ),
-    function(
-        "series_fill_backward(series: dynamic, missing_value_placeholder?: real)",
-        _with_defaults("kql_series_fill({0}, {1}, TRUE)", _NO_NUMBER),
-    ),
-    function(
-        "series_fill_linear(series: dynamic, missing_value?: real, fill_edges?: bool, constant_value?: real)",
-        _with_defaults("kql_series_fill_linear({0}, {1}, {2}, {3})", _NO_NUMBER, _YES, literal(0.0, REAL)),
-    ),
-    *(
-        function(f"series_{name}(series: dynamic): real", f"kql_series_measure({{0}}, '{name}')")
-        for name in ("sum", "product", "magnitude")
-    ),
-    function("series_dot_product(series1: json, series2: json): real", "kql_series_dot({0}, {1})"),
-    function(
-        "series_cosine_similarity(series1: dynamic, series2: dynamic, magnitude1?: real, magnitude2?: real)",
-        _with_defaults("kql_series_cosine({0}, {1}, {2}, {3})", _NO_NUMBER, _NO_NUMBER, result=REAL),
-    ),
-    function("series_pearson_correlation(series1: dynamic, series2: dynamic): real", "kql_series_pearson({0}, {1})"),
-    *(
-        function(
-            f"{name}(series: dynamic, ignore_nonfinite?: bool)",
-            _with_defaults(_STATS, _NO),
-            columns=_bag_columns(_STATS, _STATISTICS, ()) if name == "series_stats" else None,
-        )
-        for name in ("series_stats", "series_stats_dynamic")
-    ),
-    *(
-        function(
-            f"{name}(series: dynamic): dynamic",
-            _FIT,
-            columns=_bag_columns(_FIT, _LINE, ("line_fit",)) if name == "series_fit_line" else None,
-        )
-        for name in ("series_fit_line", "series_fit_line_dynamic")
-    ),
-    function(
-        "series_fir(series: dynamic, filter: dynamic, normalize?: bool, center?: bool)",
-        _with_defaults("kql_series_fir({0}, {1}, {2}, {3})", _YES, _NO),
-    ),
-    function(
-        "series_iir(series: dynamic, numerators: dynamic, denominators: dynamic): dynamic",
-        "kql_series_iir({0}, {1}, {2})",
-    ),
-    *(
-        function(f"{name}(series: dynamic, series_imaginary?: dynamic)", _fft, columns=_fft_columns)
-        for name in ("series_fft", "series_ifft")
-    ),
-)
+    template = f"kql_series_fft({{0}}, {'{1}' if imaginary else zeros}, {inverse})"
+    return fill(template, DYNAMIC, real, *imaginary)

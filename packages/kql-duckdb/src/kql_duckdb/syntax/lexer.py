@@ -1,4 +1,4 @@
-"""Text of KQL to tokens, each with its place.
+"""Text of KQL to tokens, each with its place, and what literals hold.
 
 The only regular expression over KQL text. What a word means is decided by the parser, which knows where it stands;
 only literals with a form of their own (`1h`, `datetime(...)`) and names with a hyphen (`mv-expand`) are known here.
@@ -6,15 +6,15 @@ only literals with a form of their own (`1h`, `datetime(...)`) and names with a 
 
 from __future__ import annotations
 
+import math
 import re
-from bisect import bisect_right
-from dataclasses import dataclass
-from typing import Final, NamedTuple
+from collections.abc import Callable, Iterable
+from decimal import Decimal, InvalidOperation
+from typing import Any, Final, NamedTuple
+from uuid import UUID
 
-HYPHENATED: Final = """assert-schema execute-and-cache graph-mark-components graph-match graph-shortest-paths
-    graph-to-table graph-where-edges graph-where-nodes macro-expand make-graph make-series mv-apply
-    mv-expand parse-kv parse-where project-away project-by-names project-keep project-rename
-    project-reorder project-smart sample-distinct top-hitters top-nested""".split()  # noqa: SIM905 - a word list reads better
+from kql_duckdb.syntax.grammar import HYPHENATED
+from kql_duckdb.time_texts import TIME_UNITS, parse_datetime, span_ticks
 
 NEGATED: Final = """between contains contains_cs endswith endswith_cs has has_cs has_all has_any hasprefix hasprefix_cs
     hassuffix hassuffix_cs in in~ startswith startswith_cs""".split()  # noqa: SIM905 - a word list reads better
@@ -24,20 +24,8 @@ TYPED: Final = """bool boolean int int32 long int64 real double float decimal da
     uniqueid""".split()  # noqa: SIM905 - a word list reads better
 """Names of types that, before brackets, make a literal of what the brackets hold."""
 
-TIME_UNITS: Final[dict[str, int]] = {
-    **dict.fromkeys(("d", "day", "days"), 864_000_000_000),
-    **dict.fromkeys(("h", "hr", "hrs", "hour", "hours"), 36_000_000_000),
-    **dict.fromkeys(("m", "min", "minute", "minutes"), 600_000_000),
-    **dict.fromkeys(("s", "sec", "second", "seconds"), 10_000_000),
-    **dict.fromkeys(("ms", "milli", "millis", "millisec", "millisecond", "milliseconds"), 10_000),
-    **dict.fromkeys(("micro", "micros", "microsec", "microsecond", "microseconds"), 10),
-    **dict.fromkeys(("nano", "nanos", "nanosec", "nanosecond", "nanoseconds"), 0),
-    **dict.fromkeys(("tick", "ticks"), 1),
-}
-"""Unit of a timespan -> ticks of 100 ns. A nanosecond is less than one, and counted by hundreds."""
 
-
-def _words(words: list[str] | dict[str, int]) -> str:
+def _words(words: Iterable[str]) -> str:
     return "|".join(re.escape(word) for word in sorted(words, key=len, reverse=True))
 
 
@@ -53,6 +41,7 @@ _TOKEN: Final = re.compile(
     | (?P<name>    (?:{_words(HYPHENATED)})(?![\w-]) | in~ | \$?[^\W\d]\w* | \d+\w+ )
     | (?P<mark>    !(?:{_words(NEGATED)})(?!\w) | == | != | <> | =~ | !~ | <= | >= | => | \.\.
                    | [][|(){{}},;:.+\-*/%=<>?@\#&~^] )
+    | (?P<bad>     . )
     """,
     re.VERBOSE | re.DOTALL,
 )
@@ -67,46 +56,18 @@ class Token(NamedTuple):
     end: int
 
 
-@dataclass(frozen=True)
-class Place:
-    """Line and column, both counted from 1."""
-
-    line: int
-    column: int
-
-
 class Source:
     """A text, its tokens without blanks and comments, and the place of an offset."""
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens = list(_tokens(text))
-        self._starts: list[int] | None = None
+        found = ((one.lastgroup or "", one) for one in _TOKEN.finditer(text))
+        self.tokens = [Token(kind, one.group(), one.start(), one.end()) for kind, one in found if kind != "space"]
+        self.tokens.append(Token("end", "", len(text), len(text)))
 
-    def place(self, offset: int) -> Place:
-        if self._starts is None:
-            self._starts = [0, *(found.end() for found in re.finditer("\n", self.text))]
-        line = bisect_right(self._starts, offset)
-        return Place(line, offset - self._starts[line - 1] + 1)
-
-
-def _tokens(text: str) -> list[Token]:
-    found: list[Token] = []
-    position, length = 0, len(text)
-    match = _TOKEN.match
-    while position < length:
-        one = match(text, position)
-        if one is None:
-            found.append(Token("bad", text[position], position, position + 1))
-            position += 1
-            continue
-        kind = one.lastgroup or "bad"
-        end = one.end()
-        if kind != "space":
-            found.append(Token(kind, one.group(), position, end))
-        position = end
-    found.append(Token("end", "", length, length))
-    return found
+    def place(self, offset: int) -> tuple[int, int]:
+        """Line and column, counted from 1."""
+        return self.text.count("\n", 0, offset) + 1, offset - self.text.rfind("\n", 0, offset)
 
 
 _ESCAPED: Final = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
@@ -124,20 +85,72 @@ def string_value(text: str) -> str:
     body = text[1:-1]
     if "\\" not in body:
         return body
-    return _joined_surrogates(_ESCAPE.sub(_unescaped, body))
+    text = _ESCAPE.sub(_unescaped, body)
+    if not any("\ud800" <= character <= "\udfff" for character in text):
+        return text
+    # A character beyond 16 bits is written as two escapes; half of one is no character.
+    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
 
 
 def _unescaped(found: re.Match[str]) -> str:
     code = found[1]
     if code[0] in "ux" and len(code) > 1:
         return chr(int(code[1:], 16))
-    if code.isascii() and code.isdigit() and code[0] in "01234567":
-        return chr(int(code, 8))
-    return _ESCAPED.get(code, code)
+    return chr(int(code, 8)) if code[0] in "01234567" else _ESCAPED.get(code, code)
 
 
-def _joined_surrogates(text: str) -> str:
-    """A character beyond 16 bits is written as two escapes; half of one is no character."""
-    if not any("\ud800" <= character <= "\udfff" for character in text):
-        return text
-    return text.encode("utf-16-le", "surrogatepass").decode("utf-16-le", "replace")
+_NAN: Final = float("nan")
+"""The one NaN of every tree, so that equal trees compare as equal."""
+_TICKS_PER_DAY: Final = 864_000_000_000
+_QUOTED_NULLS: Final = ("datetime", "timespan", "guid", "decimal")
+
+
+def typed_value(kind: str, text: str) -> Any:
+    """The value of `kind(text)` as a tree keeps it. Raises ValueError if it is none."""
+    bare = text.strip()
+    inner = bare
+    if kind != "bool" and len(bare) >= 2 and bare[0] == bare[-1] and bare[0] in "'\"":
+        inner = bare[1:-1].strip()
+    if inner == "null" and (bare == inner or kind in _QUOTED_NULLS):
+        return None
+    value = _READERS[kind](inner)
+    if value is None:
+        raise ValueError(text)
+    return value
+
+
+def _whole(bits: int) -> Callable[[str], int | None]:
+    def read(text: str) -> int | None:
+        text = text.replace(" ", "")
+        value = int(text, 16 if "0x" in text.lower() else 10)
+        return value if -(2 ** (bits - 1)) <= value < 2 ** (bits - 1) else None
+
+    return read
+
+
+def _real(text: str) -> float:
+    value = float(text)
+    return _NAN if math.isnan(value) else value
+
+
+def _decimal(text: str) -> Decimal | None:
+    try:
+        value = Decimal(text)
+    except InvalidOperation:
+        return None
+    held = value.is_finite() and value.adjusted() <= 27 and -int(value.as_tuple().exponent) <= 10
+    return value if held else None
+
+
+def _timespan(text: str) -> int | None:
+    body = text.lstrip("+-").strip()
+    ticks = int(body) * _TICKS_PER_DAY if body.isdigit() else span_ticks(body)
+    return -ticks if ticks and text.startswith("-") else ticks
+
+
+_READERS: Final[dict[str, Callable[[str], Any]]] = {
+    "bool": lambda text: {"true": True, "1": True, "false": False, "0": False}.get(text.lower()),
+    "int": _whole(32), "long": _whole(64), "real": _real, "decimal": _decimal, "guid": UUID,
+    "datetime": parse_datetime, "timespan": _timespan,
+}  # fmt: skip
+"""Type of a literal -> its value; what none is gives None or raises ValueError."""
