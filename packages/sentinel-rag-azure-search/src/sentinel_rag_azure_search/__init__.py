@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def _open(settings: Settings) -> KnowledgeStore:
-    from sentinel_rag.app.knowledge_access import EntraToken, KeyHeaders
+    from sentinel_rag.app.knowledge_stores import EntraToken, KeyHeaders
     from sentinel_rag_azure_search.connection import SearchConnection
     from sentinel_rag_azure_search.store import AzureSearchStore
     from sentinel_rag_azure_search.wire import AUDIENCE, SearchEndpoint

@@ -36,7 +36,7 @@ class KeptVectors:
 
     def keep(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
         """Keep vectors by hash. Raises ValueError for one of another size, or that is none."""
-        from sentinel_rag.knowledge.stores.unit_vectors import unit
+        from sentinel_rag.knowledge.stores.vector_arrays import unit
 
         fresh: dict[str, str] = {}
         for search_hash, vector in vectors.items():

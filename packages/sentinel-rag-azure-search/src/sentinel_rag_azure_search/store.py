@@ -9,7 +9,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Callable
 
-from sentinel_rag.knowledge.stores.parts import StoreOfParts
+from sentinel_rag.knowledge.stores.port import StoreOfParts
 from sentinel_rag_azure_search.connection import SearchConnection
 from sentinel_rag_azure_search.index import SearchIndex
 from sentinel_rag_azure_search.puts import LEASE_S, Puts

@@ -16,7 +16,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.servers import LOOPBACK_NAMES
 
 API_VERSION = "2024-07-01"
 AUDIENCE = "https://search.azure.com"

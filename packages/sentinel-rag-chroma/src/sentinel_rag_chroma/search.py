@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import MOST_RESULTS, StoreHit, Vector, VectorSpace, Wanted, mismatch
-from sentinel_rag.knowledge.stores.rows.filters import conditions
 from sentinel_rag.knowledge.stores.rows.reading import RowReader, moment_of
+from sentinel_rag.knowledge.stores.rows.schema import conditions
 from sentinel_rag_chroma.collections import VectorCollections
 from sentinel_rag_chroma.records import RECORD_ID, chunk_of
 
@@ -40,7 +40,7 @@ class ChromaSearch:
         self._allowed: OrderedDict[tuple[int, Wanted], tuple[int, Allowed]] = OrderedDict()
 
     def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
-        from sentinel_rag.knowledge.stores.unit_vectors import unit
+        from sentinel_rag.knowledge.stores.vector_arrays import unit
 
         query = unit(vector)[0]
         limit = min(limit, MOST_RESULTS)
@@ -115,7 +115,7 @@ def _compared(connection: sqlite3.Connection, query: Vector, wanted: Wanted, lim
     """The nearest by comparing with every vector that a filter lets through, part by part."""
     import numpy as np
 
-    from sentinel_rag.knowledge.stores.rows.comparing import nearest
+    from sentinel_rag.knowledge.stores.vector_arrays import nearest
 
     condition, values = conditions(wanted)
     rows = connection.execute(

@@ -43,6 +43,7 @@ def serve(app: Any, *, host: str = "127.0.0.1") -> Iterator[str]:
         access_log=False,
         proxy_headers=False,
         lifespan="auto",
+        timeout_keep_alive=75,  # as the product's servers: longer than its clients keep one, so none is lost in use
     )
     server = _ThreadedServer(config)
     thread = threading.Thread(target=server.run, args=([listener],), name="loopback", daemon=True)

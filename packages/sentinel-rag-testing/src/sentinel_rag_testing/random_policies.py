@@ -13,6 +13,8 @@ from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
 
 SERVER = "knowledge"
 """One of the product's own servers: no other may tell labels of rows."""
+OTHERS = "others"
+"""A server that is not the product's: what it says of its tools is its own."""
 LEAVES = ("/kind", "/rows/*/a", "/rows/*/b", "/rows/*/c", "/deep/x/y", "/deep/z")
 """The places of every tool's result."""
 
@@ -51,10 +53,16 @@ class RandomPolicy:
 
 
 def random_policy(
-    rng: random.Random, *, sinks_accept_all: bool, across_sessions: bool, ceiling: Label | None = None
+    rng: random.Random,
+    *,
+    sinks_accept_all: bool,
+    across_sessions: bool,
+    ceiling: Label | None = None,
+    of_others: str = "",
 ) -> RandomPolicy:
     """A policy with one to three sources and one or two sinks, about `ceiling` or any. Without
-    `across_sessions` each sink says that it counts its session alone."""
+    `across_sessions` each sink says that it counts its session alone. The tool `of_others` is no server's of the
+    product."""
     ceiling = ceiling or rng.choice([label for label in _all_labels() if label != TOP])
     sources = [_source(rng, number) for number in range(rng.randint(1, 3))]
     for source in sources:
@@ -72,6 +80,11 @@ def random_policy(
             name: _by_rule(rng, sink, promised[name], ceiling) for name, sink in zip(promised, sinks, strict=True)
         }
     document: dict[str, Any] = {"tools": [*sources, *sinks]}
+    for tool in document["tools"]:
+        if tool["name"] == of_others:
+            tool["server"] = OTHERS
+            tool.pop("row_labels", None)  # only the product's own servers are believed about single rows
+            document["servers"] = [{"name": OTHERS, "url": "https://tools.example/mcp"}]
     if rng.random() < 0.2:
         to = Label().to_dict()
         rule = {"name": "hashes", "tool": "sink0", "parameter": "p", "form": "hash", "to": to}

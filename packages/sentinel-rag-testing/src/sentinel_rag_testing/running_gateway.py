@@ -20,10 +20,10 @@ from urllib.parse import urlsplit
 
 from sentinel_rag.audit import JournalEntry, JournalReader, KeyChanged, PostgresPlace
 from sentinel_rag.audit.approval_events import ApprovalNotified
-from sentinel_rag.audit.tool_events import ToolPinned
+from sentinel_rag.audit.events import ToolPinned
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.gateway import Limits, create_app
+from sentinel_rag.gateway import GatewayLimits, create_app
 from sentinel_rag.gateway.approval_routes import Webhook
 from sentinel_rag.gateway.policy import FixedPolicy, Policies, Policy
 from sentinel_rag.gateway.store import Scope, State, open_state
@@ -139,7 +139,7 @@ def running_gateway(
     folder: Path,
     executor: FakeToolServer,
     *,
-    limits: Limits | None = None,
+    limits: GatewayLimits | None = None,
     upstreams: Mapping[str, Upstream] | None = None,
     policies: Callable[[State], Policies] | None = None,
     webhook: Webhook | None = None,

@@ -1,16 +1,19 @@
 """Non-interference, tried out: one hijacked agent in two worlds that differ only in what a sink must not learn.
 
 A trace is a random policy, a random program of an agent that does its best to leak, and two worlds whose data differ
-only where the label is above a chosen ceiling. The agent keeps sessions ready and goes from one to another, asks for
-parts of hidden values, and may see the policy change; a person's words, records they named and a plan name values. Both
-run through the real gate, store and journal; the calls that reach places of that ceiling must be the same in both, but
-for what `named_choices` takes away (the exceptions that the guarantee names). Everything follows from the seed.
+only where the label is above a chosen ceiling. The agent keeps sessions ready and goes from one to another, of one
+person or of two, asks for parts of hidden values, reads what a server of others says of its tools, and may see the
+policy change; a person's words, records they named and a plan name values. Days pass; what it knows it takes along into
+the next session, and only after a silence longer than its memory it has forgotten everything. Both run through the real
+gate, store and journal; the calls that reach places of that ceiling must be the same in both, but for what
+`named_choices` takes away (the exceptions that the guarantee names). Everything follows from the seed.
 
-The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it has seen, so
-one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: time, a malicious tool server, a tool
-that fails or succeeds by a secret, two sessions that persons opened where each sink says `across_sessions: false`;
-and the allow or deny bit of a call that carries a hidden value above the ceiling: whether it ran may hang on that
-value's type, but not what its other arguments say.
+The agent sees what an agent sees (bodies and status codes) and builds each argument from a hash of all it remembers, so
+one bit that reaches it reaches the sinks, if the gate lets it. What is not tried: how long a call takes, a tool server
+that lies, a tool that fails or succeeds by a secret, two sessions that persons opened where each sink says
+`across_sessions: false`, a session to which an agent goes back although it has forgotten it (whether a call is denied
+there tells how high its label rose); and the allow or deny bit of a call that carries a hidden value above the ceiling:
+whether it ran may hang on that value's type, but not what its other arguments say.
 """
 
 from __future__ import annotations
@@ -19,34 +22,37 @@ import hashlib
 import json
 import random
 from collections import Counter
-from collections.abc import Mapping
-from contextlib import suppress
+from collections.abc import Awaitable, Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
 import msgspec
 
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
-from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.gateway.approvals import Decider, DecisionRefused, Verdict
+from sentinel_rag.gateway.approvals import ApprovalVerdict, Decider, DecisionRefused
 from sentinel_rag.gateway.arguments import CanonicalArguments
+from sentinel_rag.gateway.catalogue import survey
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.flow.plans import PLAN, SLOT, read_plan
 from sentinel_rag.gateway.gate import Gate, Stores
-from sentinel_rag.gateway.limits import Limits
-from sentinel_rag.gateway.outcomes import Completed, Denied, NotCompleted, Outcome
+from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import Policies, Policy, ToolPolicy, parse_policy
-from sentinel_rag.gateway.policy.conditions import Kind, named_argument
-from sentinel_rag.gateway.policy.deciding import decide
+from sentinel_rag.gateway.policy.conditions import TypeName, named_argument
 from sentinel_rag.gateway.policy.fields import parse_pointer
-from sentinel_rag.gateway.rates import RateLimiter
+from sentinel_rag.gateway.policy.model import decide
 from sentinel_rag.gateway.request_body import ExecuteRequest
-from sentinel_rag.gateway.store import Principal, Scope, Session, State, new_audit_id
-from sentinel_rag.gateway.upstream import Returned, ToolFailed, UpstreamReply, UpstreamTool
+from sentinel_rag.gateway.store import Principal, Scope, Session, State, new_audit_id, open_state
+from sentinel_rag.gateway.store.sessions import REMEMBERED
+from sentinel_rag.gateway.upstream import Returned, ToolFailed, Upstream, UpstreamCall, UpstreamReply, UpstreamTool
 from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT
 from sentinel_rag_testing.named_choices import (
     NAMED,
@@ -60,7 +66,24 @@ from sentinel_rag_testing.named_choices import (
     shown_calls,
     spelled,
 )
-from sentinel_rag_testing.random_policies import LINKED, SERVER, RandomPolicy, random_policy
+from sentinel_rag_testing.random_policies import LINKED, OTHERS, PARAMETERS, SERVER, RandomPolicy, random_policy
+
+RESTED = REMEMBERED * 2 / 3
+"""After so long a person begins anew."""
+JUMPS = (timedelta(hours=3), timedelta(days=2), RESTED, REMEMBERED * 2)
+"""How long nothing happens between two steps: the last is longer than an agent remembers what it does not repeat, and
+so are two of those before it together."""
+
+
+class Covers(StrEnum):
+    """What a trace can tell about beyond one conversation."""
+
+    CONVERSATIONS = "several conversations of one person"
+    PERSONS = "several persons of one agent"
+    LISTS = "tool lists and descriptions of others"
+    DAYS = "days between reading and sending"
+    HORIZON = "time beyond the horizon"
+    HANDED_ON = "what an agent repeats in newer conversations until then"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +96,53 @@ class TraceVerdict:
     excused: bool
     reached: int
     blocked: int
+    covers: frozenset[Covers] = frozenset()
+
+
+class TraceClock:
+    """Stands still but for the jumps of a trace."""
+
+    def __init__(self) -> None:
+        self._now = datetime(2026, 1, 1, tzinfo=UTC)
+
+    def __call__(self) -> datetime:
+        return self._now
+
+    def jump(self, by: timedelta) -> None:
+        self._now += by
+
+
+@dataclass(frozen=True, slots=True)
+class OthersServer:
+    """A server of others in a world: what it says of its tools is its own, above a ceiling that trusts nobody."""
+
+    world: World
+
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
+        return await self.world.call(call)
+
+    async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
+        says = "" if OTHERS_SAY.flows_to(self.world.ceiling) else self.world.variant
+        schema = {
+            "type": "object",
+            "description": says,
+            "properties": {name: {"type": kind, "description": says} for name, kind in PARAMETERS.items()},
+        }
+        served = [tool.name for tool in self.world.policy.tools.values() if tool.server == OTHERS]
+        return tuple(UpstreamTool(name, f"Says {says}.", schema) for name in served)
+
+    def on_tools_changed(self, listener: Any) -> None:
+        """The tools never change."""
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        """Nothing is kept for a session."""
+
+    async def aclose(self) -> None:
+        """Nothing is open."""
+
+
+OTHERS_SAY = Label(Sensitivity.LOW, Integrity.UNTRUSTED)
+"""What a server of others says of itself."""
 
 
 @dataclass(slots=True)
@@ -88,16 +158,8 @@ class World:
     sent: list[SentCall] = field(default_factory=list)
     store: dict[str, list[str]] = field(default_factory=dict)
 
-    async def call(
-        self,
-        tool: str,
-        arguments: CanonicalArguments,
-        *,
-        principal: str,
-        session_id: str,
-        timeout_s: float,
-        readers: frozenset[str] | None = None,
-    ) -> UpstreamReply:
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
+        tool, arguments = call.tool, call.arguments
         await anyio.lowlevel.checkpoint()
         self.sent.append(
             SentCall(self.step, tool, dict(arguments.value), self.promised.get(tool, frozenset()), arguments.sha256)
@@ -186,17 +248,36 @@ class _Answer:
         return {"ab"[part]: digest} if kind < "d" else [digest] * part
 
 
-async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) -> TraceVerdict:
-    """Run the trace of that seed in both worlds. `sinks_accept_all` switches the protection off, so that a test can
-    see that leaks are found."""
+RunTrace = Callable[[int], Awaitable[TraceVerdict]]
+"""Runs the trace of a seed in both worlds."""
+
+
+@contextmanager
+def open_traces(folder: Path, *, sinks_accept_all: bool = False, memory: timedelta = REMEMBERED) -> Iterator[RunTrace]:
+    """A gateway's state in which traces run. For controls, which have to leak, `sinks_accept_all` switches the ceilings
+    off, and `memory` is how long the gateway takes an agent to remember, which remembers `REMEMBERED` all the same."""
+    clock = TraceClock()
+    with open_state(folder, clock=clock, memory=memory) as state:
+        yield partial(_run_trace, state, clock, sinks_accept_all)
+
+
+async def _run_trace(state: State, clock: TraceClock, sinks_accept_all: bool, seed: int) -> TraceVerdict:
     rng = random.Random(seed)  # noqa: S311  # reproducible, not secret
     several_persons = rng.random() < 0.3  # then the sinks have to say that they count what the key's sessions have seen
-    policy = partial(random_policy, rng, sinks_accept_all=sinks_accept_all, across_sessions=several_persons)
+    of_others = rng.choice(("", "", "source0", "sink0"))
+    policy = partial(
+        random_policy,
+        rng,
+        sinks_accept_all=sinks_accept_all,
+        across_sessions=several_persons,
+        of_others=of_others,
+    )
     first = _load(policy())
     # In some traces another policy comes into force in the middle, about the same ceiling.
     second = _load(policy(ceiling=first.generated.ceiling)) if rng.random() < 0.2 else first
     program = rng.randrange(2**32)
-    runs = [await _run(state, (first, second), seed, variant, program, several_persons) for variant in ("one", "two")]
+    persons = rng.choice((1, 2)) if several_persons else 0
+    runs = [await _run(state, clock, (first, second), seed, variant, program, persons) for variant in ("one", "two")]
     cut = first_difference_of_declassified(*((run.world.sent, run.records) for run in runs))
     one, two = (_projection(run, cut, carrying=False) for run in runs)
     difference = _first_difference(one, two) or _first_difference_of_pairs(
@@ -206,7 +287,8 @@ async def run_trace(state: State, seed: int, *, sinks_accept_all: bool = False) 
     if difference:
         texts = "\n".join(dict.fromkeys((first.generated.text, second.generated.text)))
         leak = f"seed {seed}, ceiling {first.generated.ceiling}: {difference}\n{texts}"
-    return TraceVerdict(leak, any(run.excused for run in runs), len(one), runs[0].denied)
+    covers = runs[0].covers | ({Covers.LISTS} if of_others else frozenset())
+    return TraceVerdict(leak, any(run.excused for run in runs), len(one), runs[0].denied, covers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -258,6 +340,7 @@ class _Run:
     excused: bool
     denied: int
     records: tuple[Mapping[str, Any], ...]
+    covers: frozenset[Covers]
 
 
 @dataclass(slots=True)
@@ -268,73 +351,98 @@ class _Changing:
 
 
 async def _run(
-    state: State, loaded: tuple[_Loaded, _Loaded], seed: int, variant: str, program: int, several_persons: bool
+    state: State,
+    clock: TraceClock,
+    loaded: tuple[_Loaded, _Loaded],
+    seed: int,
+    variant: str,
+    program: int,
+    persons: int,
 ) -> _Run:
     """The agent's program through the gate, in one world; the second policy comes into force in the middle. With
-    `several_persons` some of the agent's other sessions are opened by persons too."""
+    `persons` some of the agent's other sessions are opened by persons too, and by so many."""
     world = World(loaded[0].policy, loaded[0].guarded, loaded[0].generated.ceiling, variant, seed)
-    policies, upstreams = _Changing(world.policy), {SERVER: world}
+    policies = _Changing(world.policy)
+    upstreams: dict[str, Upstream] = {SERVER: world, OTHERS: OthersServer(world)}
+    # What another trace wrote is not in this world's store.
+    await state.database.run(lambda connection: connection.execute("DELETE FROM resource_label"))
+    pins = Pins(policies, upstreams, state.database, state.journal)
     gate = Gate(
         policies=policies,
         stores=Stores(state.sessions, state.handles, state.resources, state.approvals, state.journal),
         upstreams=upstreams,
-        limits=Limits(),
+        limits=GatewayLimits(),
         rates=RateLimiter(lambda: 0.0),
-        pins=Pins(policies, upstreams, state.database, state.journal),
+        pins=pins,
         new_id=new_audit_id,
-        clock=utc_now,
+        clock=clock,
     )
     rng = random.Random(program)  # noqa: S311  # the same program in both worlds
     principal = Principal(f"agent-{seed}-{variant}-{rng.randrange(2**20)}", frozenset({Scope.EXECUTE}))
-    # What another trace wrote is not in this world's store.
-    await state.database.run(lambda connection: connection.execute("DELETE FROM resource_label"))
     head = await state.journal.head()
 
     sessions: list[str] = []
+    openers: list[str | None] = []
+    covers: set[Covers] = set()
 
     async def open_session(by_person: float) -> Session:
-        person = ("person", "another")[len(sessions) % 2]
-        session = await state.sessions.open(principal.key_id, user_key_id=person if rng.random() < by_person else None)
+        person = ("person", "another")[len(openers) % max(persons, 1)]
+        openers.append(person if rng.random() < by_person else None)
+        session = await state.sessions.open(principal.key_id, user_key_id=openers[-1])
         sessions.append(session.session_id)
         if session.user_key_id is not None and rng.random() < 0.8:
             _, write = session.name(named_in(USER_WORDS, policies.current), "user")
             await state.database.run(write)
         return session
 
-    session = await open_session(0.7)
-    by_other_persons = 0.6 if several_persons else 0.0
+    session = await open_session(0.9 if persons else 0.7)
+    by_other_persons = 0.9 if persons else 0.0
     plan = _plan(rng) if session.user_key_id is not None and rng.random() < 0.4 else []
     if plan:
         _, write = session.name(read_plan(plan, world.policy), PLAN)
         await state.database.run(write)
     agent = _Agent(policies, session.session_id, plan)
+    agent.remember(msgspec.json.encode((await survey(policies.current, upstreams, pins)).offered))
     if rng.random() < 0.3:  # one kept ready
         await open_session(by_other_persons)
     denied = 0
+    known_for = timedelta(0)  # since what it knows was new, and it has not been silent for as long as it remembers
     steps = rng.randint(4, 9)
     for step in range(steps):
         world.step = step
         if step == steps // 2:
             policies.current, world.policy, world.promised = loaded[1].policy, loaded[1].policy, loaded[1].guarded
         choices = [rng.randrange(2**32) for _ in range(rng.choice((1, 1, 1, 2)))]
-        wishes = [agent.wish(choice) for choice in choices]
+        requests = [agent.request(choice) for choice in choices]
         outcomes: dict[int, Outcome] = {}
 
-        async def ask(index: int, wish: ExecuteRequest, outcomes: dict[int, Outcome] = outcomes) -> None:
-            outcomes[index] = await gate.execute(principal, wish)
+        async def ask(index: int, request: ExecuteRequest, outcomes: dict[int, Outcome] = outcomes) -> None:
+            outcomes[index] = await gate.execute(principal, request)
 
         async with anyio.create_task_group() as group:
-            for index, wish in enumerate(wishes):
-                group.start_soon(ask, index, wish)
+            for index, request in enumerate(requests):
+                group.start_soon(ask, index, request)
         human = rng.random()
         for index in sorted(outcomes):
             outcome = outcomes[index]
             agent.look(outcome)
-            denied += isinstance(outcome, Denied)
-            if isinstance(outcome, Denied) and outcome.approval_id is not None and human < 0.3:
+            denied += isinstance(outcome, DeniedCall)
+            if isinstance(outcome, DeniedCall) and outcome.approval_id is not None and human < 0.3:
                 with suppress(DecisionRefused):  # two equal calls of one step wait for one decision
-                    await state.approvals.decide(outcome.approval_id, Verdict.APPROVE, Decider("human"))
-                    agent.look(await gate.execute(principal, wishes[index]))
+                    await state.approvals.decide(outcome.approval_id, ApprovalVerdict.APPROVE, Decider("human"))
+                    agent.look(await gate.execute(principal, requests[index]))
+        if rng.random() < 0.3:
+            by = rng.choice(JUMPS)
+            clock.jump(by)
+            covers.add(Covers.DAYS if by < REMEMBERED else Covers.HORIZON)
+            known_for = known_for + by if by < REMEMBERED else timedelta(0)
+            covers.update((Covers.HANDED_ON,) if persons and known_for > REMEMBERED else ())
+            # A new conversation, to which the agent brings all that it has not forgotten.
+            if by > REMEMBERED or (persons and by == RESTED):
+                sessions.clear()
+                if by > REMEMBERED:
+                    agent.forget()
+                agent.session_id = (await open_session(by_other_persons)).session_id
         turn = rng.random()
         if turn < 0.1:
             agent.session_id = (await open_session(by_other_persons)).session_id
@@ -349,7 +457,11 @@ async def _run(
     records = tuple(
         e.record for e in entries if e.record["kind"] == "intent" and e.record["key_id"] == principal.key_id
     )
-    return _Run(world, excused, denied, records)
+    # The next world's server of others is another one, which nobody has met.
+    await state.database.run(lambda connection: connection.execute("DELETE FROM pin"))
+    if len(openers) > 1 and None not in openers:
+        covers.add(Covers.CONVERSATIONS if len({*openers}) == 1 else Covers.PERSONS)
+    return _Run(world, excused, denied, records, frozenset(covers))
 
 
 def _plan(rng: random.Random) -> list[dict[str, Any]]:
@@ -376,7 +488,7 @@ def _is_exception(record: Mapping[str, Any], key_id: str) -> bool:
 
 
 class _Agent:
-    """Hijacked: every choice is a function of the program and of all that it has seen."""
+    """Hijacked: every choice is a function of the program and of all that it remembers."""
 
     def __init__(self, policies: Policies, session_id: str, plan: list[dict[str, Any]]) -> None:
         self._policies = policies
@@ -385,17 +497,24 @@ class _Agent:
         self.session_id = session_id
         self.handles: list[str] = []
 
+    def remember(self, told: bytes) -> None:
+        self._seen.update(told)
+
+    def forget(self) -> None:
+        self._seen = hashlib.sha256()
+        self.handles = []
+
     def look(self, outcome: Outcome) -> None:
         match outcome:
             case Completed(encoded, _):
-                self._seen.update(encoded)
+                self.remember(encoded)
                 self._collect(json.loads(encoded))
-            case Denied(deny):
-                self._seen.update(repr((deny.reason, deny.rule_id)).encode())
+            case DeniedCall(deny):
+                self.remember(repr((deny.reason, deny.rule_id)).encode())
             case NotCompleted(reason, detail):
-                self._seen.update(repr((reason, detail)).encode())
+                self.remember(repr((reason, detail)).encode())
 
-    def wish(self, choice: int) -> ExecuteRequest:
+    def request(self, choice: int) -> ExecuteRequest:
         view = self._seen.hexdigest()
         leaky = random.Random(f"{choice}|{view}")  # noqa: S311
         steady = random.Random(choice)  # noqa: S311
@@ -415,15 +534,15 @@ class _Agent:
             for name, parameter in attested.items():
                 if parameter.required or steady.random() < 0.5:
                     text = spelled(leaky, leaky.choice(named_as(parameter.attest)), view)
-                    arguments[name] = [text] * leaky.randint(1, 3) if parameter.type.kind is Kind.ARRAY else text
+                    arguments[name] = [text] * leaky.randint(1, 3) if parameter.type.kind is TypeName.ARRAY else text
             return ExecuteRequest(self.session_id, called, arguments)
         for name, parameter in tool.parameters.items():
             kind = parameter.type.kind
-            if parameter.required or pick.random() < (0.7 if kind is Kind.STRING else 0.2):
+            if parameter.required or pick.random() < (0.7 if kind is TypeName.STRING else 0.2):
                 argument = self._argument(leaky if steady.random() < 0.5 else steady, view)
-                if kind is Kind.ARRAY:
+                if kind is TypeName.ARRAY:
                     argument = [argument] * pick.randint(1, 4) if pick.random() < 0.5 else ["x", argument]
-                elif kind is Kind.OBJECT:
+                elif kind is TypeName.OBJECT:
                     argument = {"x": [argument]}
                 arguments[name] = argument
         return ExecuteRequest(self.session_id, called, arguments)

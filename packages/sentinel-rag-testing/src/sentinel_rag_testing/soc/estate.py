@@ -15,8 +15,7 @@ from typing import Any
 from uuid import UUID, uuid5
 
 from sentinel_rag.knowledge.documents import Collection, IncidentRecord, incident_document
-from sentinel_rag.knowledge.folder_ingestion import ingest_folder
-from sentinel_rag.knowledge.ingestion import ingest
+from sentinel_rag.knowledge.ingestion import ingest, ingest_folder
 from sentinel_rag.knowledge.stores import LocalStore
 from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
 from sentinel_rag.workspace.sample.records import PRODUCTS

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -90,13 +90,22 @@ class Bench:
             played.confirmations,
         )
 
-    def goal(self, goal: Goal, people: People, tasks: Sequence[tuple[Task, Sequence[int]]]) -> GoalRow:
-        """Play the goal beside each task at each of its moments; `tasks` with the places that carry planted text."""
+    def goal(
+        self,
+        goal: Goal,
+        people: People,
+        tasks: Sequence[tuple[Task, Sequence[int]]],
+        at: Collection[Moment] = tuple(Moment),
+    ) -> GoalRow:
+        """Play the goal beside each task at each of its moments that are among `at`; `tasks` with the places that carry
+        planted text."""
         row = GoalRow(goal.id, goal.kind, apart=" ".join(goal.apart.split()), adaptive=goal.adaptive)
         for task, places in tasks:
             if not goal.fits(task):
                 continue
             for moment, after in moments(goal, task, places):
+                if moment not in at:
+                    continue
                 agent, played = self._play(people, task, goal, moment, after)
                 row.runs += 1
                 row.useful += agent.useful(task, played)

@@ -18,10 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.places import gateway_folder, workspace_folder
 from sentinel_rag.app.processes import running_zones
 from sentinel_rag.app.run_state import RunState
-from sentinel_rag.app.state_place import gateway_folder
 from sentinel_rag.app.zones import key_store
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.gateway.store import KeyStore, Scope

@@ -14,9 +14,8 @@ from sentinel_rag.app.serving import begin_zone, serve
 from sentinel_rag.contracts.web_tools import WEB_TOOLS
 from sentinel_rag.tools.mcp_frame import Hints, executor_app
 from sentinel_rag.tools.tool_answer import ToolAnswer
-from sentinel_rag.tools.web import WebOptions
+from sentinel_rag.tools.web import WebOptions, search_provider
 from sentinel_rag.tools.web.fetching import FetchBounds, PageFetcher
-from sentinel_rag.tools.web.server import search_provider
 from sentinel_rag.tools.web.web_tools import WebTools
 
 LOOPBACK = "127.0.0.1"
