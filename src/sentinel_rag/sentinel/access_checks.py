@@ -11,7 +11,7 @@ from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incidents import INCIDENT_TABLE
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.rest import SentinelRest
-from sentinel_rag.sentinel.rest.permissions import UPDATE_INCIDENTS, WRITE_COMMENTS
+from sentinel_rag.sentinel.rest.incident_resources import UPDATE_INCIDENTS, WRITE_COMMENTS
 
 
 @dataclass(frozen=True, slots=True)

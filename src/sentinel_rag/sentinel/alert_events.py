@@ -1,33 +1,206 @@
 """The tool get_alert_events: the raw rows behind an alert, by the query that its rule left in it.
 
-The rows come from the query (`stored_query_runs`), or from the alert itself where it carries them (`recorded_events`).
+The rows come from the query (`stored_query`), or from the alert itself where it carries them.
 An alert without a query, or with one that may not or cannot run, is answered with the evidence that there is instead.
 """
 
 from __future__ import annotations
 
+import base64
+import binascii
+import json
+import re
+import zlib
 from collections.abc import Callable, Mapping, Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow, format_time
 from sentinel_rag.sentinel import newest_alerts
-from sentinel_rag.sentinel.alert_evidence import evidence_of, without_query
-from sentinel_rag.sentinel.alert_filters import alert_conditions
-from sentinel_rag.sentinel.alerts import Alert
-from sentinel_rag.sentinel.event_counts import count_notes
-from sentinel_rag.sentinel.incident_links import incident_links
-from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.recorded_events import columns_of, recorded_events
+from sentinel_rag.sentinel.alert_entities import distinct_entities, full_entities
+from sentinel_rag.sentinel.alerts import Alert, alert_conditions, custom_details, extended_properties
+from sentinel_rag.sentinel.incidents import incident_links
+from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
+from sentinel_rag.sentinel.near_names import is_plain
+from sentinel_rag.sentinel.response_bodies import load_json
 from sentinel_rag.sentinel.results import Stopwatch, build_result, one_line
-from sentinel_rag.sentinel.stored_query import StoredQuery, stored_query
-from sentinel_rag.sentinel.stored_query_runs import WAIT_S, QueryNotRun, QueryRan, StoredQueryRunner
-from sentinel_rag.sentinel.table_statistics import TableStatistics
+from sentinel_rag.sentinel.stored_query import (
+    WAIT_S,
+    AlertQuery,
+    QueryNotRun,
+    QueryRan,
+    StoredQueryRunner,
+    count_notes,
+    stored_query,
+)
 from sentinel_rag.sentinel.template_queries import json_rows
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.workspace_tables import EMPTY, empty_columns
+from sentinel_rag.sentinel.workspace_view import TableStatistics, WorkspaceView
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.kql_guard import KqlGuard
+
+
+MOST_ENTITIES = 25
+
+_ENDPOINT = "the tables DeviceProcessEvents, DeviceNetworkEvents and DeviceFileEvents"
+_IDENTITY = "the tables IdentityLogonEvents, IdentityQueryEvents and IdentityDirectoryEvents"
+_CLOUD = "the tables AzureActivity and SecurityEvent"
+_XDR = "the tables AlertEvidence and those of the products it joins"
+_PROCESSES = ("host", "process_on_host", "host")
+_WHERE: tuple[tuple[str, str, tuple[str, str, str] | None], ...] = (
+    ("defender advanced threat", _ENDPOINT, _PROCESSES),
+    ("defender for endpoint", _ENDPOINT, _PROCESSES),
+    ("azure advanced threat", _IDENTITY, None),
+    ("defender for identity", _IDENTITY, None),
+    ("office 365", "the tables EmailEvents, EmailUrlInfo and UrlClickEvents", None),
+    (
+        "identity protection",
+        "the tables SigninLogs and AADUserRiskEvents",
+        ("account", "user_signin_history", "user"),
+    ),
+    (
+        "cloud app security",
+        "the tables CloudAppEvents and OfficeActivity",
+        ("account", "office_activity_by_user", "user"),
+    ),
+    ("security center", _CLOUD, ("host", "windows_processes_on_host", "host")),
+    ("defender for cloud", _CLOUD, ("host", "windows_processes_on_host", "host")),
+    ("365 defender", _XDR, _PROCESSES),
+    ("defender xdr", _XDR, _PROCESSES),
+)
+"""Where the rows of a product's alerts lie if they are collected, by a part of the product's name; and the template
+that reads them, with the kind of entity that its parameter is."""
+_SEARCHED = ("filehash", "ip", "host", "account", "mailbox", "dns")
+"""Kinds of entities that a search of all logs finds by their names, the one that tells most first."""
+_AROUND = timedelta(hours=1)
+
+
+def evidence_of(alert: Alert, incident_number: int | None) -> dict[str, JsonValue]:
+    """The summary's fields that every answer about one alert's events has."""
+    record = alert.record
+    entities = distinct_entities(alert.entities)
+    return {
+        "alert_id": alert.alert_id,
+        "vendor_id": record["VendorOriginalId"] or None,
+        "alert_name": alert.name,
+        "severity": record["AlertSeverity"] or None,
+        "product": record["ProductName"] or None,
+        "incident_number": incident_number,
+        "url": alert.url or None,
+        "start_time": json_cell(record["StartTime"]),
+        "end_time": json_cell(record["EndTime"]),
+        "row_time": alert.row_time,
+        "entities": full_entities(entities, MOST_ENTITIES),
+        "entity_count": len(entities),
+        "custom_details": custom_details(extended_properties(record["ExtendedProperties"])),
+    }
+
+
+def without_query(alert: Alert) -> str:
+    """For the reader of an alert that no analytic rule of this workspace raised, or whose row lost its properties."""
+    product = str(alert.record["ProductName"] or "its product")
+    properties = extended_properties(alert.record["ExtendedProperties"])
+    if properties is None and str(alert.record["ExtendedProperties"] or "").strip():
+        return (
+            "The alert's ExtendedProperties do not parse as JSON, so its query cannot be read; its entities and its "
+            "page in the portal are the evidence there is."
+        )
+    _, where, template = next((each for each in _WHERE if each[0] in product.casefold()), ("", "", None))
+    rows = f" Its rows, where they are collected, lie in {where}, around its start and end." if where else ""
+    if "sentinel" in product.casefold():  # scheduled rules store their query, those of Fusion and of Microsoft do not
+        why = "No query of its rule is stored with this alert"
+    else:
+        why = f"{product} stores no query with its alerts"
+    return (
+        f"{why}, so there are no events to run again: the evidence is in the entities, the ids and the page in the "
+        f"portal.{rows}{_next_call(alert, template)}"
+    )
+
+
+def _next_call(alert: Alert, template: tuple[str, str, str] | None) -> str:
+    """The call that reads the rows around the alert, arguments filled in; nothing where no entity has a plain name."""
+    named = {
+        entity.kind: entity.name for entity in reversed(distinct_entities(alert.entities)) if is_plain(entity.name)
+    }
+    times = (alert.record["StartTime"] or alert.record["TimeGenerated"], alert.record["EndTime"])
+    start, end = times[0] - _AROUND, (times[1] or times[0]) + _AROUND
+    window = {"start_time": format_time(start), "end_time": format_time(end)}
+    if template is not None and template[0] in named:
+        parameters = {template[2]: named[template[0]]}
+        call = ("run_kql_query", {"template": template[1], "parameters": parameters, **window})
+    else:
+        kind = next((kind for kind in _SEARCHED if kind in named), "")
+        if not kind:
+            return ""
+        call = ("search_logs", {"text": named[kind], **window})
+    return f" Next: {call[0]} with {json.dumps(call[1], ensure_ascii=False)}."
+
+
+# The packed text is JSON, compressed and in base64, inside a `datatable`. It is read here and nothing is run for it, so
+# that it is there when retention is over, and where a workspace's engine cannot unpack it. Whoever writes the alert
+# writes it: it is bounded and it is data.
+MOST_BYTES = 1_000_000
+MOST_EVENTS = 100
+_PACKED = re.compile(
+    r"datatable\s*\(\s*\w+\s*:\s*string\s*\)\s*\[((?:\s*(?:'[A-Za-z0-9+/=]*'|\"[A-Za-z0-9+/=]*\")\s*,?)+)\]"
+)
+_ITEM = re.compile(r"['\"]([A-Za-z0-9+/=]*)['\"]")
+_UNPACKS = "zlib_decompress_from_base64_string"
+
+
+def recorded_events(query: str) -> list[dict[str, JsonValue]]:
+    """The rows that `query` carries; none where it carries none that can be read."""
+    packed = _PACKED.search(query) if _UNPACKS in query else None
+    if packed is None:
+        return []
+    rows: list[dict[str, JsonValue]] = []
+    room = MOST_BYTES
+    for item in _ITEM.findall(packed[1])[:MOST_EVENTS]:
+        text = _unpacked(item, room)
+        room -= len(text)
+        try:
+            value = load_json(text)
+        except ValueError:
+            continue
+        if isinstance(value, Mapping):
+            rows.append({str(name): cell for name, cell in value.items()})
+    return rows
+
+
+def columns_of(rows: list[dict[str, JsonValue]]) -> tuple[Column, ...]:
+    """Every key of the rows in its first order; a type where all values agree on one, else dynamic."""
+    kinds: dict[str, set[str]] = {}
+    for row in rows:
+        for name, value in row.items():
+            kinds.setdefault(name, set()).update(() if value is None else (_kind(value),))
+    return tuple(Column(name, found.pop() if len(found) == 1 else "dynamic") for name, found in kinds.items())
+
+
+def _unpacked(packed: str, most: int) -> bytes:
+    """At most `most` bytes; empty for what is no compressed text or is longer."""
+    try:
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(base64.b64decode(packed, validate=True), max(most, 1))
+    except (binascii.Error, zlib.error, ValueError):
+        return b""
+    return text if unpacker.eof else b""
+
+
+def _kind(value: Any) -> str:
+    match value:
+        case bool():
+            return "bool"
+        case int():
+            return "long"
+        case float():
+            return "real"
+        case str():
+            return "string"
+        case _:
+            return "dynamic"
+
 
 LONGEST_SHOWN_QUERY = 4000
 MOST_PROBLEMS = 5
@@ -95,7 +268,7 @@ class _Telling:
         return self._result(summary, answer=answer, tables=(newest_alerts.ALERT_TABLE,), window=TimeWindow())
 
     def not_run(
-        self, evidence: dict[str, JsonValue], stored: StoredQuery, refused: QueryNotRun, *, answer: LogsTable
+        self, evidence: dict[str, JsonValue], stored: AlertQuery, refused: QueryNotRun, *, answer: LogsTable
     ) -> QueryResult:
         self.notes.append(refused.sentence)
         problems: list[JsonValue] = [problem.to_dict() for problem in refused.problems[:MOST_PROBLEMS]]
@@ -103,7 +276,7 @@ class _Telling:
         return self._result(summary, answer=answer, tables=refused.tables, window=stored.window)
 
     def carried(
-        self, evidence: dict[str, JsonValue], stored: StoredQuery, events: list[dict[str, JsonValue]]
+        self, evidence: dict[str, JsonValue], stored: AlertQuery, events: list[dict[str, JsonValue]]
     ) -> QueryResult:
         self.notes.append(_CARRIED)
         columns = columns_of(events)
@@ -113,7 +286,7 @@ class _Telling:
         tables = (newest_alerts.ALERT_TABLE,)
         return self._result(summary, rows=table, total=len(events), tables=tables, window=stored.window)
 
-    def ran(self, evidence: dict[str, JsonValue], stored: StoredQuery, ran: QueryRan) -> QueryResult:
+    def ran(self, evidence: dict[str, JsonValue], stored: AlertQuery, ran: QueryRan) -> QueryResult:
         if ran.whole_rule:
             self.notes.append(_WHOLE_RULE)
         if ran.parser == "fallback":
@@ -145,9 +318,14 @@ class _Telling:
         statistics: TableStatistics | None = None,
     ) -> QueryResult:
         shown = rows or answer
+        columns, told = () if rows is None else rows.columns, () if rows is None else json_rows(rows, self._limit)
+        held = [column for column in columns if any(row[column.name] not in EMPTY for row in told)]
+        if told and len(held) < len(columns):
+            self.notes.append(empty_columns(len(columns) - len(held), len(told)))
+            columns, told = tuple(held), [{column.name: row[column.name] for column in held} for row in told]
         return build_result(
-            () if rows is None else rows.columns,
-            () if rows is None else json_rows(rows, self._limit),
+            columns,
+            told,
             workspace=self._view.logs.name,
             tables=tuple(tables),
             window=window,
@@ -170,7 +348,7 @@ def _no_alert(alert_id: str) -> str:
     return f"No alert of this workspace has the id {alert_id[:200]!r} (SystemAlertId, VendorOriginalId or portal URL)."
 
 
-def _of_query(stored: StoredQuery) -> dict[str, JsonValue]:
+def _of_query(stored: AlertQuery) -> dict[str, JsonValue]:
     """What the alert says of its query, as data."""
     return {
         "rule_name": one_line(stored.rule_name, 300) or None,

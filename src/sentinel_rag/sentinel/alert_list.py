@@ -2,29 +2,144 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from itertools import islice
 from typing import Any
 
-from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
+from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import CodedNote, NoteCode, QueryResult, TimeWindow
+from sentinel_rag.contracts.tool_schemas import ALERT_STATUSES, SEVERITIES
 from sentinel_rag.sentinel import newest_alerts
-from sentinel_rag.sentinel.alert_filters import alert_conditions
-from sentinel_rag.sentinel.alert_notes import late_notes, reader_notes
-from sentinel_rag.sentinel.alert_totals import AlertTotals
-from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, Alert, row_budget
-from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY, find_entity_alerts
-from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY, incident_links
+from sentinel_rag.sentinel.alerts import ALERT_COLUMNS, UNKNOWN, Alert, alert_conditions, alert_name, row_budget
+from sentinel_rag.sentinel.entity_search import KIND_WITHOUT_ENTITY, find_entity_alerts
+from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incident_resolution import Resolution, resolve_incident
-from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, alert_ids_of
-from sentinel_rag.sentinel.ingestion_delay import delay_notes
+from sentinel_rag.sentinel.incidents import (
+    INCIDENT_TABLE,
+    MERGED,
+    MOST_IDS_IN_A_QUERY,
+    IncidentLinks,
+    alert_ids_of,
+    incident_links,
+)
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.near_names import NameReading, readings_summary
-from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound
+from sentinel_rag.sentinel.newest_alerts import ALERT_TIME, FIRST_ROW
+from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_windows import window_from
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
+
+
+def late_notes(found: Sequence[Alert], window: TimeWindow, time_column: str) -> list[str]:
+    """Alerts that were recorded in the window and tell of what happened before it: the record came late."""
+    start = window.start
+    if start is None or time_column != ALERT_TIME:
+        return []
+    late = [alert for alert in found if alert.record["EndTime"] is not None and alert.record["EndTime"] < start]
+    if not late:
+        return []
+    gap = max(alert.record[FIRST_ROW] - alert.record["EndTime"] for alert in late) / timedelta(hours=1)
+    which = "1 of the alerts shown was" if len(late) == 1 else f"{len(late)} of the alerts shown were"
+    return [
+        f"{which} recorded ({ALERT_TIME}) in the window, after activity that ended before it (EndTime): "
+        f"up to {gap:.1f} hours late."
+    ]
+
+
+def reader_notes(found: Sequence[Alert], links: IncidentLinks) -> list[str]:
+    """What the rows alone would let a reader miss: snapshots, unreadable entities, alerts of several incidents."""
+    notes: list[str] = []
+    snapshots = [alert for alert in found if _disagrees(alert, links)]
+    if snapshots:
+        newest = max(str(alert.row_time) for alert in snapshots)
+        told = (
+            f"{len(snapshots)} alert{'s have' if len(snapshots) != 1 else ' has'} another state than the incident: an "
+            f"alert row is a snapshot (ProcessingEndTime, here {newest} at the latest) and may lag behind Defender."
+        )
+        notes.append(CodedNote(NoteCode.ALERT_STATE_DIFFERS, told))
+    unreadable = sum(not alert.entities.readable for alert in found)
+    if unreadable:
+        notes.append(f"The entities of {unreadable} alert{'s' if unreadable != 1 else ''} do not parse as JSON.")
+    dangling = sum(alert.entities.dangling for alert in found)
+    if dangling:
+        notes.append(f"{dangling} entity references point at nothing in their row.")
+    several = links.several()
+    if several:
+        notes.append(
+            f"{len(several)} alert{'s belong' if len(several) != 1 else ' belongs'} to more than one incident; "
+            "incident_number is the one changed last."
+        )
+    return notes
+
+
+def _disagrees(alert: Alert, links: IncidentLinks) -> bool:
+    number = links.number_of(alert.alert_id)
+    if number is None:
+        return False
+    alert_closed = alert.record["Status"] in ("Resolved", "Dismissed")
+    return alert_closed != (links.statuses.get(number) in ("Closed", MERGED))
+
+
+_COMMONEST_NAMES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class AlertTotals:
+    """Counts over all matching alerts. `begun` counts those whose StartTime lies in the window."""
+
+    groups: tuple[tuple[str, str, str, str, int], ...]
+    begun: int = 0
+
+    @property
+    def total(self) -> int:
+        return sum(group[4] for group in self.groups)
+
+    def summary(self) -> dict[str, JsonValue]:
+        return {
+            "by_severity": ordered(self._by(0), reversed(SEVERITIES)),
+            "by_status": ordered(self._by(1), ALERT_STATUSES),
+            "by_name": dict(self._by(2).most_common(_COMMONEST_NAMES)),
+            "by_product": dict(self._by(3).most_common()),
+        }
+
+    def by_severity(self) -> dict[str, int]:
+        return ordered(self._by(0), reversed(SEVERITIES))
+
+    def by_name(self) -> Counter[str]:
+        return self._by(2)
+
+    def _by(self, place: int) -> Counter[str]:
+        counts: Counter[str] = Counter()
+        for group in sorted(self.groups, key=lambda item: str(item[place])):
+            counts[str(group[place])] += group[4]
+        return counts
+
+    @classmethod
+    def from_counts(cls, answer: LogsTable, measure: str = "Recorded") -> AlertTotals:
+        """From the answer to `newest_alerts.counted`; `measure` is Recorded or Begun."""
+        records = list(answer.records())
+        return cls(
+            tuple(_group(record, record[measure]) for record in records if record[measure]),
+            sum(record["Begun"] for record in records),
+        )
+
+    @classmethod
+    def from_alerts(cls, found: Iterable[Alert]) -> AlertTotals:
+        return cls(tuple(_group(alert.record, 1) for alert in found))
+
+
+def _group(record: Mapping[str, Any], count: int) -> tuple[str, str, str, str, int]:
+    return (
+        record["AlertSeverity"] or UNKNOWN,
+        record["Status"] or UNKNOWN,
+        alert_name(record),
+        record["ProductName"] or UNKNOWN,
+        count,
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,9 +205,9 @@ async def query_alerts(view: WorkspaceView, arguments: Mapping[str, Any]) -> Que
     if "alert_id" in arguments and selection.whole and not selection.totals.total:
         notes.append(_no_such_alert(arguments["alert_id"], others=len(conditions) > 1 or chosen.window != TimeWindow()))
     if named is not None and whole and named > selection.totals.total:
-        notes.append(
-            f"The incident names {named} alerts; SecurityAlert has no row for {named - selection.totals.total} of them."
-        )
+        lacking = named - selection.totals.total
+        told = f"The incident names {named} alerts; SecurityAlert has no row for {lacking} of them."
+        notes.append(CodedNote(NoteCode.ALERTS_WITHOUT_ROW, told))
     return build_result(
         ALERT_COLUMNS,
         [alert.row(links.number_of(alert.alert_id), budget, selection.entity) for alert in selection.alerts],
@@ -172,9 +287,7 @@ async def _select_by_entity(
         conditions=conditions,
     )
     # Which alerts name it as an entity is decided here, over those whose text holds it: the query shown names them.
-    ids = [alert.alert_id for alert in found.alerts]
-    exact = (f"SystemAlertId in~ {list_literal(ids)}",) if 0 < len(ids) <= MOST_IDS_IN_A_QUERY else ()
-    exact = exact or (() if ids else ("false",))
+    exact = newest_alerts.named([alert.alert_id for alert in found.alerts])
     base = newest_alerts.newest_alerts((*conditions, found.net, *exact))
     column = "StartTime" if found.time_column == "StartTime" else newest_alerts.FIRST_ROW
     return _Selection(

@@ -6,17 +6,22 @@ string), ExtendedProperties (an object whose Custom Details are JSON again).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column
-from sentinel_rag.sentinel.alert_entities import compact_entities, distinct_entities, full_entities
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.sentinel.alert_entities import ShownEntity, compact_entities, distinct_entities, full_entities
+from sentinel_rag.sentinel.arguments import severities_from
 from sentinel_rag.sentinel.entities import AlertEntities, parse_entities
-from sentinel_rag.sentinel.json_text import load_json
+from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
 from sentinel_rag.sentinel.newest_alerts import FIRST_ROW
+from sentinel_rag.sentinel.response_bodies import load_json
 from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, one_line, shortened
 
 UNNAMED, UNKNOWN = "(unnamed alert)", "Unknown"
@@ -72,7 +77,7 @@ def row_budget(rows: int) -> RowBudget:
     return RowBudget(entities=40, description=description, entity_properties=True, remediation_steps=few)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Alert:
     """A newest row of SecurityAlert, read."""
 
@@ -96,6 +101,11 @@ class Alert:
     def tactics(self) -> list[str]:
         return comma_list(self.record["Tactics"])
 
+    @cached_property
+    def distinct_entities(self) -> list[ShownEntity]:
+        """Its entities, each once. Kept: the forms of an incident's row show an alert up to eighteen times."""
+        return distinct_entities(self.entities)
+
     @property
     def row_time(self) -> JsonValue:
         """When the newest row was written: the moment of which its status tells."""
@@ -110,7 +120,7 @@ class Alert:
     def row(self, incident_number: int | None, budget: RowBudget, searched: str = "") -> dict[str, JsonValue]:
         """The row that a reader sees; an entity that `searched` names stands first."""
         record = self.record
-        entities = distinct_entities(self.entities, searched)
+        entities = distinct_entities(self.entities, searched) if searched else self.distinct_entities
         shown = full_entities if budget.entity_properties else compact_entities
         properties = extended_properties(record["ExtendedProperties"])
         details = custom_details(properties)
@@ -179,15 +189,11 @@ def techniques_of(record: Mapping[str, Any]) -> list[str]:
 
 def remediation_steps(text: Any) -> list[str]:
     """`RemediationSteps`: a JSON list in a string, or plain text with a step a line; long lists and steps are cut."""
-    return [one_line(step, LONGEST_REMEDIATION_STEP) for step in _steps(text)[:MOST_REMEDIATION_STEPS]]
+    return [one_line(step, LONGEST_REMEDIATION_STEP) for step in all_steps(text)[:MOST_REMEDIATION_STEPS]]
 
 
-def remediation_step_count(text: Any) -> int:
-    """How many steps there are, shown or not."""
-    return len(_steps(text))
-
-
-def _steps(text: Any) -> list[str]:
+def all_steps(text: Any) -> list[str]:
+    """The steps whole, shown or not."""
     value = parse_dynamic(text)
     lines = json_list(value) if isinstance(value, list) else str(text or "").splitlines()
     return [line for line in lines if line.strip()]
@@ -212,3 +218,55 @@ def custom_details(properties: Mapping[str, Any] | None) -> JsonValue:
     except ValueError:
         return raw
     return parsed
+
+
+_ALERT_PAGE = re.compile(r"\bsecurity\.microsoft\.(?:com|us)/alerts/([A-Za-z0-9_-]+)", re.IGNORECASE)
+_NAMELESS = r'not(strcat(AlertName, DisplayName) matches regex @"[^\s\x{200b}-\x{200d}\x{2060}\x{feff}]")'
+"""As `alert_name` reads it: some providers append zero-width characters, and some write nothing else."""
+_TECHNIQUE = re.compile(r"T\d{4}(\.\d{3})?", re.IGNORECASE)
+
+
+def severity_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """From `severity` and `min_severity`."""
+    severities = severities_from(arguments)
+    return () if severities == SEVERITIES else (f"AlertSeverity in~ {list_literal(severities)}",)
+
+
+def alert_conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
+    """From the arguments of query_alerts that KQL alone can decide; entity and incident are not among them."""
+    found = list(severity_conditions(arguments))
+    if "alert_id" in arguments:
+        literal = string_literal(alert_id_in(arguments["alert_id"]))
+        found.append(f"SystemAlertId =~ {literal} or VendorOriginalId =~ {literal}")
+    if "status" in arguments:
+        found.append(f"Status =~ {string_literal(arguments['status'])}")
+    name = arguments.get("name_contains", "")
+    if name.casefold() == UNNAMED:
+        found.append(_NAMELESS)
+    else:
+        for word in name.split():
+            literal = string_literal(word)
+            found.append(f"AlertName contains {literal} or DisplayName contains {literal}")
+    if arguments.get("product", "").casefold() == UNKNOWN.casefold():
+        found.append("isempty(ProductName)")
+    elif "product" in arguments:
+        literal = string_literal(arguments["product"])
+        found.append(f"ProductName contains {literal} or ProviderName contains {literal}")
+    if "tactic" in arguments:
+        found.append(tactic_condition(arguments["tactic"]))
+    return tuple(found)
+
+
+def alert_id_in(text: str) -> str:
+    """The id in the address of an alert's page in the Defender portal; other text is the id itself."""
+    page = _ALERT_PAGE.search(text)
+    return page[1] if page else text.strip("{}")
+
+
+def tactic_condition(text: str) -> str:
+    """A technique id matches itself and its sub-techniques; a tactic matches whole, with or without spaces."""
+    if _TECHNIQUE.fullmatch(text):
+        literal = string_literal(text.upper())
+        return f"Techniques has {literal} or SubTechniques has {literal}"
+    tactic = string_literal(f",{re.sub(r'[^A-Za-z]', '', text)},")
+    return f'strcat(",", replace_string(Tactics, " ", ""), ",") contains {tactic}'

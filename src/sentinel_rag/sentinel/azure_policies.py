@@ -18,7 +18,7 @@ from azure.core.pipeline.policies import (  # noqa: TID253  # the module is abou
 )
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.sentinel.error_bodies import told_wait
+from sentinel_rag.sentinel.response_bodies import told_wait
 
 MOST_WAITED_S = 30.0
 """Seconds that one request waits for a throttled service, over all its tries. A gateway gives a call up after a minute,

@@ -13,7 +13,7 @@ import anyio
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.json_text import load_json
+from sentinel_rag.sentinel.response_bodies import load_json
 
 if TYPE_CHECKING:
     from azure.core.credentials import AccessToken

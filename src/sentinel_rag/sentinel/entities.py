@@ -1,18 +1,20 @@
-"""The entities of an alert: `SecurityAlert.Entities` is JSON in which most elements only point at others.
-
-An element `{"$ref": "7"}` stands for the object with `"$id": "7"` anywhere in the same row, so every object is taken
-once, by its id, wherever it was written. Nothing is dropped: unknown kinds stay, text that does not parse is reported.
-What an entity is called and when two are the same is the business of `entity_identity`.
-"""
+"""Entities of alerts: what is read of one, which entries are the same one, how often each appears."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from ipaddress import ip_address
 from typing import Any
+from urllib.parse import urlsplit
 
-from sentinel_rag.sentinel.json_text import load_json
+from sentinel_rag.sentinel.response_bodies import load_json
 
+# An element `{"$ref": "7"}` stands for the object with `"$id": "7"` anywhere in the same row, so every object is taken
+# once, by its id, wherever it was written. Nothing is dropped: unknown kinds stay, text that does not parse is
+# reported.
 _KINDS = {
     "cloudapplication": "cloud-application",
     "azureresource": "azure-resource",
@@ -127,3 +129,295 @@ def _walk(elements: list[Any]) -> tuple[dict[str, Mapping[str, Any]], list[Mappi
                     objects.setdefault(str(value["$id"]), value)
             pending.extend((item, False) for item in reversed(list(value.values())) if isinstance(item, list | Mapping))
     return objects, without_id, references
+
+
+# Accounts and hosts come under several spellings (a UPN here, a SID there, a display name in `Name`), so they are
+# merged by what is unique: directory id, domain SID, UPN; device id, FQDN. A bare `DOMAIN\name` or host name joins a
+# merged identity only if exactly one fits. Well-known SIDs (S-1-5-18) are shared by all machines and merge nothing.
+_DOMAIN_SID = re.compile(r"S-\d+-\d+(?:-\d+){4,}", re.IGNORECASE)
+_NAME_PROPERTIES: dict[str, tuple[str, ...]] = {
+    "ip": ("Address",),
+    "url": ("Url",),
+    "filehash": ("Value", "HashValue"),
+    "mailbox": ("MailboxPrimaryAddress", "Upn", "DisplayName"),
+    "mailmessage": ("Subject", "InternetMessageId", "NetworkMessageId"),
+    "mailcluster": ("Query", "Urn", "ClusterByValue"),
+    "cloud-application": ("Name", "AppName", "InstanceName", "AppId"),
+    "oauth-application": ("Name", "OAuthAppId", "OAuthObjectId"),
+    "azure-resource": ("ResourceId", "ResourceName"),
+    "dns": ("DomainName",),
+    "malware": ("Name", "MalwareName"),
+    "security-group": ("DistinguishedName", "SID", "Sid", "ObjectGuid"),
+    "iotdevice": ("DeviceName", "DeviceId"),
+    "cloud-logon-session": ("SessionId",),
+    "cloud-logon-request": ("RequestId",),
+}
+_IDENTIFYING: dict[str, tuple[str, ...]] = {
+    "account": ("Name", "AccountName", "DisplayName", "UserPrincipalName", "Sid", "AadUserId", "ObjectGuid", "PUID"),
+    "host": ("HostName", "NetBiosName", "FQDN", "AzureID", "OMSAgentID", "MdatpDeviceId", "AadDeviceId"),
+    "mailbox": ("Upn", "DisplayName", "AadId", "ExternalDirectoryObjectId"),
+    "mailmessage": ("NetworkMessageId", "InternetMessageId", "Sender", "P1Sender", "P2Sender", "Recipient", "SenderIP"),
+    "cloud-application": ("AppId", "InstanceId"),
+    "oauth-application": ("OAuthAppId", "OAuthObjectId", "PublisherName"),
+    "azure-resource": ("ResourceName",),
+    "security-group": ("SID", "Sid", "ObjectGuid"),
+    "iotdevice": ("DeviceId", "DeviceName"),
+    "mailcluster": ("Urn", "ClusterByValue"),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EntityIdentity:
+    """`name` for people; `strong` keys are each unique to one entity, `weak` ones may be shared; `rank` is how good
+    the name is (higher wins when identities merge)."""
+
+    kind: str
+    name: str
+    rank: int
+    strong: frozenset[str]
+    weak: frozenset[str]
+
+
+def entity_name(entity: Entity) -> str:
+    """The name shown for this entity; never empty."""
+    return identity_of(entity).name
+
+
+def identity_of(entity: Entity) -> EntityIdentity:
+    """Name and keys from the properties of one alert's entity."""
+    match entity.kind:
+        case "account":
+            return _account(entity)
+        case "host":
+            return _host(entity)
+        case "ip":
+            identity = _plain(entity, entity.text("Address"))
+            return replace(identity, strong=frozenset({f"name:{folded_value(identity.name)}"}))
+        case "file":
+            return _plain(entity, file_path(entity))
+        case "process":
+            return _plain(entity, _process_name(entity))
+        case "registry-key":
+            return _plain(entity, _registry_key(entity))
+        case "registry-value":
+            key = entity.part("Key")
+            path = _registry_key(key) if key is not None else ""
+            return _plain(entity, "\\".join(part for part in (path, entity.text("Name", "ValueName")) if part))
+        case "mailmessage":
+            identity = _plain(entity, entity.text(*_NAME_PROPERTIES["mailmessage"]))
+            message_id = entity.text("NetworkMessageId", "InternetMessageId")
+            if not message_id:
+                return identity
+            # Many messages share a subject; each has its own message id.
+            return EntityIdentity(
+                entity.kind, identity.name, 1, frozenset({f"id:{message_id.casefold()}"}), frozenset()
+            )
+        case kind:
+            return _plain(entity, entity.text(*_NAME_PROPERTIES.get(kind, ())))
+
+
+def identifying_values(entity: Entity) -> frozenset[str]:
+    """Every value that names this entity, case folded: what an analyst may type to find it."""
+    values = {entity_name(entity)}
+    names = (*_NAME_PROPERTIES.get(entity.kind, ()), *_IDENTIFYING.get(entity.kind, ()))
+    values.update(entity.text(name) for name in names)
+    if entity.kind == "account":
+        identity = _account(entity)
+        values.update(key.partition(":")[2] for key in (*identity.strong, *identity.weak))
+    elif entity.kind == "host":
+        values.add(_fqdn(entity))
+    elif entity.kind == "mailbox":
+        # A short account name finds the person's mailbox, as it finds the account of a UPN.
+        addresses = (entity.text("MailboxPrimaryAddress"), entity.text("Upn"))
+        values.update(address.partition("@")[0] for address in addresses if "@" in address)
+    elif entity.kind == "ip":
+        values.add(folded_value(entity.text("Address")))
+    elif entity.kind == "url":
+        values.add(_url_host(entity.text("Url")))
+    elif entity.kind == "file":
+        values.add(entity.text("Name", "FileName"))
+    elif entity.kind == "process":
+        image = entity.part("ImageFile")
+        values.add(entity.text("CommandLine"))
+        if image is not None:
+            values.update((file_path(image), image.text("Name", "FileName")))
+    elif entity.kind not in _NAME_PROPERTIES:
+        values.update(entity.text(name) for name in entity.properties if not name.startswith("$"))
+    return frozenset(value.casefold() for value in values if value)
+
+
+def folded_value(value: str) -> str:
+    """A value for comparison: case folded, an address in its shortest form (IPv6 has many)."""
+    try:
+        return str(ip_address(value.strip()))
+    except ValueError:
+        return value.casefold()
+
+
+def user_principal_name(account: Entity) -> str:
+    """The UPN, put together from Name and UPNSuffix where an alert has only those; empty if there is none."""
+    name, suffix = _account_name(account), account.text("UPNSuffix")
+    return account.text("UserPrincipalName") or (f"{name}@{suffix}" if name and suffix and "@" not in name else "")
+
+
+def file_path(file: Entity) -> str:
+    """Directory and name as one path; whichever of them there is, or the empty string."""
+    directory, name = file.text("Directory"), file.text("Name", "FileName")
+    if not directory or not name:
+        return name or directory
+    separator = "/" if "/" in directory and "\\" not in directory else "\\"
+    return f"{directory.rstrip(separator)}{separator}{name}"
+
+
+def _account_name(account: Entity) -> str:
+    return account.text("AccountName", "Name")  # Name holds a display name in some alerts
+
+
+def _account(entity: Entity) -> EntityIdentity:
+    name = _account_name(entity)
+    upn = user_principal_name(entity)
+    domain = entity.text("NTDomain", "DomainName", "DnsDomain")
+    qualified = f"{domain}\\{name}" if domain and name else ""
+    sid, directory_id = entity.text("Sid", "SID"), entity.text("AadUserId", "ObjectGuid")
+
+    strong = set()
+    if directory_id:
+        strong.add(f"directory:{directory_id.casefold()}")
+    if _DOMAIN_SID.fullmatch(sid):
+        strong.add(f"sid:{sid.casefold()}")
+    if upn:
+        strong.add(f"upn:{upn.casefold()}")
+    weak = {f"name:{qualified.casefold()}"} if qualified else set()
+    if not strong and not weak:
+        weak = {f"only:{(name or sid or entity.text('DisplayName')).casefold()}"}
+    shown = (upn, qualified, name, entity.text("DisplayName"), sid, directory_id, entity.text("FriendlyName"))
+    return _named(entity, shown, frozenset(strong), frozenset(weak))
+
+
+def _host(entity: Entity) -> EntityIdentity:
+    fqdn = _fqdn(entity)
+    bare = entity.text("HostName", "NetBiosName")
+    strong = {f"fqdn:{fqdn.casefold()}"} if fqdn else set()
+    for prefix, key in (("device", "MdatpDeviceId"), ("azure", "AzureID"), ("agent", "OMSAgentID")):
+        if entity.text(key):
+            strong.add(f"{prefix}:{entity.text(key).casefold()}")
+    weak = {f"name:{bare.casefold()}"} if bare else set()
+    shown = (fqdn, bare, entity.text("AzureID"), entity.text("MdatpDeviceId"), entity.text("FriendlyName"))
+    return _named(entity, shown, frozenset(strong), frozenset(weak))
+
+
+def _fqdn(entity: Entity) -> str:
+    name, domain = entity.text("HostName", "NetBiosName"), entity.text("DnsDomain")
+    if entity.text("FQDN"):
+        return entity.text("FQDN")
+    if "." in name:
+        return name
+    return f"{name}.{domain}" if name and domain else ""
+
+
+def _named(entity: Entity, shown: tuple[str, ...], strong: frozenset[str], weak: frozenset[str]) -> EntityIdentity:
+    for place, name in enumerate(shown):
+        if name:
+            return EntityIdentity(entity.kind, name, len(shown) - place, strong, weak)
+    return _plain(entity, "")
+
+
+def _plain(entity: Entity, name: str) -> EntityIdentity:
+    """An entity whose name is its identity; one without a name keeps its kind and whatever text it has."""
+    if not name:
+        texts = [entity.text(key) for key in entity.properties if not key.startswith("$") and key != "Type"]
+        name = entity.text("FriendlyName", "Name") or next((text for text in texts if text), f"(unnamed {entity.kind})")
+    folded = name if entity.kind == "url" else name.casefold()
+    return EntityIdentity(entity.kind, name, 1, frozenset({f"name:{folded}"}), frozenset())
+
+
+def _process_name(entity: Entity) -> str:
+    command_line = entity.text("CommandLine")
+    if command_line:
+        return command_line
+    image = entity.part("ImageFile")
+    path = file_path(image) if image is not None else ""
+    process_id = entity.text("ProcessId")
+    return path or (f"process {process_id}" if process_id else "")
+
+
+def _registry_key(entity: Entity) -> str:
+    return "\\".join(part for part in (entity.text("Hive"), entity.text("Key")) if part)
+
+
+def _url_host(url: str) -> str:
+    try:
+        return urlsplit(url if "//" in url else f"//{url}").hostname or ""
+    except ValueError:  # a bracket without its pair
+        return ""
+
+
+# Union-find over strong keys; afterwards each identity that has only weak keys joins the one merged group that owns the
+# same weak key, if there is exactly one.
+@dataclass(slots=True)
+class TalliedEntity:
+    """One entity with the distinct alerts (SystemAlertId) that name it, and how each of them writes it."""
+
+    kind: str
+    name: str
+    alerts: set[str] = field(default_factory=set)
+    sightings: list[Entity] = field(default_factory=list)
+
+
+class EntityTally:
+    """Add entities with their alert, then read the entities of a kind, most alerts first."""
+
+    def __init__(self) -> None:
+        self._sightings: dict[str, list[tuple[EntityIdentity, Entity, str]]] = defaultdict(list)
+
+    def add(self, entities: Iterable[Entity], alert_id: str) -> None:
+        for entity in entities:
+            self._sightings[entity.kind].append((identity_of(entity), entity, alert_id))
+
+    def kinds(self) -> tuple[str, ...]:
+        return tuple(sorted(self._sightings))
+
+    def ranked(self, kind: str) -> list[TalliedEntity]:
+        """All entities of `kind`, by distinct alerts falling, then by name."""
+        sightings = self._sightings.get(kind, [])
+        groups = merge_identities([identity for identity, _, _ in sightings])
+        entities: dict[int, TalliedEntity] = {}
+        names: dict[int, Counter[tuple[int, str]]] = defaultdict(Counter)
+        for (identity, sighting, alert_id), group in zip(sightings, groups, strict=True):
+            entity = entities.setdefault(group, TalliedEntity(kind, identity.name))
+            entity.alerts.add(alert_id)
+            entity.sightings.append(sighting)
+            names[group][(identity.rank, identity.name)] += 1
+        for group, entity in entities.items():
+            # The best kind of name, then the commonest spelling, then a stable one.
+            entity.name = max(names[group].items(), key=lambda item: (item[0][0], item[1], item[0][1]))[0][1]
+        return sorted(entities.values(), key=lambda entity: (-len(entity.alerts), entity.name.casefold()))
+
+
+def merge_identities(identities: Sequence[EntityIdentity]) -> list[int]:
+    """A group number for each identity; equal numbers are one entity. All identities are of one kind."""
+    parents = list(range(len(identities)))
+
+    def root(index: int) -> int:
+        while parents[index] != index:
+            parents[index] = parents[parents[index]]
+            index = parents[index]
+        return index
+
+    first_with: dict[str, int] = {}
+    owners: dict[str, list[int]] = defaultdict(list)
+    for index, identity in enumerate(identities):
+        for key in identity.strong:
+            parents[root(index)] = root(first_with.setdefault(key, index))
+        if identity.strong:
+            for key in identity.weak:
+                owners[key].append(index)
+    first_weak: dict[str, int] = {}
+    for index, identity in enumerate(identities):
+        if identity.strong:
+            continue
+        for key in identity.weak:
+            groups = {root(owner) for owner in owners[key]}
+            target = groups.pop() if len(groups) == 1 else first_weak.setdefault(key, index)
+            parents[root(index)] = root(target)
+    return [root(index) for index in range(len(identities))]

@@ -1,21 +1,26 @@
-"""Finding the alerts that name an entity: a wide net in KQL, an exact decision in Python.
-
-The net must catch every spelling of the JSON in `Entities` (doubled backslashes, \\u escapes, a UPN split into Name and
-UPNSuffix), so it asks only for plain pieces of the value; which alerts really name the entity is then decided on the
-parsed objects.
-"""
+"""Which alerts and incidents name an entity, however it was written."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
 
+from sentinel_rag.contracts.query_results import TimeWindow
+from sentinel_rag.sentinel import newest_alerts
 from sentinel_rag.sentinel.alerts import Alert
-from sentinel_rag.sentinel.entity_identity import entity_name, folded_value, identifying_values, identity_of
-from sentinel_rag.sentinel.entity_tally import merge_identities
-from sentinel_rag.sentinel.kql_literals import string_literal
+from sentinel_rag.sentinel.entities import entity_name, folded_value, identifying_values, identity_of, merge_identities
+from sentinel_rag.sentinel.incidents import incident_links
+from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
+from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.near_names import NameCode, NameReading, holding, is_whole, read_name
+from sentinel_rag.sentinel.newest_alerts import ALERT_TABLE
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
+# The net must catch every spelling of the JSON in `Entities` (doubled backslashes, \u escapes, a UPN split into Name
+# and UPNSuffix), so it asks only for plain pieces of the value; which alerts really name the entity is then decided on
+# the parsed objects.
 MOST_CANDIDATES = 2000
 _PLAIN_PIECE = re.compile(r"[A-Za-z0-9_-]+")
 _IPV4 = re.compile(r"\d{1,3}(?:\.\d{1,3}){3}")
@@ -73,7 +78,7 @@ def _distinctive_part(value: str) -> str:
 
 
 def alerts_naming(candidates: Sequence[Alert], value: str, kind: str | None) -> list[Alert]:
-    """The candidates that name the entity, also under another spelling that `entity_tally` merges with it."""
+    """The candidates that name the entity, also under another spelling that `entities` merges with it."""
     found = {alert.alert_id for alert in candidates if names_entity(alert, value, kind)}
     wanted = folded_value(value)
     for merged_kind in _PRINCIPALS:
@@ -134,3 +139,142 @@ def read_entity(alerts: Iterable[Alert], value: str, kind: str | None) -> tuple[
         if reading.code is not NameCode.UNKNOWN:
             return reading, next((each for each, found in names.items() if reading.used in found), None)
     return NameReading("entity", value, NameCode.UNKNOWN), None
+
+
+KIND_WITHOUT_ENTITY = "entity_kind tells of what kind `entity` is; without entity it was not used."
+
+
+@dataclass(frozen=True, slots=True)
+class EntityAlerts:
+    """All alerts found, in the order asked for. `whole` is False if more may name the entity than were looked at;
+    `answer` is partial then. `notes` are for the reader, `net` is the KQL predicate that found the candidates, `value`
+    what they name: the name as it was given, or the one that `reading` used in its place."""
+
+    alerts: tuple[Alert, ...]
+    answer: LogsTable
+    time_column: str
+    notes: tuple[str, ...]
+    whole: bool
+    net: str
+    value: str
+    reading: NameReading | None = None
+
+
+async def find_entity_alerts(
+    view: WorkspaceView,
+    value: str,
+    kind: str | None,
+    *,
+    window: TimeWindow,
+    order: str,
+    conditions: tuple[str, ...] = (),
+    advice: str = "narrow the window",
+) -> EntityAlerts:
+    """Alerts of `window` that meet `conditions` and name `value`; at most MOST_CANDIDATES are looked at, and `advice`
+    ends the sentence that says so."""
+    found = await _alerts_naming(view, value, kind, window, order, conditions, advice)
+    if found.alerts or not found.whole:
+        return found
+    answer = await view.logs.query(
+        newest_alerts.listed(
+            newest_alerts.newest_alerts((wider_net(value),)),
+            TimeWindow(),
+            newest_alerts.FIRST_ROW,
+            "newest",
+            MOST_CANDIDATES,
+        ),
+        TimeWindow(),
+    )
+    alerts = [Alert.from_record(record) for record in answer.records()]
+    if answer.partial or len(alerts) >= MOST_CANDIDATES:
+        return found
+    if alerts_naming(alerts, value, kind):
+        reading, used = NameReading("entity", value, NameCode.KNOWN), None
+    else:
+        reading, used = read_entity(alerts, value, kind)
+    if reading.used is not None:
+        found = await _alerts_naming(view, reading.used, used, window, order, conditions, advice)
+    return replace(found, reading=reading, notes=(*found.notes, reading.note("SecurityAlert")))
+
+
+async def _alerts_naming(
+    view: WorkspaceView,
+    value: str,
+    kind: str | None,
+    window: TimeWindow,
+    order: str,
+    conditions: tuple[str, ...],
+    advice: str,
+) -> EntityAlerts:
+    span = newest_alerts.alert_span(window)
+
+    async def caught(net: str) -> tuple[LogsTable, str, tuple[str, ...]]:
+        base = newest_alerts.newest_alerts((*conditions, net))
+        return await newest_alerts.placed(
+            lambda column: view.logs.query(newest_alerts.listed(base, window, column, order, MOST_CANDIDATES), span),
+            window,
+        )
+
+    net = net_condition(value)
+    answer, column, told = await caught(net)
+    candidates = [Alert.from_record(record) for record in answer.records()]
+    found = alerts_naming(candidates, value, kind)
+    nets = {net, *map(pieces_condition, other_keys(found, value, kind))}
+    if len(nets) > 1 and "true" not in nets:  # other alerts may tell of the same account by its id alone
+        net, first = " or ".join(f"({each})" for each in sorted(nets)), answer
+        answer, column, told = await caught(net)
+        answer = answer.cut(first.partial_reason) if first.partial else answer
+        candidates = [Alert.from_record(record) for record in answer.records()]
+        found = alerts_naming(candidates, value, kind)
+    notes = list(told)
+    whole = len(candidates) < MOST_CANDIDATES and not answer.partial
+    if len(candidates) >= MOST_CANDIDATES:
+        answer = answer.cut(f"Only {MOST_CANDIDATES} alerts that may name it were looked at; {advice}.")
+    unread = sum(not alert.entities.readable for alert in candidates)
+    if unread:
+        notes.append(f"{unread} alert{'s' if unread != 1 else ''} that may name it hold entities that do not parse.")
+    return EntityAlerts(tuple(found), answer, column, tuple(notes), whole, net, value)
+
+
+@dataclass(frozen=True, slots=True)
+class EntityIncidents:
+    """KQL conditions on incidents, and what was read to know them; empty where no entity is asked for.
+
+    `whole` is False if an incident may be missing, because more alerts may name the entity than were looked at.
+    """
+
+    conditions: tuple[str, ...] = ()
+    answers: tuple[LogsTable, ...] = ()
+    tables: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+    whole: bool = True
+    reading: NameReading | None = None
+
+
+async def incidents_naming(view: WorkspaceView, arguments: Mapping[str, Any]) -> EntityIncidents:
+    """From `entity` and `entity_kind`. Alerts of all times are looked at: those of an incident may be older than it."""
+    found = await find_entity_alerts(
+        view,
+        arguments["entity"],
+        arguments.get("entity_kind"),
+        window=TimeWindow(),
+        order="newest",
+        advice="incidents of older alerts may be missing",
+    )
+    value = found.value
+    links = await incident_links(view, [alert.alert_id for alert in found.alerts])
+    numbers = sorted({number for known in links.numbers.values() for number in known})
+    notes = list(found.notes)
+    if found.alerts and not numbers:
+        count = len(found.alerts)
+        notes.append(
+            f"{count} alert{'s name' if count != 1 else ' names'} {value!r}, but no incident holds any of them."
+        )
+    return EntityIncidents(
+        (f"IncidentNumber in {list_literal(numbers)}",),
+        (found.answer,) if links.answer is None else (found.answer, links.answer),
+        (ALERT_TABLE,),
+        tuple(notes),
+        found.whole and (links.answer is None or not links.answer.partial),
+        found.reading,
+    )

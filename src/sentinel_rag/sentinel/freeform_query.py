@@ -7,26 +7,144 @@ where, and which names there are, so that its writer can put it right once.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any
 
 import anyio
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, QueryResult, TimeWindow, format_time
-from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.freeform_refusal import about_names, refusal, with_names
-from sentinel_rag.sentinel.freeform_text import bounded
-from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard
+from sentinel_rag.contracts.query_results import (
+    QueryError,
+    QueryErrorCode,
+    QueryProblem,
+    QueryResult,
+    TimeWindow,
+    format_time,
+)
+from sentinel_rag.sentinel.failures import QueryFailedError, together
+from sentinel_rag.sentinel.kql_guard import COMPUTED_TIME, GuardReport, KqlGuard, KqlProblem
+from sentinel_rag.sentinel.kql_guard.analysis import nearest_names
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result
-from sentinel_rag.sentinel.table_statistics import TableStatistics
 from sentinel_rag.sentinel.template_queries import json_rows
 from sentinel_rag.sentinel.time_windows import window_from
-from sentinel_rag.sentinel.workspace_schema import Schema
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.workspace_view import Schema, TableStatistics, WorkspaceView
+
+# Works on text and knows just enough of KQL to tell code from comments and quoted text. It decides nothing about
+# safety: what it cuts off is checked again.
+_NOT_CODE = re.compile(
+    r"""
+    //[^\n]*
+    | ```.*?(?:```|\Z) | ~~~.*?(?:~~~|\Z)
+    | @"(?:[^"]|"")*(?:"|\Z) | @'(?:[^']|'')*(?:'|\Z)
+    | "(?:[^"\\\n]|\\.)*(?:"|$) | '(?:[^'\\\n]|\\.)*(?:'|$)
+    """,
+    re.DOTALL | re.MULTILINE | re.VERBOSE,
+)
+_BLANKS = " \t\r\n"
+_RENDER = re.compile(r"\|\s*render\b[^|]*\Z")
+
+
+def _kept_place(match: re.Match[str]) -> str:
+    """A comment as blanks, which may be cut off; a quoted text as dots, which end a query as any value does."""
+    return re.sub(r"[^\n]", " " if match[0].startswith("//") else ".", match[0])
+
+
+def bounded(kql: str, most_rows: int) -> str:
+    """The query with one row more than `most_rows` as its cap, behind what may stand before one."""
+    return f"{without_chart(kql)}\n| take {most_rows + 1}"
+
+
+def without_chart(kql: str) -> str:
+    """The query without a `render` at its end, which draws nothing here, and without semicolons: nothing may follow
+    them."""
+    code = _NOT_CODE.sub(_kept_place, kql).rstrip(_BLANKS)
+    end = len(code.rstrip(f";{_BLANKS}"))
+    render = _RENDER.search(code[:end])
+    if render is not None:
+        end = len(code[: render.start()].rstrip(_BLANKS))
+    return kql if end == len(code) else kql[:end]
+
+
+MOST_PROBLEMS = 10
+MOST_NAMES = 300
+_ABOUT_TABLES = frozenset({"unknown_table", "table_not_allowed"})
+_ABOUT_COLUMNS = frozenset({"unknown_column"})
+_NAMED = re.compile(r"named '([^'\n]{1,200})'")
+
+
+def about_names(report: GuardReport) -> bool:
+    """Whether another schema could change the verdict."""
+    return any(problem.code in _ABOUT_TABLES | _ABOUT_COLUMNS for problem in report.errors)
+
+
+def refusal(report: GuardReport, schema: Schema, allowed_tables: frozenset[str] | None = None) -> QueryError:
+    """Why the guard did not let a query run: the first error in the sentence, all of them as problems."""
+    errors = report.errors
+    first = errors[0]
+    more = f" ({len(errors) - 1} more problem{'s' if len(errors) > 2 else ''})" if len(errors) > 1 else ""
+    near = f" Nearest: {', '.join(first.nearest)}." if first.nearest and first.nearest[0] not in first.message else ""
+    return QueryError(
+        code=QueryErrorCode.QUERY_REJECTED,
+        message=f"The query was not run. Line {first.line}, column {first.column}: {first.message}{near}{more}",
+        next_step=_next_step(first, report),
+        field="kql",
+        allowed=_names_for(first, report, schema, allowed_tables),
+        line=first.line,
+        position=first.column - 1,
+        problems=tuple(_as_query_problem(problem) for problem in errors[:MOST_PROBLEMS]),
+    )
+
+
+def _next_step(problem: KqlProblem, report: GuardReport) -> str:
+    """What the guard says, but for columns: all of them are `allowed`, and need not be told twice."""
+    if problem.code in _ABOUT_COLUMNS:
+        of = ", ".join(sorted(report.tables)) or "the table"
+        start = f"Use {problem.nearest[0]}, or another column" if problem.nearest else "Use a column"
+        return f"{start} of {of}; describe_table tells what each holds."
+    return problem.next_step or "Correct the query and run it again."
+
+
+def _as_query_problem(problem: KqlProblem) -> QueryProblem:
+    return QueryProblem(
+        code=problem.code,
+        message=problem.message,
+        line=problem.line,
+        column=problem.column,
+        length=problem.length,
+        nearest=problem.nearest,
+    )
+
+
+def _names_for(
+    problem: KqlProblem, report: GuardReport, schema: Schema, allowed_tables: frozenset[str] | None
+) -> tuple[str, ...]:
+    """The names that could stand where a wrong one stands: columns of the tables that are read, or tables."""
+    if problem.code in _ABOUT_TABLES:
+        return tuple(sorted(allowed_tables)) if allowed_tables is not None else problem.nearest
+    return _columns_of(report, schema) if problem.code in _ABOUT_COLUMNS else ()
+
+
+def _columns_of(report: GuardReport, schema: Schema) -> tuple[str, ...]:
+    columns = dict.fromkeys(column for table in sorted(report.tables) for column in schema.get(table, ()))
+    return tuple(columns)[:MOST_NAMES]
+
+
+def with_names(error: QueryError, report: GuardReport, schema: Schema) -> QueryError:
+    """What only the service noticed, with the names of the tables that the query reads."""
+    columns = _columns_of(report, schema)
+    named = _NAMED.search(error.message)
+    near = nearest_names(named[1], columns) if named else ()
+    return replace(
+        error,
+        field="kql",
+        allowed=columns if named else (),
+        problems=tuple(replace(problem, nearest=near) for problem in error.problems),
+    )
+
 
 MOST_ROWS = 1_000
 """Rows that a query may bring; how many match beyond is not told."""

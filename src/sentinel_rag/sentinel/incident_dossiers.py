@@ -13,15 +13,13 @@ from typing import Any
 
 from sentinel_rag.sentinel import incidents, newest_alerts
 from sentinel_rag.sentinel.alerts import Alert, clean_name, techniques_of
-from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.entities import Entity, kind_of
-from sentinel_rag.sentinel.entity_identity import entity_name
-from sentinel_rag.sentinel.entity_tally import EntityTally
-from sentinel_rag.sentinel.incident_links import MOST_IDS_IN_A_QUERY
+from sentinel_rag.sentinel.entities import Entity, EntityTally, entity_name, kind_of
+from sentinel_rag.sentinel.failures import together
+from sentinel_rag.sentinel.incident_resolution import Merge, merges_of
+from sentinel_rag.sentinel.incidents import MOST_IDS_IN_A_QUERY
 from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_analytics import LogsWorkspace
 from sentinel_rag.sentinel.log_tables import in_utc, parse_dynamic
-from sentinel_rag.sentinel.merged_incidents import Merge, merges_of
 from sentinel_rag.sentinel.rest import Incident, IncidentComment, SentinelRest
 
 _REST_NAMES = {

@@ -12,17 +12,15 @@ from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.sentinel import incidents
 from sentinel_rag.sentinel.arguments import severities_from
-from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.entity_alerts import KIND_WITHOUT_ENTITY
-from sentinel_rag.sentinel.entity_incidents import EntityIncidents, incidents_naming
-from sentinel_rag.sentinel.ingestion_delay import delay_notes
+from sentinel_rag.sentinel.entity_search import KIND_WITHOUT_ENTITY, EntityIncidents, incidents_naming
+from sentinel_rag.sentinel.failures import together
+from sentinel_rag.sentinel.incident_resolution import MOST_NAMED, left_out_note, merges_of
 from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.merged_incidents import MOST_NAMED, left_out_note, merges_of
 from sentinel_rag.sentinel.near_names import read_name, readings_summary
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered
 from sentinel_rag.sentinel.time_windows import window_from
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
 
 async def query_incidents(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
@@ -133,6 +131,10 @@ def conditions(arguments: Mapping[str, Any]) -> tuple[str, ...]:
         found.append(f"Status =~ {string_literal(status)}")
     if arguments.get("time_field") == "closed":
         found.append('Status =~ "Closed"')  # a reopened incident still carries the time of its first closing
+    if "classification" in arguments:
+        found.append(f'Status =~ "Closed" and Classification =~ {string_literal(arguments["classification"])}')
+    if "closed_by" in arguments:
+        found.append(incidents.closer_condition(arguments["closed_by"]))
     if "title_contains" in arguments:
         found.extend(incidents.title_conditions(arguments["title_contains"]))
     if "owner" in arguments:

@@ -6,17 +6,20 @@ each state that it ever had. This module owns that KQL and the shape of an incid
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import Column, TimeWindow
-from sentinel_rag.sentinel.kql_literals import string_literal
-from sentinel_rag.sentinel.log_tables import json_cell, parse_dynamic
+from sentinel_rag.contracts.query_results import CodedNote, Column, NoteCode, TimeWindow
+from sentinel_rag.sentinel.kql_literals import list_literal, string_literal
+from sentinel_rag.sentinel.log_tables import LogsTable, json_cell, parse_dynamic
 from sentinel_rag.sentinel.near_names import MOST_READ
 from sentinel_rag.sentinel.results import FEW_ROWS, LONGEST_DESCRIPTION, WHOLE_DESCRIPTION, shortened
 from sentinel_rag.sentinel.time_windows import since_before, within
+from sentinel_rag.sentinel.workspace_view import WorkspaceView
 
 INCIDENT_TABLE = "SecurityIncident"
 INCIDENT_TIME = "CreatedTime"
@@ -170,6 +173,20 @@ def owner_condition(text: str) -> str:
     return f"{owner} contains {string_literal(text)}"
 
 
+def closer_condition(text: str) -> str:
+    """It is closed, and the name of who closed it contains `text`.
+
+    That stands in the first version with the newest time of closing: later ones tell who changed it since.
+    """
+    closings = (
+        f'{INCIDENT_TABLE} | where Status =~ "Closed" '
+        "| summarize arg_min(TimeGenerated, ModifiedBy) by IncidentNumber, ClosedTime "
+        "| summarize arg_max(ClosedTime, ModifiedBy) by IncidentNumber "
+        f"| where ModifiedBy contains {string_literal(text)} | project IncidentNumber"
+    )
+    return f'Status =~ "Closed" and IncidentNumber in (({closings}))'
+
+
 def owners() -> str:
     """KQL for the names of those who own an incident, those of many first."""
     name = "case({0} != '', {0}, {1} != '', {1}, {2})".format(
@@ -255,4 +272,56 @@ def reopened_note(rows: list[dict[str, JsonValue]]) -> tuple[str, ...]:
     if not numbers:
         return ()
     subject = f"Incident {numbers[0]} carries" if len(numbers) == 1 else f"Incidents {', '.join(numbers)} carry"
-    return (f"{subject} a closing time but the newest version is not closed: closed once and open again.",)
+    told = f"{subject} a closing time but the newest version is not closed: closed once and open again."
+    return (CodedNote(NoteCode.CLOSED_AND_OPEN_AGAIN, told),)
+
+
+# `ExtendedProperties.IncidentId` of an alert is the Defender id and often another incident's Sentinel number, so it is
+# never used here.
+MOST_IDS_IN_A_QUERY = 1000
+"""Of about 40 characters each; the text of a query is bounded."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentLinks:
+    """Incident numbers by alert id (lower case), the most recently changed incident first, and each one's status."""
+
+    numbers: Mapping[str, tuple[int, ...]] = field(default_factory=dict)
+    statuses: Mapping[int, str] = field(default_factory=dict)
+    answer: LogsTable | None = None
+
+    def number_of(self, alert_id: str) -> int | None:
+        numbers = self.numbers.get(alert_id, ())
+        return numbers[0] if numbers else None
+
+    def several(self) -> tuple[str, ...]:
+        """Alert ids that more than one incident names."""
+        return tuple(alert_id for alert_id, numbers in self.numbers.items() if len(numbers) > 1)
+
+
+async def incident_links(view: WorkspaceView, alert_ids: Iterable[str] | None = None) -> IncidentLinks:
+    """Links of the given alerts; of all alerts for None, and for more ids than a query should carry."""
+    wanted = None if alert_ids is None else {alert_id for alert_id in alert_ids if alert_id}
+    if wanted is not None and not wanted:
+        return IncidentLinks()
+    narrowed = ""
+    if wanted is not None and len(wanted) <= MOST_IDS_IN_A_QUERY:
+        narrowed = f"\n| where AlertId in~ {list_literal(sorted(wanted))}"
+    answer = await view.logs.query(
+        f"{INCIDENT_TABLE}\n"
+        "| summarize arg_max(TimeGenerated, AlertIds, Status, Labels) by IncidentNumber\n"
+        f"| extend Merged = {IS_MERGED}\n"
+        "| mv-expand AlertId = AlertIds to typeof(string)\n"
+        "| where isnotempty(AlertId) and isnotnull(IncidentNumber)" + narrowed + "\n"
+        "| project AlertId, IncidentNumber, Status, Merged, TimeGenerated\n"
+        "| order by Merged asc, TimeGenerated desc, IncidentNumber desc"
+    )
+    numbers: dict[str, list[int]] = defaultdict(list)
+    statuses: dict[int, str] = {}
+    for record in answer.records():
+        alert_id, number = str(record["AlertId"]).lower(), record["IncidentNumber"]
+        stale = record["Merged"] and numbers[alert_id]  # the alert moved on with the merge
+        if (wanted is None or alert_id in wanted) and number not in numbers[alert_id] and not stale:
+            numbers[alert_id].append(number)
+        statuses[number] = MERGED if record["Merged"] else record["Status"]
+    return IncidentLinks({key: tuple(found) for key, found in numbers.items() if found}, statuses, answer)

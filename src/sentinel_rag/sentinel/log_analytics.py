@@ -8,7 +8,8 @@ nothing here knows a table.
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING, Any
 from uuid import UUID
@@ -17,20 +18,46 @@ import anyio
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow, format_time
-from sentinel_rag.sentinel import error_bodies
-from sentinel_rag.sentinel.bounded_answers import LARGEST_BODY, UnusableBodyError, read_bounded
-from sentinel_rag.sentinel.concurrency import together
+from sentinel_rag.sentinel import response_bodies
 from sentinel_rag.sentinel.credentials import AUDIENCE
-from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
-from sentinel_rag.sentinel.log_tables import LogsTable
-from sentinel_rag.sentinel.query_answers import read_answer, read_large_answer, read_schema
-from sentinel_rag.sentinel.query_slots import IdentitySlots
+from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error, together
+from sentinel_rag.sentinel.log_tables import LogsTable, read_answer, read_large_answer, read_schema
+from sentinel_rag.sentinel.response_bodies import LARGEST_BODY, UnusableBodyError, read_bounded
 from sentinel_rag.telemetry import SpanKind, start_span
 
 if TYPE_CHECKING:
     from azure.core.credentials_async import AsyncTokenCredential
     from azure.core.pipeline.transport import AsyncHttpTransport
     from azure.monitor.query.aio import LogsQueryClient
+
+
+# Where several endpoints share the five, none takes the last one, so that an endpoint which never answers does not stop
+# the others.
+MOST_CONCURRENT_QUERIES = 5
+
+
+class IdentitySlots:
+    """The slots of one identity; `of_endpoint` gives an endpoint's share of them."""
+
+    def __init__(self, most: int = MOST_CONCURRENT_QUERIES, *, _all: anyio.Semaphore | None = None) -> None:
+        self._most = most
+        self._own = anyio.Semaphore(most)
+        self._all = _all
+
+    def of_endpoint(self) -> IdentitySlots:
+        """Slots that count in these and leave one of them to others."""
+        return IdentitySlots(max(1, self._most - 1), _all=self._own)
+
+    @asynccontextmanager
+    async def one(self) -> AsyncIterator[None]:
+        """Wait for a slot and hold it."""
+        async with self._own:
+            if self._all is None:
+                yield
+            else:
+                async with self._all:
+                    yield
+
 
 LONGEST_WAIT_S = 600
 CONNECT_TIMEOUT_S = 10.0
@@ -120,7 +147,7 @@ class LogAnalytics:
                     content = await read_bounded(response, most=self._largest_body)
                     return response.status_code, response.headers, content
         except UnusableBodyError as error:
-            raise QueryFailedError(error_bodies.protocol_error(f"Log Analytics {error}.")) from None
+            raise QueryFailedError(response_bodies.protocol_error(f"Log Analytics {error}.")) from None
         except AzureError as error:
             raise QueryFailedError(self._no_answer(error, wait)) from error
         except (aiohttp.ClientError, OSError) as error:
@@ -208,7 +235,7 @@ class LogsWorkspace:
         if status == 204:
             return LogsTable((), (), kql, duration_ms=duration_ms)
         if status >= 400:
-            raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
+            raise QueryFailedError(response_bodies.error_of_response(status, headers, content))
         if len(content) < _DECODED_IN_A_THREAD:
             return read_answer(content, kql, duration_ms)
         return await anyio.to_thread.run_sync(read_large_answer, content, kql, duration_ms)
@@ -219,7 +246,7 @@ class LogsWorkspace:
         Raises QueryFailedError; WORKSPACE_NOT_FOUND also where a service tells no schema."""
         status, headers, content = await self.connection.send("GET", f"/workspaces/{self.workspace_id}/metadata")
         if status >= 400:
-            raise QueryFailedError(error_bodies.error_of_response(status, headers, content))
+            raise QueryFailedError(response_bodies.error_of_response(status, headers, content))
         if len(content) < _DECODED_IN_A_THREAD:
             return read_schema(content)
         return await anyio.to_thread.run_sync(read_schema, content)

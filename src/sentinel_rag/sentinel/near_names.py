@@ -102,6 +102,11 @@ def read_name(what: str, given: str, names: Iterable[str]) -> NameReading:
     return NameReading(what, given, NameCode.UNCLEAR if like else NameCode.UNKNOWN, tuple(like[:MOST_NAMES]))
 
 
+def is_plain(name: str) -> bool:
+    """Whether it reads as a name and no sentence, so that a note of ours may say it."""
+    return _PLAIN_NAME.fullmatch(name) is not None
+
+
 def is_whole(given: str) -> bool:
     """Whether it is an address, a hash or a GUID, of which no part stands for the whole."""
     return _WHOLE.fullmatch(given) is not None

@@ -8,11 +8,12 @@ stays an alert of last night; its values are those of the newest row. Lists are 
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import timedelta
 
 from sentinel_rag.contracts.query_results import TimeWindow
-from sentinel_rag.sentinel.incidents import SEVERITY_RANK
+from sentinel_rag.sentinel.incidents import MOST_IDS_IN_A_QUERY, SEVERITY_RANK
+from sentinel_rag.sentinel.kql_literals import list_literal
 from sentinel_rag.sentinel.log_tables import LogsTable
 from sentinel_rag.sentinel.time_windows import since_before, within
 
@@ -70,6 +71,14 @@ def chosen(base: str, window: TimeWindow, column: str) -> str:
     """KQL for all alerts that `listed` takes a page of: what a person runs to find the number that was told."""
     columns = "SystemAlertId, AlertName, AlertSeverity, Status, FirstRow, StartTime, CompromisedEntity"
     return "\n".join((base, f"| where {within(column, window)}", f"| project {columns}"))
+
+
+def named(alert_ids: Sequence[str]) -> tuple[str, ...]:
+    """The condition that only these alerts meet, for a query shown of what code has chosen; none where they are too
+    many for the text of a query."""
+    if not alert_ids:
+        return ("false",)
+    return (f"SystemAlertId in~ {list_literal(alert_ids)}",) if len(alert_ids) <= MOST_IDS_IN_A_QUERY else ()
 
 
 def counted(base: str, window: TimeWindow) -> str:

@@ -56,7 +56,7 @@ class TemplateParameter:
 
     @classmethod
     def declared(cls, name: str, declaration: Mapping[str, Any]) -> TemplateParameter:
-        """From a declaration of a template file that `template_checks` found sound."""
+        """From a declaration of a template file that `template_registry` found sound."""
         return cls(
             name=name,
             type=declaration["type"],

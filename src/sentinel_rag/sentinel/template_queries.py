@@ -12,16 +12,14 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.query_results import Column, QueryResult, TimeWindow
 from sentinel_rag.sentinel.arguments import nearest_hint
-from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.failures import invalid_argument
-from sentinel_rag.sentinel.ingestion_delay import delay_notes
+from sentinel_rag.sentinel.failures import invalid_argument, together
 from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.near_names import NameReading, read_name, readings_summary
 from sentinel_rag.sentinel.results import FEW_ROWS, Stopwatch, build_result, told_result
 from sentinel_rag.sentinel.template_parameters import TemplateParameter
 from sentinel_rag.sentinel.template_registry import KqlTemplate
 from sentinel_rag.sentinel.time_windows import since_before, window_from
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
 
 MOST_ROWS_COUNTED = 10_000
 """A template's rows are counted up to here; beyond, the total is unknown and the result says so."""
@@ -66,6 +64,8 @@ class TemplateTools:
         late = await delay_notes(view, template.tables[0], chosen.window)
         uncounted = () if total is not None else (not_counted(answer),)
         summary: dict[str, JsonValue] = {"template": template.name, "description": template.description}
+        if template.filters:
+            summary["filters"] = [*template.filters]
         totals = totals_of(template, answer)
         if totals:
             summary["totals"] = totals
@@ -193,7 +193,7 @@ def api_span(template: KqlTemplate, window: TimeWindow) -> TimeWindow:
 
 _WORD = re.compile(r"[^\W_]+(?:\.\d+)?")
 _JOINED = re.compile(r"[A-Z][a-z]+(?=[A-Z])|(?<=[a-z])[A-Z][a-z]+")
-_NEAR_BEST = 0.75
+_NEAR_BEST, _FITS = 0.75, 0.4
 _SHORTEST_STEM, _LONGEST_ENDING = 4, 3
 
 
@@ -201,7 +201,8 @@ def found_templates(search: str, templates: Sequence[KqlTemplate]) -> tuple[Sequ
     """The templates that fit `search` best, best first, and whether one of them has every word. Without a
     word in `search` all templates; without a template for any word none.
 
-    A word weighs more the fewer templates hold it, so that "country" counts for more than "by".
+    A word weighs more the fewer templates hold it, so that "country" counts for more than "by". Behind those near the
+    best come some that fit less, as many as are told whole.
     """
     words = set(_words((search,)))
     if not words:
@@ -211,8 +212,12 @@ def found_templates(search: str, templates: Sequence[KqlTemplate]) -> tuple[Sequ
     weights = {word: math.log(1 + len(templates) / len(names)) for word, names in holders.items() if names}
     scores = {name: sum(weight for word, weight in weights.items() if name in holders[word]) for name in held}
     best = max(scores.values(), default=0)
-    found = [template for template in templates if best and scores[template.name] >= _NEAR_BEST * best]
-    found.sort(key=lambda template: -scores[template.name])
+    ranked = sorted(templates, key=lambda template: -scores[template.name])
+    found = [
+        template
+        for place, template in enumerate(ranked)
+        if best and scores[template.name] >= best * (_FITS if place < FEW_ROWS else _NEAR_BEST)
+    ]
     return found, not found or (all(holders.values()) and best >= sum(weights.values()) * (1 - 1e-9))
 
 

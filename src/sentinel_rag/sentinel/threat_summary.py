@@ -3,23 +3,166 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Container, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryResult, TimeWindow
+from sentinel_rag.contracts.query_results import CodedNote, Column, NoteCode, QueryResult, TimeWindow
 from sentinel_rag.sentinel import alerts, incidents, newest_alerts
-from sentinel_rag.sentinel.alert_totals import AlertTotals
-from sentinel_rag.sentinel.concurrency import together
-from sentinel_rag.sentinel.entity_tally import EntityTally
+from sentinel_rag.sentinel.alert_list import AlertTotals
+from sentinel_rag.sentinel.alerts import severity_conditions
+from sentinel_rag.sentinel.entities import AlertEntities, EntityTally, parse_entities
+from sentinel_rag.sentinel.failures import together
 from sentinel_rag.sentinel.incident_list import IncidentTotals, conditions, incident_totals, merged_note
-from sentinel_rag.sentinel.ingestion_delay import delay_notes
-from sentinel_rag.sentinel.log_tables import LogsTable
+from sentinel_rag.sentinel.incidents import INCIDENT_TABLE, IncidentLinks, incident_links
+from sentinel_rag.sentinel.log_tables import LogsTable, json_cell
 from sentinel_rag.sentinel.results import Stopwatch, build_result, lower_bound, ordered, shortened
-from sentinel_rag.sentinel.time_windows import previous_window, window_from
-from sentinel_rag.sentinel.top_entities import EntityReading, read_entities
-from sentinel_rag.sentinel.workspace_view import WorkspaceView
+from sentinel_rag.sentinel.time_windows import previous_window, window_from, within
+from sentinel_rag.sentinel.workspace_view import WorkspaceView, delay_notes
+
+MOST_ALERTS_READ = 5000
+_LONGEST_NAME = 300
+_COLUMNS = (
+    Column("kind", "string"),
+    Column("name", "string"),
+    Column("alerts", "long"),
+    Column("high_alerts", "long"),
+    Column("first_seen", "datetime"),
+    Column("last_seen", "datetime"),
+    Column("incident_numbers", "dynamic"),
+)
+
+
+class EntityReading:
+    """The alerts of a window with their entities, read once for as many rankings as a tool needs."""
+
+    def __init__(self, answer: LogsTable, time_column: str, notes: tuple[str, ...] = ()) -> None:
+        self.answer = answer
+        if len(answer.rows) >= MOST_ALERTS_READ:
+            self.answer = answer.cut(f"Only the newest {MOST_ALERTS_READ} alerts were considered; narrow the window.")
+        self.time_column = time_column
+        self._notes = notes
+        self.records = {str(record["SystemAlertId"]).lower(): record for record in answer.records()}
+        self.parsed: dict[str, AlertEntities] = {
+            alert_id: parse_entities(record["Entities"]) for alert_id, record in self.records.items()
+        }
+
+    @property
+    def unreadable(self) -> int:
+        """How many alerts hold entities that do not parse."""
+        return sum(not parsed.readable for parsed in self.parsed.values())
+
+    def keep(self, alert_ids: Container[str]) -> None:
+        """Leave all other alerts out of what is counted."""
+        self.records = {alert_id: record for alert_id, record in self.records.items() if alert_id in alert_ids}
+        self.parsed = {alert_id: parsed for alert_id, parsed in self.parsed.items() if alert_id in alert_ids}
+
+    @property
+    def notes(self) -> tuple[str, ...]:
+        notes = list(self._notes)
+        if self.unreadable:
+            plural = "s" if self.unreadable != 1 else ""
+            notes.append(f"The entities of {self.unreadable} alert{plural} do not parse as JSON and are not counted.")
+        return tuple(notes)
+
+    def tally(self, kinds: Iterable[str]) -> EntityTally:
+        """The entities of these kinds, counted over all alerts read."""
+        wanted = set(kinds)
+        tally = EntityTally()
+        for alert_id, parsed in self.parsed.items():
+            tally.add((entity for entity in parsed.entities if entity.kind in wanted), alert_id)
+        return tally
+
+
+async def read_entities(view: WorkspaceView, window: TimeWindow, conditions: tuple[str, ...] = ()) -> EntityReading:
+    """Entities of the alerts of `window`, newest first, at most MOST_ALERTS_READ alerts."""
+    answer, time_column, notes = await newest_alerts.placed(
+        lambda column: view.logs.query(_entities_query(window, column, conditions), newest_alerts.alert_span(window)),
+        window,
+    )
+    return EntityReading(answer, time_column, notes)
+
+
+def _entities_query(window: TimeWindow, column: str, conditions: tuple[str, ...]) -> str:
+    return (
+        f"{newest_alerts.newest_alerts(conditions)}\n| where {within(column, window)}\n"
+        f"| order by {newest_alerts.FIRST_ROW} desc, SystemAlertId asc\n| take {MOST_ALERTS_READ}\n"
+        f"| project SystemAlertId, AlertSeverity, {newest_alerts.FIRST_ROW}, StartTime, Tactics, Entities"
+    )
+
+
+async def get_top_entities(view: WorkspaceView, arguments: Mapping[str, Any]) -> QueryResult:
+    """Entities of one kind by distinct alerts, falling."""
+    stopwatch = Stopwatch()
+    kind = arguments["kind"]
+    chosen = window_from(arguments, view.clock())
+    conditions = severity_conditions(arguments)
+    reading, statistics = await together(
+        lambda: read_entities(view, chosen.window, conditions),
+        lambda: view.statistics.read(newest_alerts.ALERT_TABLE, newest_alerts.ALERT_TIME),
+    )
+    links = IncidentLinks()
+    if status := arguments.get("status"):
+        links = await incident_links(view, reading.records)
+        wanted = ("New", "Active") if status == "Open" else (status,)
+        reading.keep({one for one, found in links.numbers.items() if links.statuses[found[0]] in wanted})
+        # The states are those of incidents, joined here: the query shown names the alerts that are left.
+        conditions += newest_alerts.named(list(reading.records))
+    ranked = reading.tally((kind,)).ranked(kind)
+    top = ranked[arguments["offset"] : arguments["offset"] + arguments["limit"]]
+    links = (
+        links
+        if links.numbers
+        else await incident_links(view, {alert_id for entity in top for alert_id in entity.alerts})
+    )
+    shown_time = _column(reading)
+    rows: list[dict[str, JsonValue]] = []
+    for entity in top:
+        records = [reading.records[alert_id] for alert_id in entity.alerts]
+        times = [record[shown_time] or record[newest_alerts.FIRST_ROW] for record in records]
+        rows.append(
+            {
+                "kind": kind,
+                "name": shortened(entity.name, _LONGEST_NAME),
+                "alerts": len(entity.alerts),
+                "high_alerts": sum(record["AlertSeverity"] == "High" for record in records),
+                "first_seen": json_cell(min(times)),
+                "last_seen": json_cell(max(times)),
+                "incident_numbers": sorted(
+                    {number for alert_id in entity.alerts for number in links.numbers.get(alert_id, ())}
+                ),
+            }
+        )
+    return build_result(
+        _COLUMNS,
+        rows,
+        workspace=view.logs.name,
+        tables=(newest_alerts.ALERT_TABLE, INCIDENT_TABLE),
+        window=chosen.window,
+        time_column=reading.time_column,
+        rows_total=None if reading.answer.partial else len(ranked),
+        answers=(reading.answer, *((links.answer,) if links.answer is not None else ())),
+        statistics=statistics,
+        stopwatch=stopwatch,
+        summary={
+            **(lower_bound(len(ranked), 0) if reading.answer.partial else {"distinct_entities": len(ranked)}),
+            "alerts_considered": len(reading.records),
+            "alerts_with_unreadable_entities": reading.unreadable,
+        },
+        notes=(
+            *chosen.notes,
+            *reading.notes,
+            *await delay_notes(view, newest_alerts.ALERT_TABLE, chosen.window),
+        ),
+        shown_query=_entities_query(chosen.window, _column(reading), conditions),
+    )
+
+
+def _column(reading: EntityReading) -> str:
+    """What a query places the alerts of `reading` by."""
+    return newest_alerts.FIRST_ROW if reading.time_column == newest_alerts.ALERT_TIME else reading.time_column
+
 
 MOST_OPEN_INCIDENTS = 10
 LONGEST_TOP_LIST = 5
@@ -92,9 +235,26 @@ async def get_threat_summary(view: WorkspaceView, arguments: Mapping[str, Any]) 
             *reading.notes,
             *incidents.reopened_note(rows),
             *merged,
-            "Incidents are placed by CreatedTime, alerts by the TimeGenerated of their first row.",
+            CodedNote(
+                NoteCode.PLACED_BY,
+                "Incidents are placed by CreatedTime, alerts by the TimeGenerated of their first row.",
+            ),
         ),
+        shown_query=_counted_rows(window, previous_window(window), _column(reading)),
     )
+
+
+def _counted_rows(window: TimeWindow, earlier: TimeWindow | None, column: str) -> str:
+    """KQL for the incidents and alerts that the summary counts, those of the window before it marked as such."""
+    parts = []
+    for name, each in (("this", window), ("before", earlier)):
+        if each is None:
+            continue
+        alerts_of = newest_alerts.newest_alerts() + f"\n| where {within(column, each)}"
+        fields = f"SystemAlertId, AlertName, AlertSeverity, {newest_alerts.FIRST_ROW}, StartTime, Tactics, Entities"
+        both = (incidents.chosen(incidents.newest_versions(each), each), f"{alerts_of}\n| project {fields}")
+        parts += [f'({query}\n| extend Window = "{name}")' for query in both]
+    return "union\n" + ",\n".join(parts)
 
 
 @dataclass(frozen=True, slots=True)

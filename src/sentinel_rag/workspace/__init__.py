@@ -2,5 +2,5 @@
 
 Others use `Workspace` of `workspace.workspace`, `create_app` of `workspace.server`, the values they take and give
 (`EstateOptions`, `EstateGuide`, `ImportReport`, `KqlAnswer`, `TableInfo`, `TimeRange`) and the errors of
-`workspace.kql.errors`. Importing this package imports no database; the modules named do.
+`workspace.queries`. Importing this package imports no database; the modules named do.
 """

@@ -1,13 +1,15 @@
-"""The loopback server: the embedded workspace behind the wires of Log Analytics and of Microsoft Sentinel's REST API.
+"""The loopback server: the embedded workspace behind the wires of Log Analytics and of Sentinel's REST API.
 
 `create_app` is a plain ASGI application; who runs it binds it to 127.0.0.1. Clients are the real azure-identity and
-azure-monitor-query: what is tested here is what runs on Azure. Faults (throttling, slow or broken answers) are a
-wrapper around the routes, not a switch inside them.
+azure-monitor-query: what is tested here is what runs on Azure.
 """
 
 from __future__ import annotations
 
+import os
+import sys
 import uuid
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from starlette.applications import Starlette
@@ -18,23 +20,23 @@ from starlette.responses import JSONResponse, Response
 from starlette.routing import Route
 
 from sentinel_rag.workspace.sample.company import WORKSPACE_RESOURCE
+from sentinel_rag.workspace.serving import arm_routes
 from sentinel_rag.workspace.serving.admin import Admin
-from sentinel_rag.workspace.serving.arm import incident_routes
-from sentinel_rag.workspace.serving.arm.answers import ArmError, refusal
-from sentinel_rag.workspace.serving.arm.arm_authentication import ArmAuthentication
-from sentinel_rag.workspace.serving.arm.request_limits import RequestLimits
-from sentinel_rag.workspace.serving.batch_endpoint import BatchEndpoint
+from sentinel_rag.workspace.serving.arm_answers import ArmError, refusal
+from sentinel_rag.workspace.serving.arm_authentication import ArmAuthentication, RequestLimits
+from sentinel_rag.workspace.serving.authentication import (
+    IdentityEndpoint,
+    LocalRequests,
+    TokenIssuer,
+    WorkspaceAuthentication,
+)
 from sentinel_rag.workspace.serving.faults import FaultInjector, FaultSchedule
-from sentinel_rag.workspace.serving.identity import IdentityEndpoint, TokenIssuer
-from sentinel_rag.workspace.serving.metadata_endpoint import MetadataEndpoint
 from sentinel_rag.workspace.serving.query_answers import plain_error, unknown_path
-from sentinel_rag.workspace.serving.query_endpoint import QueryEndpoint
-from sentinel_rag.workspace.serving.query_slots import LONGEST_QUEUE
-from sentinel_rag.workspace.serving.request_checks import LoopbackGuard
-from sentinel_rag.workspace.serving.workspace_authentication import WorkspaceAuthentication
+from sentinel_rag.workspace.serving.query_api import LONGEST_QUEUE, BatchEndpoint, MetadataEndpoint, QueryEndpoint
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
+
 
 EMBEDDED_RESOURCE_ID = WORKSPACE_RESOURCE
 """The Azure resource that the embedded workspace pretends to be: made up, the same everywhere."""
@@ -75,10 +77,10 @@ def create_app(
             Route("/v1/workspaces/{workspace_id}/metadata", metadata.__call__, methods=["GET"]),
             Route("/v1/{resource_id:path}/query", query.__call__, methods=["POST"]),
             Route("/v1/{resource_id:path}/metadata", metadata.__call__, methods=["GET"]),
-            *incident_routes.routes(workspace, arm_door, workspace_id),
+            *arm_routes.routes(workspace, arm_door, workspace_id),
             *Admin(workspace, admin_token, faults, query.counts).routes(),
         ],
-        middleware=[Middleware(LoopbackGuard), Middleware(FaultInjector, schedule=faults)],
+        middleware=[Middleware(LocalRequests), Middleware(FaultInjector, schedule=faults)],
         exception_handlers={HTTPException: _http_error, Exception: _internal_error},
     )
 
@@ -111,3 +113,23 @@ def _arm_http_error(error: Exception) -> Response:
     if isinstance(error, HTTPException) and error.status_code != 404:
         return refusal(ArmError(error.status_code, "MethodNotAllowed", error.detail, headers=error.headers))
     return refusal(ArmError(404, "InvalidResourceType", "The resource type could not be found."))
+
+
+# DuckDB counts what it keeps, and not the texts and lists that a function makes for one batch of rows; where a query
+# makes gigabytes of those, the allocation fails and that query with it, instead of the system ending the whole process.
+_SHARE = 0.85
+
+
+def bound_process_memory(most_bytes: int | None = None) -> None:
+    """Let this process grow by `most_bytes` (default: most of the machine's memory). Does nothing where it cannot."""
+    if sys.platform != "linux":
+        return
+    import resource
+
+    page = os.sysconf("SC_PAGE_SIZE")
+    now = int(Path("/proc/self/statm").read_text().split()[0]) * page
+    room = int(os.sysconf("SC_PHYS_PAGES") * page * _SHARE) if most_bytes is None else most_bytes
+    _, hard = resource.getrlimit(resource.RLIMIT_AS)
+    wanted = now + room
+    if hard == resource.RLIM_INFINITY or wanted < hard:
+        resource.setrlimit(resource.RLIMIT_AS, (wanted, hard))

@@ -11,17 +11,12 @@ from pathlib import Path
 
 from sentinel_rag.workspace.importing.importer import Importer, ProgressListener
 from sentinel_rag.workspace.importing.reports import ImportReport
-from sentinel_rag.workspace.incidents.bookmark_store import BookmarkStore
-from sentinel_rag.workspace.incidents.incident_store import IncidentStore
-from sentinel_rag.workspace.kql.answers import KqlAnswer
-from sentinel_rag.workspace.kql.engine import KqlEngine
-from sentinel_rag.workspace.kql.execution import Limits
-from sentinel_rag.workspace.kql.stopping import StopSignal
-from sentinel_rag.workspace.sample.generate import generate_estate
-from sentinel_rag.workspace.sample.guide import EstateGuide
+from sentinel_rag.workspace.incidents.incident_store import BookmarkStore, IncidentStore
+from sentinel_rag.workspace.queries import KqlAnswer, KqlEngine, QueryLimits, StopSignal, TimeRange
+from sentinel_rag.workspace.sample.generate import EstateGuide, generate_estate
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.store import MemoryLimits, Store, TableInfo
-from sentinel_rag.workspace.timespans import TimeRange
+from sentinel_rag.workspace.watchlists import Watchlists
 
 
 class Workspace:
@@ -31,6 +26,7 @@ class Workspace:
         self._store = store
         self._engine = KqlEngine(store)
         self._importer = Importer(store)
+        self.watchlists = Watchlists(store, self._importer)
         self.incidents = IncidentStore(store)
         self.bookmarks = BookmarkStore(store)
 
@@ -86,7 +82,7 @@ class Workspace:
         An answer over a limit is cut and says so in `partial`. Raises KqlError, KqlTimeoutError, TimespanError, or
         KqlCancelledError once `signal` is given.
         """
-        limits = Limits(max_rows, max_bytes, timeout_s)
+        limits = QueryLimits(max_rows, max_bytes, timeout_s)
         return self._engine.query(kql, timespan=timespan, limits=limits, signal=signal)
 
     def close(self) -> None:

@@ -7,7 +7,7 @@ cluster, runs code, tells about the service or the caller, returns several table
 
 from __future__ import annotations
 
-from sentinel_rag.sentinel.kql_guard.names import words
+from sentinel_rag.sentinel.kql_guard.analysis import words
 
 STATEMENTS = frozenset({"LetStatement", "ExpressionStatement"})
 

@@ -1,12 +1,14 @@
 """What a parser found in a query, in one form for both parsers.
 
 Facts without judgement: diagnostics, the kinds of syntax, functions, and each tabular expression as a tree of sources
-and operators. `official_parser` and `fallback_parser` make it; `rules` and `table_reach` judge it. A place is (start,
-length) in UTF-16 code units, as Microsoft's parser counts; `places` turns it into lines and columns.
+and operators. `official_parser` and `fallback_parser` make it; `rules` judges it. A place is (start,
+length) in UTF-16 code units, as Microsoft's parser counts; `report` turns it into lines and columns.
 """
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
 from typing import Literal
 
 import msgspec
@@ -16,25 +18,25 @@ from sentinel_rag.sentinel.kql_guard.report import ParserName
 Place = tuple[int, int]
 
 
-class Table(msgspec.Struct, frozen=True, tag_field="t", tag="table"):
+class KqlTable(msgspec.Struct, frozen=True, tag_field="t", tag="table"):
     """A table of the workspace."""
 
     name: str
     at: Place
 
 
-class Reference(msgspec.Struct, frozen=True, tag_field="t", tag="ref"):
+class KqlReference(msgspec.Struct, frozen=True, tag_field="t", tag="ref"):
     """A name that a let statement or a function's parameter gave to a tabular expression."""
 
     name: str
     at: Place
 
 
-class Call(msgspec.Struct, frozen=True, tag_field="t", tag="call"):
+class KqlCall(msgspec.Struct, frozen=True, tag_field="t", tag="call"):
     """A call of a function that yields rows, one of the query's own (`let f = ...`) or of the workspace."""
 
     name: str
-    args: tuple[Value, ...]
+    args: tuple[KqlValue, ...]
     at: Place
 
 
@@ -70,7 +72,7 @@ class Block(msgspec.Struct, frozen=True, tag_field="t", tag="block"):
     """The body of a function of the query."""
 
     lets: tuple[Let, ...]
-    body: Value
+    body: KqlValue
 
 
 class Other(msgspec.Struct, frozen=True, tag_field="t", tag="other"):
@@ -81,10 +83,10 @@ class Other(msgspec.Struct, frozen=True, tag_field="t", tag="other"):
     at: Place
 
 
-Node = Table | Reference | Call | Pipe | Block | Other
+Node = KqlTable | KqlReference | KqlCall | Pipe | Block | Other
 
 
-class Value(msgspec.Struct, frozen=True):
+class KqlValue(msgspec.Struct, frozen=True):
     """An expression: its tree when it yields rows, else the tabular expressions nested in it. `name` of an argument."""
 
     name: str | None = None
@@ -97,7 +99,7 @@ class Let(msgspec.Struct, frozen=True):
 
     name: str
     at: Place
-    value: Value
+    value: KqlValue
     params: tuple[str, ...] | None = None
 
 
@@ -107,7 +109,7 @@ class Statement(msgspec.Struct, frozen=True):
     kind: str
     at: Place
     let: Let | None = None
-    value: Value | None = None
+    value: KqlValue | None = None
     subs: tuple[Node, ...] = ()
 
 
@@ -154,3 +156,31 @@ class Analysis(msgspec.Struct, frozen=True):
     statements: tuple[Statement, ...]
     result: tuple[tuple[str, str], ...] | None
     parser: ParserName = "microsoft"
+
+
+MOST_NEAREST = 3
+
+
+def words(text: str) -> frozenset[str]:
+    """The words of a text that lists names."""
+    return frozenset(text.split())
+
+
+def nearest_names(name: str, known: Iterable[str]) -> tuple[str, ...]:
+    """At most three known names, best first: the same but for its case, then alike, then one within the other."""
+    candidates = tuple(dict.fromkeys(known))
+    folded: dict[str, str] = {}
+    for candidate in candidates:
+        folded.setdefault(candidate.casefold(), candidate)
+    wanted = name.casefold()
+    found = [folded[each] for each in difflib.get_close_matches(wanted, folded, n=MOST_NEAREST, cutoff=0.7)]
+    if len(wanted) >= 4:
+        found += [candidate for key, candidate in folded.items() if wanted in key or (len(key) >= 4 and key in wanted)]
+    return tuple(dict.fromkeys(each for each in found if each != name))[:MOST_NEAREST]
+
+
+def said_nearest(nearest: tuple[str, ...]) -> str:
+    """` Did you mean 'A' or 'B'?`, or nothing."""
+    if not nearest:
+        return ""
+    return f" Did you mean {' or '.join(repr(each) for each in nearest)}?"

@@ -10,15 +10,16 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.sentinel.kql_guard.fallback_parser import Schema, fallback_analysis
-from sentinel_rag.sentinel.kql_guard.parser_client import ParserClient
-from sentinel_rag.sentinel.kql_guard.parser_process import ParserProcess
+from sentinel_rag.sentinel.kql_guard.diagnostics import Schema, TextLimits
+from sentinel_rag.sentinel.kql_guard.parser_process import ParserClient, ParserProcess
 
 _MOST_SCHEMAS = 8
+FALLBACK_LIMITS = TextLimits(characters=6_000, depth=24)
+"""What the slower parser, which recurses in Python, is given at most."""
 
 
 class FallbackParser(ParserClient):
-    """The parser of duckdb-kql, for machines without node."""
+    """The parser of kql_duckdb, for machines without node."""
 
     def __init__(self, *, timeout_s: float = 20.0, start_timeout_s: float = 60.0) -> None:
         command = (sys.executable, "-I", "-m", "sentinel_rag.sentinel.kql_guard.fallback_process")
@@ -40,6 +41,8 @@ def serve() -> None:
 
 
 def _answer(request: dict[str, Any], schemas: dict[str, Schema]) -> dict[str, Any]:
+    from sentinel_rag.sentinel.kql_guard.fallback_parser import fallback_analysis  # in this process only
+
     match request["op"]:
         case "ready":
             fallback_analysis("print 1", {})

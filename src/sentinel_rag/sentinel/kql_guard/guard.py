@@ -11,15 +11,12 @@ from datetime import UTC, datetime
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.sentinel.kql_guard.analysis import Analysis
-from sentinel_rag.sentinel.kql_guard.diagnostics import diagnostic_problems
-from sentinel_rag.sentinel.kql_guard.fallback_parser import FALLBACK_LIMITS
-from sentinel_rag.sentinel.kql_guard.fallback_process import FallbackParser
+from sentinel_rag.sentinel.kql_guard.diagnostics import TextLimits, diagnostic_problems, text_problems
+from sentinel_rag.sentinel.kql_guard.fallback_process import FALLBACK_LIMITS, FallbackParser
 from sentinel_rag.sentinel.kql_guard.official_parser import OfficialParser
 from sentinel_rag.sentinel.kql_guard.parser_process import ParserStuckError
-from sentinel_rag.sentinel.kql_guard.places import TextPlaces
-from sentinel_rag.sentinel.kql_guard.report import GuardReport, KqlProblem, ParserName
+from sentinel_rag.sentinel.kql_guard.report import GuardReport, KqlProblem, ParserName, TextPlaces
 from sentinel_rag.sentinel.kql_guard.rules import Demands, freeform_problems
-from sentinel_rag.sentinel.kql_guard.text_rules import TextLimits, text_problems
 
 Schema = Mapping[str, Mapping[str, str]]
 

@@ -5,10 +5,11 @@ Values only. `guard` makes them from an analysis; the tool for freeform KQL and 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from dataclasses import dataclass
 from typing import Literal
 
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonForm, JsonValue
 
 Severity = Literal["error", "warning"]
 ParserName = Literal["microsoft", "fallback"]
@@ -17,7 +18,7 @@ COMPUTED_TIME = "computed_time"
 
 
 @dataclass(frozen=True, slots=True)
-class KqlProblem:
+class KqlProblem(JsonForm):
     """One problem. `line` and `column` count from 1 in characters of the text; `length` may be 0 (at the end).
 
     `code` is stable; `message` is one sentence; `nearest` are known names like the one that is wrong, best first.
@@ -31,18 +32,6 @@ class KqlProblem:
     length: int
     next_step: str = ""
     nearest: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "code": self.code,
-            "severity": self.severity,
-            "message": self.message,
-            "line": self.line,
-            "column": self.column,
-            "length": self.length,
-            "next_step": self.next_step,
-            "nearest": list(self.nearest),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,3 +64,28 @@ class GuardReport:
             "tables": sorted(self.tables),
             "columns": None if self.columns is None else [{"name": name, "type": kind} for name, kind in self.columns],
         }
+
+
+class TextPlaces:
+    """The lines of one text. Offsets are UTF-16 code units, as in Microsoft's parser; the answers are characters."""
+
+    def __init__(self, text: str) -> None:
+        self._starts = [0, *(index + 1 for index, character in enumerate(text) if character == "\n")]
+        # Offsets of the second half of each character that UTF-16 writes as two units.
+        self._second_halves: list[int] = []
+        seen = 0
+        for index, character in enumerate(text):
+            if character > "\uffff":
+                seen += 1
+                self._second_halves.append(index + seen)
+        self._characters = len(text)
+
+    def character(self, offset: int) -> int:
+        """The index in the text of the character at `offset`, at most its length."""
+        return min(max(offset, 0) - bisect_right(self._second_halves, offset), self._characters)
+
+    def locate(self, start: int, length: int) -> tuple[int, int, int]:
+        """(line, column, length in characters)."""
+        first, after = self.character(start), self.character(start + length)
+        line = bisect_right(self._starts, first)
+        return line, first - self._starts[line - 1] + 1, after - first

@@ -6,21 +6,107 @@ One for a process; `SentinelRest` of `incident_client` is a workspace behind it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import time
+from collections import deque
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from enum import StrEnum
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.sentinel.bounded_answers import LARGEST_BODY, UnusableBodyError, read_bounded
 from sentinel_rag.sentinel.failures import QueryFailedError, certificate_error
-from sentinel_rag.sentinel.json_text import load_json
-from sentinel_rag.sentinel.rest.arm_errors import error_of_response, protocol_error
+from sentinel_rag.sentinel.response_bodies import (
+    LARGEST_BODY,
+    UnusableBodyError,
+    error_object,
+    innermost,
+    load_json,
+    next_step_of_refusal,
+    read_bounded,
+    throttled,
+    told_wait,
+)
 
 if TYPE_CHECKING:
     from azure.core import AsyncPipelineClient
     from azure.core.credentials_async import AsyncTokenCredential
     from azure.core.rest import AsyncHttpResponse, HttpRequest
+
+
+_NO_WORKSPACE = frozenset(
+    {
+        "SubscriptionNotFound",
+        "ResourceGroupNotFound",
+        "ResourceNotFound",
+        "InvalidResourceType",
+        "InvalidSubscriptionId",
+    }
+)
+
+
+def error_of_response(status: int, headers: Mapping[str, str], body: bytes, *, writes: bool) -> QueryError:
+    """The error for an HTTP status that is no success; `body` may be anything, also empty."""
+    codes, message, _, _ = innermost(error_object(body))
+    said = f": {message}" if message else ""
+    role = "Microsoft Sentinel Responder" if writes else "Microsoft Sentinel Reader"
+    if status == 429:
+        return throttled(f"Microsoft Sentinel is throttling these requests{said}", told_wait(headers))
+    if status in (401, 403):
+        return QueryError(
+            code=QueryErrorCode.ACCESS_DENIED,
+            message=f"Microsoft Sentinel refused the credential (HTTP {status}){said}",
+            next_step=next_step_of_refusal(
+                status, codes, f"Give the identity the role {role} on the workspace (it takes up to an hour)."
+            ),
+        )
+    if status == 404 and not _NO_WORKSPACE.isdisjoint(codes):
+        return QueryError(
+            code=QueryErrorCode.WORKSPACE_NOT_FOUND,
+            message=f"Azure knows no such workspace{said}",
+            next_step="Check SENTINEL_WORKSPACE_RESOURCE_ID (the Resource ID on the workspace's properties page).",
+        )
+    if status == 404:
+        return QueryError(
+            code=QueryErrorCode.INVALID_ARGUMENT,
+            message=f"Microsoft Sentinel has no such incident{said}",
+            next_step="It may have been deleted or merged; query_incidents lists those that there are.",
+            field="incident",
+        )
+    if status in (409, 412):
+        return QueryError(
+            code=QueryErrorCode.CONFLICT,
+            message=f"Somebody else changed it at the same time{said}",
+            next_step="Look at it as it is now, then decide again.",
+        )
+    if status in (408, 504):
+        return QueryError(
+            code=QueryErrorCode.TIMEOUT,
+            message=f"Microsoft Sentinel did not answer in time{said}",
+            next_step="Try again in a moment.",
+        )
+    if 400 <= status < 500:
+        return QueryError(
+            code=QueryErrorCode.QUERY_REJECTED,
+            message=f"Microsoft Sentinel rejected the request{said or f' (HTTP {status})'}",
+            next_step="Correct what the message names.",
+        )
+    return QueryError(
+        code=QueryErrorCode.UNAVAILABLE,
+        message=f"Microsoft Sentinel answered HTTP {status}{said}",
+        next_step="Try again in a moment.",
+        retry_after_s=told_wait(headers),
+    )
+
+
+def protocol_error(message: str) -> QueryError:
+    """An answer that is no answer: empty, not JSON, without what it must hold."""
+    return QueryError(
+        code=QueryErrorCode.PROTOCOL,
+        message=message,
+        next_step="Try again; if it stays so, check that the endpoint is Azure Resource Manager.",
+    )
+
 
 API_VERSION = "2025-09-01"
 PUBLIC_CLOUD = "https://management.azure.com"
@@ -209,3 +295,58 @@ def _json_object(content: bytes) -> Mapping[str, Any]:
         what = "something that is not a JSON object" if content.strip() else "nothing"
         raise QueryFailedError(protocol_error(f"Microsoft Sentinel answered with {what}."))
     return document
+
+
+# The limits are documented per subscription; going over them costs other tools of the same subscription their share. A
+# sliding window is never over the limit in any five minutes, whichever way the service counts.
+WINDOW_S = 300.0
+
+
+class RestOperation(StrEnum):
+    """What is counted; the value is how a person would name it."""
+
+    LIST_INCIDENTS = "list incidents"
+    GET_INCIDENT = "read incidents"
+    PUT_INCIDENT = "update incidents"
+    GET_ALERTS = "read alerts of incidents"
+    GET_ENTITIES = "read entities of incidents"
+    GET_COMMENTS = "read comments"
+    PUT_COMMENT = "write comments"
+    GET_BOOKMARKS = "read bookmarks"
+    GET_RELATIONS = "read relations"
+
+
+LIMITS: Mapping[RestOperation, int] = {
+    RestOperation.GET_ALERTS: 100,
+    RestOperation.GET_ENTITIES: 100,
+    RestOperation.GET_COMMENTS: 100,
+    RestOperation.GET_BOOKMARKS: 100,
+    RestOperation.GET_RELATIONS: 100,
+    RestOperation.PUT_INCIDENT: 75,
+    RestOperation.PUT_COMMENT: 75,
+}
+"""Requests in five minutes and a subscription; an operation that is not here has no limit of its own."""
+
+
+class RateBuckets:
+    """Counts the requests of one subscription. `share` is the part of each limit that may be used here, where another
+    process uses the rest."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic, *, share: float = 1.0) -> None:
+        self._clock = clock
+        self._limits = {operation: max(1, int(limit * share)) for operation, limit in LIMITS.items()}
+        self._taken: dict[RestOperation, deque[float]] = {operation: deque() for operation in LIMITS}
+
+    def take(self, operation: RestOperation) -> None:
+        """Count one request. Raises QueryFailedError THROTTLED, with the time to wait, at the limit."""
+        taken = self._taken.get(operation)
+        if taken is None:
+            return
+        now = self._clock()
+        while taken and taken[0] <= now - WINDOW_S:
+            taken.popleft()
+        if len(taken) >= self._limits[operation]:
+            limit = f"{self._limits[operation]} requests in 5 minutes"
+            wait_s = max(1.0, taken[0] + WINDOW_S - now)
+            raise QueryFailedError(throttled(f"Microsoft Sentinel's limit to {operation} is {limit}: used up.", wait_s))
+        taken.append(now)

@@ -1,17 +1,16 @@
-"""Incidents and comments as the REST API gives them, and the body that changes one.
-
-A PUT replaces, so every property that is not read-only goes back as it came, those that we do not know included. Pure.
-"""
+"""What the REST API answers as values: incidents, comments, relations, and what the signed-in may do."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.rest.arm_errors import protocol_error
+from sentinel_rag.sentinel.rest.connection import protocol_error
 
+# A PUT replaces, so every property that is not read-only goes back as it came, those that we do not know included.
 _READ_ONLY = frozenset(
     {
         "lastModifiedTimeUtc",
@@ -124,3 +123,39 @@ class IncidentRelation:
         if not isinstance(name, str) or not isinstance(properties, Mapping) or not isinstance(related, str):
             raise QueryFailedError(protocol_error("Microsoft Sentinel answered with something that is no relation."))
         return cls(name, related, properties.get("relatedResourceName"), properties.get("relatedResourceType"))
+
+
+# A role grants actions with wildcards and takes some back (`notActions`); an action is allowed if one grant allows it.
+UPDATE_INCIDENTS = "Microsoft.SecurityInsights/incidents/write"
+WRITE_COMMENTS = "Microsoft.SecurityInsights/incidents/comments/write"
+
+
+@dataclass(frozen=True, slots=True)
+class Permissions:
+    """Grants of (actions, actions that are taken back), each a pattern with `*`."""
+
+    grants: tuple[tuple[tuple[str, ...], tuple[str, ...]], ...]
+
+    @classmethod
+    def from_items(cls, items: Iterable[Mapping[str, Any]]) -> Permissions:
+        """Raises QueryFailedError PROTOCOL for items that are no grants."""
+        grants = []
+        for item in items:
+            actions, taken_back = item.get("actions"), item.get("notActions") or []
+            if not isinstance(actions, list) or not isinstance(taken_back, list):
+                raise QueryFailedError(protocol_error("Azure answered with something that is no list of permissions."))
+            grants.append((tuple(map(str, actions)), tuple(map(str, taken_back))))
+        return cls(tuple(grants))
+
+    def allows(self, action: str) -> bool:
+        """Whether `action` is granted; names of actions know no case."""
+        return any(
+            any(_matches(pattern, action) for pattern in actions)
+            and not any(_matches(pattern, action) for pattern in taken_back)
+            for actions, taken_back in self.grants
+        )
+
+
+def _matches(pattern: str, action: str) -> bool:
+    parts = [re.escape(part) for part in pattern.split("*")]
+    return re.fullmatch(".*".join(parts), action, re.IGNORECASE) is not None

@@ -20,20 +20,20 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.workspace.importing.column_mapping import clean_headers
-from sentinel_rag.workspace.importing.destinations import SeveralTablesError, destinations
+from sentinel_rag.workspace.importing.destinations import SeveralTablesError, clean_headers, destinations
 from sentinel_rag.workspace.importing.loading import load, materialised
-from sentinel_rag.workspace.importing.packed_files import is_packed, unpacked
 from sentinel_rag.workspace.importing.raw_rows import RawRows, open_rows
 from sentinel_rag.workspace.importing.reports import ImportReport, Reject
-from sentinel_rag.workspace.importing.reshaping import reshaped
+from sentinel_rag.workspace.importing.service_shapes import reshaped
 from sentinel_rag.workspace.importing.source_files import (
     Format,
     SourceFile,
     UnreadableFileError,
     files_under,
     inspect,
+    is_packed,
     left_out,
+    unpacked,
 )
 from sentinel_rag.workspace.store import Store, read_schema
 
@@ -42,6 +42,10 @@ if TYPE_CHECKING:
 
 
 ProgressListener = Callable[[str], None]
+MOST_COLUMNS = 1_000
+"""Twice what a table of Log Analytics can have; a row of so many takes a minute, one of ten times as many hours."""
+MOST_WITHOUT_ROW = 1 << 20
+"""Bytes of a file without any row. To tell why each line of a larger one is none would take an hour."""
 _SHOWN_REJECTS = 20
 _SHOWN_LEFT_OUT = 10
 _REJECTS_A_STATEMENT = 200
@@ -162,6 +166,18 @@ def _import_staged(
         raise UnreadableFileError(
             f"{source.path} holds no row that can be read; the first fault is: {_first_fault(rows)}",
             next_step="Export it again.",
+        )
+    if rows.csv is not None and target.stat().st_size > MOST_WITHOUT_ROW:
+        scans = (rows.csv.scan_sql(quotes=quotes) for quotes in (True, False))
+        if not any(cursor.execute(f"SELECT 1 FROM {scan} LIMIT 1").fetchone() for scan in scans):  # noqa: S608  # our own
+            raise UnreadableFileError(
+                f"{source.path} has {target.stat().st_size >> 20} MB, and none of its lines is a row.",
+                next_step="Export it again.",
+            )
+    if len(rows.headers) > MOST_COLUMNS:
+        raise UnreadableFileError(
+            f"{source.path} has {len(rows.headers):,} columns; a file may have {MOST_COLUMNS:,}.",
+            next_step="Leave out what you do not ask about, or put it into one column as JSON.",
         )
     headers = clean_headers(rows.headers)
     chosen = destinations(cursor, rows, headers, read_schema(cursor), path=source.path, table=table, thorough=thorough)

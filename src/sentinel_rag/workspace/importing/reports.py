@@ -1,19 +1,19 @@
-"""What an import did, row by row accounted for: read = stored + duplicates + rejected.
+"""What an import did, row by row accounted for: read = stored + duplicates + rejected; and what can be asked of it.
 
-Frozen values without behaviour; `to_dict` and `from_dict` are inverses and the form of the admin endpoint.
+Frozen values; `to_dict` and `from_dict` are inverses and the form of the admin endpoint.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonForm
 
 
 @dataclass(frozen=True, slots=True)
-class Misfit:
+class Misfit(JsonForm):
     """Values of one column that are not of its type. They are kept in the row's `UnfitValues` column.
 
     `records` and `values` are the first three, aligned; a record is a row of the file, counted from 1 after the header.
@@ -27,7 +27,7 @@ class Misfit:
 
 
 @dataclass(frozen=True, slots=True)
-class Reject:
+class Reject(JsonForm):
     """A part of the file that is no row. `line` counts from 1; the content is kept, up to 10 000 characters."""
 
     line: int | None
@@ -36,7 +36,7 @@ class Reject:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ImportReport:
+class ImportReport(JsonForm):
     """One file into one table. `rejects` holds the first twenty of `rows_rejected`; the store keeps them all."""
 
     file: str
@@ -50,6 +50,8 @@ class ImportReport:
     rejects: tuple[Reject, ...] = ()
     new_columns: Mapping[str, str] | None = None
     notes: tuple[str, ...] = ()
+    commonest: Mapping[str, str] = field(default_factory=dict)
+    """Of the columns that questions name, the value that most rows of the file have."""
     error: str = ""
     next_step: str = ""
     duration_s: float = 0.0
@@ -68,34 +70,8 @@ class ImportReport:
             parts.append(f"{unfit:,} values did not fit their column and are kept in UnfitValues")
         return ", ".join(parts)
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "file": self.file,
-            "table": self.table,
-            "format": self.format,
-            "rows_read": self.rows_read,
-            "rows_stored": self.rows_stored,
-            "duplicates_skipped": self.duplicates_skipped,
-            "rows_rejected": self.rows_rejected,
-            "misfits": [
-                {
-                    "column": misfit.column,
-                    "type": misfit.type,
-                    "count": misfit.count,
-                    "records": list(misfit.records),
-                    "values": list(misfit.values),
-                }
-                for misfit in self.misfits
-            ],
-            "rejects": [
-                {"line": reject.line, "reason": reject.reason, "content": reject.content} for reject in self.rejects
-            ],
-            "new_columns": dict(self.new_columns or {}),
-            "notes": list(self.notes),
-            "error": self.error,
-            "next_step": self.next_step,
-            "duration_s": self.duration_s,
-        }
+    def to_dict(self) -> dict[str, Any]:
+        return JsonForm.to_dict(self) | {"new_columns": dict(self.new_columns or {})}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> ImportReport:
@@ -123,4 +99,46 @@ class ImportReport:
             rejects=tuple(Reject(entry["line"], entry["reason"], entry["content"]) for entry in data["rejects"]),
             new_columns=data["new_columns"],
             notes=tuple(data["notes"]),
+            commonest=data["commonest"],
         )
+
+
+# Questions that freshly imported rows answer, in words that a person would type.
+MOST = 3
+LONGEST = 60
+"""Characters of a name that a person would type."""
+
+QUESTIONS: dict[str, tuple[tuple[str, str], ...]] = {
+    "SecurityIncident": (("IncidentNumber", "what is incident {} about?"), ("Severity", "which incidents are open?")),
+    "SecurityAlert": (("AlertName", "how many alerts per day?"), ("AlertName", "top accounts by distinct alerts")),
+    "SigninLogs": (("UserPrincipalName", "sign-ins of {}"), ("IPAddress", "sign-ins from {}")),
+    "DeviceProcessEvents": (("DeviceName", "processes on {}"),),
+    "DeviceNetworkEvents": (("DeviceName", "network connections of {}"), ("RemoteIP", "which hosts talk to {}?")),
+    "DeviceLogonEvents": (("DeviceName", "logons on {}"),),
+    "OfficeActivity": (("UserId", "office activity of {}"), ("ClientIP", "office activity from {}")),
+    "SecurityEvent": (("Computer", "windows processes on host {}"), ("Computer", "logons on host {}")),
+    "AzureActivity": (("Caller", "azure activity of {}"),),
+    "AuditLogs": (("OperationName", "changes in entra id"),),
+    "DnsEvents": (("ClientIP", "dns queries by host"),),
+    "EmailEvents": (("SenderFromAddress", "emails from {}"),),
+}
+"""By table: the column that gives the name, and the question."""
+ANY = "what data do you have?"
+
+
+def questions_of(reports: Sequence[ImportReport]) -> tuple[str, ...]:
+    """Up to three questions that name what the stored rows hold most often; none where nothing was stored."""
+    stored = [each for each in reports if each.rows_stored]
+    if not stored:
+        return ()
+    return (*list(dict.fromkeys(_told(stored)))[: MOST - 1], ANY)
+
+
+def _told(reports: Sequence[ImportReport]) -> Iterator[str]:
+    # The first question of each table, then the second ones.
+    for place in range(max(len(each) for each in QUESTIONS.values())):
+        for report in sorted(reports, key=lambda each: [*QUESTIONS, each.table].index(each.table)):
+            for column, question in QUESTIONS.get(report.table, ())[place : place + 1]:
+                value = report.commonest.get(column, "")
+                if value and len(value) <= LONGEST:
+                    yield question.format(value)

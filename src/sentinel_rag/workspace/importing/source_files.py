@@ -1,20 +1,21 @@
-"""What a path holds, before a row is read: which files, their encoding, their format.
-
-The first look of an import; every refusal a person can cause with a path is worded here. Reads each file once from
-end to end (for its hash and its encoding) and keeps only a sample of text.
-"""
+"""Files to import: found, opened, unpacked within bounds."""
 
 from __future__ import annotations
 
 import codecs
+import csv
+import gzip
 import hashlib
 import re
-from collections.abc import Iterator
+import zipfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from enum import StrEnum
-from pathlib import Path
+from pathlib import Path, PurePosixPath
+from typing import IO
 
-from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 
 SAMPLE_BYTES = 1 << 18
 _PREAMBLE = re.compile(r'(?:"?sep=.{1,2}|#TYPE \S+)\r?\n', re.IGNORECASE)
@@ -178,3 +179,120 @@ def _text_format(sample: str) -> Format:
         return Format.DELIMITED
     first = text.split("\n", 1)[0].strip()
     return Format.JSON_LINES if first.endswith("}") and "\n" in text.rstrip("\n") else Format.JSON
+
+
+# What comes out is bounded, whatever the archive says of itself, and no name from inside it becomes a path.
+MOST_BYTES = 4 << 30
+"""What may come out of one archive."""
+MOST_FILES = 1_000
+MOST_WORKBOOK_BYTES = 512 << 20
+"""What may come out of a workbook, much of which its reader holds in memory."""
+MOST_ROWS = 1_048_576
+"""Rows that a sheet can have; a file may number one row as it likes, and all before it are counted through."""
+
+
+def is_packed(path: Path) -> bool:
+    """Whether the file's name says that others are inside it."""
+    return path.is_file() and path.suffix.lower() in PACKED
+
+
+def unpacked(path: Path, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Each file inside, written into `folder`, with its name for a person. Raises UnreadableFileError."""
+    kind = path.suffix.lower()
+    found = {".gz": _gzip, ".zip": _zip, ".xlsx": _workbook}[kind](path, folder)
+    any_found = False
+    try:
+        for each in found:
+            any_found = True
+            yield each
+    except SentinelError:
+        raise
+    except Exception as error:  # what reads archives lets errors of many kinds through on damaged ones
+        raise UnreadableFileError(
+            f"{path} cannot be unpacked: {error}.",
+            next_step="Unpack it yourself or save it as CSV, or export it again without a password.",
+        ) from error
+    if not any_found:
+        raise UnreadableFileError(
+            f"{path} holds no file to import.", next_step=f"Files end in {', '.join(sorted(SUFFIXES))}."
+        )
+
+
+def _gzip(path: Path, folder: Path) -> Iterator[tuple[Path, str]]:
+    with gzip.open(path) as source:
+        yield _written(source, folder, path.stem, path), path.stem
+
+
+def _zip(path: Path, folder: Path) -> Iterator[tuple[Path, str]]:
+    with zipfile.ZipFile(path) as archive:
+        inside = [each for each in archive.infolist() if PurePosixPath(each.filename).suffix.lower() in SUFFIXES]
+        _check_sizes(path, inside, MOST_BYTES)
+        for number, member in enumerate(inside):
+            place = folder / str(number)
+            place.mkdir()
+            with archive.open(member) as source:
+                yield _written(source, place, PurePosixPath(member.filename).name, path), member.filename
+
+
+def _check_sizes(path: Path, inside: Sequence[zipfile.ZipInfo], most: int) -> None:
+    """Raise UnreadableFileError for more than `most` bytes in all; of a member no more is read than it says it has."""
+    if len(inside) > MOST_FILES:
+        raise UnreadableFileError(
+            f"{path} holds more than {MOST_FILES:,} files.", next_step="Unpack it, and import its folder."
+        )
+    if sum(each.file_size for each in inside) > most:
+        raise _too_much(path, most)
+
+
+def _too_much(path: Path, most: int) -> UnreadableFileError:
+    return UnreadableFileError(
+        f"{path} unpacks to more than {most >> 20:,} MiB.", next_step="Import its parts one by one, as CSV."
+    )
+
+
+def _written(source: IO[bytes] | gzip.GzipFile, folder: Path, name: str, path: Path) -> Path:
+    """The content under the last part of its name, which may choose its table."""
+    target = folder / (Path(name.replace("\\", "/")).name or "file")
+    size = 0
+    with target.open("wb") as out:
+        while chunk := source.read(_CHUNK):
+            size += len(chunk)
+            if size > MOST_BYTES:
+                raise _too_much(path, MOST_BYTES)
+            out.write(chunk)
+    return target
+
+
+def _workbook(path: Path, folder: Path) -> Iterator[tuple[Path, str]]:
+    """Each sheet with rows as CSV; times as they are in the sheet, which names no zone."""
+    try:
+        import openpyxl
+    except ImportError:
+        raise UnavailableError(
+            "What reads Excel workbooks is not installed.",
+            next_step="Run: pip install 'sentinel-rag[documents]'; or save the sheet as CSV.",
+        ) from None
+    with zipfile.ZipFile(path) as archive:
+        _check_sizes(path, archive.infolist(), MOST_WORKBOOK_BYTES)
+    book = openpyxl.load_workbook(path, read_only=True, data_only=True)
+    several = len(book.worksheets) > 1
+    for number, sheet in enumerate(book.worksheets):
+        place = folder / str(number)
+        place.mkdir()
+        target = place / f"{sheet.title.replace('/', '_') if several else path.stem}.csv"
+        with target.open("w", encoding="utf-8", newline="") as out:
+            writer = csv.writer(out)
+            size = 0
+            for row in sheet.iter_rows(max_row=MOST_ROWS, values_only=True):
+                size += writer.writerow(map(_cell, row)) if any(row) else 0
+                if size > MOST_BYTES:
+                    raise _too_much(path, MOST_BYTES)
+        if size:
+            yield target, sheet.title
+    book.close()
+
+
+def _cell(value: object) -> object:
+    if isinstance(value, datetime):
+        return value.replace(tzinfo=UTC).isoformat() if value.tzinfo is None else value.isoformat()
+    return "" if value is None else value

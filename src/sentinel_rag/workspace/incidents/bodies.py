@@ -1,19 +1,142 @@
-"""REST bodies of incidents and comments: from a row of SecurityIncident, and from what a client sends.
-
-Pure functions. Reading is strict where the service is (required properties, allowed values, lengths) and drops unknown
-or read-only properties, as it does. A PUT replaces: a writable property that is left out is lost.
-"""
+"""Incidents and bookmarks as rows of the workspace and as bodies on the wire."""
 
 from __future__ import annotations
 
+import hashlib
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
+from datetime import UTC, datetime
+from typing import TYPE_CHECKING, Any
+from uuid import UUID, uuid5
 
-from sentinel_rag.workspace.incidents.body_values import BodyError, choice_of, properties_of, text_of, time_of
-from sentinel_rag.workspace.incidents.rows import Row, etag_of, json_list, json_object, wire_time
+if TYPE_CHECKING:
+    import duckdb
 
+
+# Times stay without zone, as the store keeps them; the wire's form of a time is made here too, because the store's JSON
+# columns hold it.
+Row = Mapping[str, Any]
+"""Column -> value of one row."""
+
+_NAMESPACE = UUID("3c1f0f4e-0a52-4a53-9b0c-6f0e6a7f2b91")
+
+
+def fetch_rows(cursor: duckdb.DuckDBPyConnection) -> list[Row]:
+    """All rows of the statement that ran last, by column name."""
+    names = [column[0] for column in cursor.description or ()]
+    return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
+
+
+def json_value(cell: Any) -> Any:
+    """A dynamic cell; None for an empty one and for text that is not JSON."""
+    if not isinstance(cell, str):
+        return cell
+    try:
+        value = json.loads(cell, strict=False)
+    except (ValueError, RecursionError):
+        return None
+    if isinstance(value, str) and value[:1] in "[{":  # exports encode some of these columns twice
+        return json_value(value)
+    return value
+
+
+def json_list(cell: Any) -> list[Any]:
+    """A dynamic cell that should be a list; empty if it is none."""
+    value = json_value(cell)
+    return value if isinstance(value, list) else []
+
+
+def json_object(cell: Any) -> dict[str, Any]:
+    """A dynamic cell that should be an object; empty if it is none."""
+    value = json_value(cell)
+    return value if isinstance(value, dict) else {}
+
+
+def wire_time(moment: datetime | None) -> str | None:
+    """`2024-07-02T12:23:42.9500000Z`: seven fraction digits, as the service writes times."""
+    return None if moment is None else f"{moment.isoformat(timespec='microseconds')}0Z"
+
+
+def derived_guid(*parts: object) -> str:
+    """A GUID that depends only on `parts`, for what the log keeps without an id."""
+    return str(uuid5(_NAMESPACE, "/".join(map(str, parts))))
+
+
+def etag_of(row: Row) -> str:
+    """The quoted etag of a row: another row, another etag; the same row keeps it over restarts."""
+    text = json.dumps(row, sort_keys=True, default=str, ensure_ascii=True)
+    digest = hashlib.sha256(text.encode()).hexdigest()
+    return f'"{digest[:8]}-{digest[8:12]}-0100-0000-{digest[12:20]}0000"'
+
+
+class NotCurrentError(Exception):
+    """The etag of the write is not that of the newest row: somebody wrote in between."""
+
+
+def require_current(newest: Row | None, *etags: str | None) -> None:
+    """Raises NotCurrentError if one of the etags that a write names is not that of the newest row; `*` is any, None
+    names none."""
+    for etag in etags:
+        if etag is not None and etag != "*" and (newest is None or etag != etag_of(newest)):
+            raise NotCurrentError
+
+
+class BodyError(Exception):
+    """The body is not one that the service takes; the text says what is wrong with which property."""
+
+
+def properties_of(body: Any) -> Mapping[str, Any]:
+    """The object `properties` of a request. Raises BodyError."""
+    if not isinstance(body, Mapping) or not isinstance(body.get("properties"), Mapping):
+        raise BodyError("The request body needs an object 'properties'.")
+    found: Mapping[str, Any] = body["properties"]
+    return found
+
+
+def text_of(given: Mapping[str, Any], key: str, longest: int, *, required: bool = False) -> str:
+    """A text of at most `longest` characters, empty if it is missing. Raises BodyError."""
+    value = given.get(key)
+    if value is None and not required:
+        return ""
+    if required and (value is None or (isinstance(value, str) and not value.strip())):
+        raise BodyError(f"The property '{key}' is required.")
+    if not isinstance(value, str):
+        raise BodyError(f"The property '{key}' must be text.")
+    if len(value) > longest:
+        raise BodyError(f"The property '{key}' may be {longest} characters long, not {len(value)}.")
+    if any("\ud800" <= character <= "\udfff" for character in value):
+        raise BodyError(f"The property '{key}' holds half of a surrogate pair.")
+    return value
+
+
+def time_of(given: Mapping[str, Any], key: str) -> datetime | None:
+    """A moment in UTC without its zone, as the tables hold it; None if it is missing. Raises BodyError."""
+    text = text_of(given, key, 40)
+    if not text:
+        return None
+    try:
+        moment = datetime.fromisoformat(text)
+        return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+    except (ValueError, OverflowError):
+        raise BodyError(f"The property '{key}' is not a time such as 2026-11-01T00:00:00Z.") from None
+
+
+def choice_of(given: Mapping[str, Any], key: str, allowed: tuple[str, ...], *, required: bool = False) -> str:
+    """One of `allowed`, in their spelling whatever its case, empty if it is missing. Raises BodyError."""
+    value = given.get(key)
+    if value is None or value == "":
+        if required:
+            raise BodyError(f"The property '{key}' is required.")
+        return ""
+    for known in allowed:
+        if isinstance(value, str) and known.lower() == value.lower():
+            return known
+    raise BodyError(f"The property '{key}' must be one of {', '.join(allowed)}.")
+
+
+# Reading is strict where the service is (required properties, allowed values, lengths) and drops unknown or read-only
+# properties, as it does. A PUT replaces: a writable property that is left out is lost.
 SEVERITIES = ("High", "Medium", "Low", "Informational")
 STATUSES = ("New", "Active", "Closed")
 CLASSIFICATIONS = ("Undetermined", "TruePositive", "BenignPositive", "FalsePositive")
@@ -147,3 +270,150 @@ def _labels(value: Any) -> tuple[Mapping[str, str], ...]:
         kind = choice_of(label, "labelType", ("User", "AutoAssigned")) or "User"
         labels.append({"labelName": name, "labelType": kind})
     return tuple(labels)
+
+
+# HuntingBookmark is a log of versions as SecurityIncident is. Its columns are text where REST has objects and lists;
+# what an export holds otherwise than as JSON is shown as it stands.
+MAX_NAME = 500
+MAX_TEXT = 30_000
+MAX_LABELS = 50
+_PERSON_KEYS = ("objectId", "email", "name")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class BookmarkWrite:
+    """The writable properties of one PUT."""
+
+    display_name: str
+    query: str
+    query_result: str = ""
+    notes: str = ""
+    labels: tuple[str, ...] = ()
+    event_time: datetime | None = None
+    query_start: datetime | None = None
+    query_end: datetime | None = None
+    etag: str | None = None
+
+
+def bookmark_body(row: Row, workspace_path: str) -> dict[str, Any]:
+    """The resource of the bookmark whose newest row is `row`."""
+    name = str(row["BookmarkId"])
+    return {
+        "id": f"{workspace_path}/Bookmarks/{name}",
+        "name": name,
+        "etag": etag_of(row),
+        "type": "Microsoft.SecurityInsights/Bookmarks",
+        "properties": _properties(row),
+    }
+
+
+def bookmark_entity(row: Row, workspace_path: str) -> dict[str, Any]:
+    """The bookmark as an incident lists it: an entity of kind Bookmark."""
+    name = str(row["BookmarkId"])
+    return {
+        "id": f"{workspace_path}/Entities/{name}",
+        "name": name,
+        "type": "Microsoft.SecurityInsights/Entities",
+        "kind": "Bookmark",
+        "properties": {**_properties(row), "friendlyName": row["BookmarkName"], "additionalData": {}},
+    }
+
+
+def relation_body(incident: str, relation: str, bookmark: str, workspace_path: str) -> dict[str, Any]:
+    """The resource of an incident's relation to a bookmark."""
+    return {
+        "id": f"{workspace_path}/Incidents/{incident}/Relations/{relation}",
+        "name": relation,
+        "etag": derived_guid("relation etag", incident, relation, bookmark),
+        "type": "Microsoft.SecurityInsights/Incidents/Relations",
+        "properties": {
+            "relatedResourceId": f"{workspace_path}/Bookmarks/{bookmark}",
+            "relatedResourceName": bookmark,
+            "relatedResourceType": "Microsoft.SecurityInsights/Bookmarks",
+        },
+    }
+
+
+def _properties(row: Row) -> dict[str, Any]:
+    properties = {
+        "displayName": row["BookmarkName"],
+        "created": wire_time(row["CreatedTime"]),
+        "createdBy": _person(row["CreatedBy"]),
+        "updated": wire_time(row["LastUpdatedTime"] or row["TimeGenerated"]),
+        "updatedBy": _person(row["UpdatedBy"]),
+        "eventTime": wire_time(row["EventTime"]),
+        "labels": _labels_of(row["Tags"]),
+        "notes": row["Notes"] or None,
+        "query": row["QueryText"],
+        "queryResult": row["QueryResultRow"] or None,
+        "queryStartTime": wire_time(row["QueryStartTime"]),
+        "queryEndTime": wire_time(row["QueryEndTime"]),
+    }
+    return {key: value for key, value in properties.items() if value is not None}
+
+
+def _person(cell: Any) -> dict[str, Any] | None:
+    """Who it was: the log has a JSON object, whose keys differ in case between its writers, or a name alone."""
+    if not cell:
+        return None
+    value = json_value(cell)
+    if not isinstance(value, Mapping):
+        return {"objectId": None, "email": None, "name": str(cell)}
+    by_key = {str(key).lower(): found for key, found in value.items()}
+    return {key: by_key.get(key.lower()) for key in _PERSON_KEYS}
+
+
+def _labels_of(cell: Any) -> list[str]:
+    value = json_value(cell)
+    parts = value if isinstance(value, list) else str(cell or "").split(",")
+    return [str(part).strip() for part in parts if str(part).strip()]
+
+
+def read_bookmark(body: Any) -> BookmarkWrite:
+    """The write that a PUT asks for. Raises BodyError."""
+    given = properties_of(body)
+    etag = body.get("etag")
+    labels = given.get("labels") or []
+    if not isinstance(labels, list) or len(labels) > MAX_LABELS or not all(isinstance(each, str) for each in labels):
+        raise BodyError(f"The property 'labels' must be a list of at most {MAX_LABELS} texts.")
+    return BookmarkWrite(
+        display_name=text_of(given, "displayName", MAX_NAME, required=True),
+        query=text_of(given, "query", MAX_TEXT, required=True),
+        query_result=text_of(given, "queryResult", MAX_TEXT),
+        notes=text_of(given, "notes", MAX_TEXT),
+        labels=tuple(labels),
+        event_time=time_of(given, "eventTime"),
+        query_start=time_of(given, "queryStartTime"),
+        query_end=time_of(given, "queryEndTime"),
+        etag=etag if isinstance(etag, str) and etag else None,
+    )
+
+
+def related_bookmark(body: Any, workspace_path: str) -> str:
+    """The id of the bookmark that a relation's PUT names, in lower case. Raises BodyError."""
+    properties = body.get("properties") if isinstance(body, dict) else None
+    related = properties.get("relatedResourceId") if isinstance(properties, dict) else None
+    if not isinstance(related, str) or not related:
+        raise BodyError("The property 'relatedResourceId' is required.")
+    prefix = f"{workspace_path}/Bookmarks/".lower()
+    if not related.lower().startswith(prefix) or "/" in related[len(prefix) :] or len(related) == len(prefix):
+        raise BodyError("The property 'relatedResourceId' must be the id of a bookmark of this workspace.")
+    return related[len(prefix) :].lower()
+
+
+def bookmark_columns(write: BookmarkWrite, author: Mapping[str, Any], at: datetime) -> dict[str, Any]:
+    """The columns that a write sets."""
+    return {
+        "TimeGenerated": at,
+        "BookmarkName": write.display_name,
+        "QueryText": write.query,
+        "QueryResultRow": write.query_result,
+        "Notes": write.notes,
+        "Tags": json.dumps(list(write.labels), ensure_ascii=False) if write.labels else "",
+        "EventTime": write.event_time,
+        "QueryStartTime": write.query_start,
+        "QueryEndTime": write.query_end,
+        "LastUpdatedTime": at,
+        "UpdatedBy": json.dumps({key: author.get(key) for key in _PERSON_KEYS}, ensure_ascii=False),
+        "SoftDeleted": False,
+    }

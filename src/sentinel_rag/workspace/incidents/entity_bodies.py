@@ -1,9 +1,4 @@
-"""Alerts and entities of an incident as the REST API lists them, from rows of SecurityAlert.
-
-An alert's row writes an entity once and refers to it afterwards (`$ref`); REST lists each entity once, with its
-properties under names of its own and references as the ids of other entities. What has no such name stays in
-`additionalData`, so nothing of the row is lost.
-"""
+"""Entities of an incident as the REST API serves them, and their friendly names."""
 
 from __future__ import annotations
 
@@ -12,9 +7,112 @@ from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from sentinel_rag.workspace.incidents.entity_names import FRIENDLY, KINDS, RENAMED
-from sentinel_rag.workspace.incidents.rows import Row, derived_guid, json_list, json_object, wire_time
+from sentinel_rag.workspace.incidents.bodies import Row, derived_guid, json_list, json_object, wire_time
 
+KINDS: Mapping[str, str] = {
+    "account": "Account",
+    "host": "Host",
+    "ip": "Ip",
+    "url": "Url",
+    "file": "File",
+    "filehash": "FileHash",
+    "process": "Process",
+    "dns": "DnsResolution",
+    "azure-resource": "AzureResource",
+    "cloud-application": "CloudApplication",
+    "malware": "Malware",
+    "registry-key": "RegistryKey",
+    "registry-value": "RegistryValue",
+    "security-group": "SecurityGroup",
+    "mailbox": "Mailbox",
+    "mailmessage": "MailMessage",
+    "mailcluster": "MailCluster",
+    "submissionmail": "SubmissionMail",
+    "iotdevice": "IoTDevice",
+}
+"""Type in an alert's row -> kind on the wire. A type that is not here keeps its own name."""
+
+RENAMED: Mapping[str, Mapping[str, str]] = {
+    "Account": {
+        "Name": "accountName",
+        "NTDomain": "ntDomain",
+        "UPNSuffix": "upnSuffix",
+        "Sid": "sid",
+        "AadTenantId": "aadTenantId",
+        "AadUserId": "aadUserId",
+        "ObjectGuid": "objectGuid",
+        "PUID": "puid",
+        "DnsDomain": "dnsDomain",
+        "IsDomainJoined": "isDomainJoined",
+        "DisplayName": "displayName",
+        "Host": "hostEntityId",
+    },
+    "Host": {
+        "HostName": "hostName",
+        "DnsDomain": "dnsDomain",
+        "NTDomain": "ntDomain",
+        "NetBiosName": "netBiosName",
+        "OSFamily": "osFamily",
+        "OSVersion": "osVersion",
+        "AzureID": "azureID",
+        "OMSAgentID": "omsAgentID",
+        "IsDomainJoined": "isDomainJoined",
+    },
+    "Ip": {"Address": "address", "Location": "location", "ThreatIntelligence": "threatIntelligence"},
+    "Url": {"Url": "url"},
+    "File": {
+        "Directory": "directory",
+        "Name": "fileName",
+        "Host": "hostEntityId",
+        "FileHashes": "fileHashEntityIds",
+    },
+    "FileHash": {"Algorithm": "algorithm", "Value": "hashValue"},
+    "Process": {
+        "ProcessId": "processId",
+        "CommandLine": "commandLine",
+        "CreationTimeUtc": "creationTimeUtc",
+        "ElevationToken": "elevationToken",
+        "Account": "accountEntityId",
+        "Host": "hostEntityId",
+        "ImageFile": "imageFileEntityId",
+        "ParentProcess": "parentProcessEntityId",
+    },
+    "DnsResolution": {"DomainName": "domainName", "IpAddress": "ipAddressEntityIds"},
+    "AzureResource": {"ResourceId": "resourceId"},
+    "CloudApplication": {"AppId": "appId", "Name": "appName", "InstanceName": "instanceName"},
+    "Malware": {"Name": "malwareName", "Category": "category"},
+    "RegistryKey": {"Hive": "hive", "Key": "key"},
+    "RegistryValue": {"Key": "keyEntityId", "Name": "valueName", "Value": "valueData", "ValueType": "valueType"},
+    "SecurityGroup": {"DistinguishedName": "distinguishedName", "SID": "sid", "ObjectGuid": "objectGuid"},
+    "Mailbox": {
+        "MailboxPrimaryAddress": "mailboxPrimaryAddress",
+        "DisplayName": "displayName",
+        "Upn": "upn",
+        "ExternalDirectoryObjectId": "externalDirectoryObjectId",
+    },
+    "MailMessage": {
+        "Recipient": "recipient",
+        "Sender": "p2Sender",
+        "P1Sender": "p1Sender",
+        "P2Sender": "p2Sender",
+        "SenderIP": "senderIP",
+        "Subject": "subject",
+        "Urls": "urls",
+        "NetworkMessageId": "networkMessageId",
+        "InternetMessageId": "internetMessageId",
+        "DeliveryAction": "deliveryAction",
+    },
+}
+FRIENDLY = (
+    *("accountName", "hostName", "address", "url", "fileName", "hashValue", "commandLine", "domainName"),
+    *("resourceId", "appName", "malwareName", "key", "mailboxPrimaryAddress", "subject", "displayName"),
+)
+"""The properties that name an entity for a person, the first that is there."""
+
+
+# An alert's row writes an entity once and refers to it afterwards (`$ref`); REST lists each entity once, with its
+# properties under names of its own and references as the ids of other entities. What has no such name stays in
+# `additionalData`, so nothing of the row is lost.
 _MOST_LEVELS = 8
 
 

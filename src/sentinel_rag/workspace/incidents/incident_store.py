@@ -1,30 +1,34 @@
-"""Reads and writes incidents in the log of versions that SecurityIncident is.
-
-The newest row of an incident is its state; a write appends a row and changes none, as Sentinel does, so that KQL sees
-before and after. Each write is one transaction of the store, which is its order and its durability: once a method has
-returned, the row is in the file. Above stand the REST endpoints; any thread may call.
-"""
+"""Incidents, their comments and their bookmarks, as the REST API changes them."""
 
 from __future__ import annotations
 
+import json
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.workspace.incidents.bodies import IncidentWrite
-from sentinel_rag.workspace.incidents.comments import Comment, comment_names, comments_of
-from sentinel_rag.workspace.incidents.odata_filter import SqlCondition
-from sentinel_rag.workspace.incidents.rows import (
+from sentinel_rag.workspace.incidents.bodies import (
+    BookmarkWrite,
+    IncidentWrite,
     NotCurrentError,
     Row,
+    bookmark_columns,
+    derived_guid,
+    etag_of,
     fetch_rows,
     json_list,
+    json_object,
     require_current,
     wire_time,
 )
+from sentinel_rag.workspace.incidents.odata_filter import SqlCondition
 from sentinel_rag.workspace.incidents.version_log import (
     NEWEST,
     Author,
+    append_row,
     append_version,
     commented_columns,
     first_columns,
@@ -37,6 +41,76 @@ from sentinel_rag.workspace.incidents.version_log import (
 )
 from sentinel_rag.workspace.store import Store
 
+if TYPE_CHECKING:
+    import duckdb
+
+
+# Comments of an incident: entries of the Comments column, which has no ids, and the ids that REST gives them. An id
+# that a client chose is kept in a table of the workspace's own; a comment that came with an import has an id derived
+# from its incident and time.
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """One comment: its GUID, and the entry as the Comments column holds it."""
+
+    name: str
+    entry: Mapping[str, Any]
+
+    @property
+    def etag(self) -> str:
+        return etag_of(self.entry).strip('"')  # recorded from the service: a comment's etag has no quotes
+
+
+def comment_names(cursor: duckdb.DuckDBPyConnection, incident: str) -> dict[str, str]:
+    """Creation time (as in the entry) -> GUID, of the comments of `incident` that were written through REST."""
+    cursor.execute("SELECT created, name FROM sentinel.incident_comments WHERE incident = ?", [incident.lower()])
+    return dict(cursor.fetchall())
+
+
+def comments_of(row: Row, names: Mapping[str, str]) -> list[Comment]:
+    """The comments of an incident's newest row, oldest first as the column keeps them."""
+    incident = str(row["IncidentName"]).lower()
+    comments = []
+    seen: Counter[str] = Counter()
+    for entry in json_list(row["Comments"]):
+        if isinstance(entry, dict):
+            created = str(entry.get("createdTimeUtc"))
+            seen[created] += 1
+            name = names.get(created) or derived_guid("comment", incident, created, seen[created])
+            comments.append(Comment(name, entry))
+    return comments
+
+
+def comment_body(comment: Comment, incident: str, workspace_path: str) -> dict[str, Any]:
+    """The REST resource of a comment."""
+    author = comment.entry.get("author")
+    author = author if isinstance(author, dict) else {}
+    created = comment.entry.get("createdTimeUtc")
+    return {
+        "id": f"{workspace_path}/Incidents/{incident}/Comments/{comment.name}",
+        "name": comment.name,
+        "etag": comment.etag,
+        "type": "Microsoft.SecurityInsights/Incidents/Comments",
+        "properties": {
+            "message": comment.entry.get("message") or "",
+            "createdTimeUtc": created,
+            "lastModifiedTimeUtc": comment.entry.get("lastModifiedTimeUtc") or created,
+            "author": {key: author.get(key) for key in ("objectId", "email", "userPrincipalName", "name")},
+        },
+    }
+
+
+def _moment_behind(clock: Clock, before: Row | None) -> datetime:
+    """Now, but behind the newest row whatever the clocks say: the newest row is the state."""
+    now = clock().astimezone(UTC).replace(tzinfo=None)
+    if before is None or before["TimeGenerated"] is None:
+        return now
+    behind: datetime = before["TimeGenerated"] + timedelta(microseconds=1)
+    return max(now, behind)
+
+
+# The newest row of an incident is its state; a write appends a row and changes none, as Sentinel does, so that KQL sees
+# before and after. Each write is one transaction of the store, which is its order and its durability: once a method has
+# returned, the row is in the file.
 MAX_COMMENTS = 100
 WRITE_WAIT_S = 20.0
 
@@ -83,7 +157,7 @@ class IncidentStore:
         with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
             before = newest_row(cursor, name)
             require_current(before, if_match, write.etag)
-            at = self._moment(before)
+            at = _moment_behind(self._clock, before)
             owner = known_person(cursor, write.owner)
             changed = written_columns(write, owner, before, at) | {"ModifiedBy": author.name}
             if before is None:
@@ -102,7 +176,7 @@ class IncidentStore:
             before, other = rows
             if before is None or other is None or source == target:
                 raise LookupError(source if before is None or source == target else target)
-            at = max(map(self._moment, (before, other)))
+            at = max(_moment_behind(self._clock, each) for each in (before, other))
             closed, grown = merged_columns(before, other, at)
             append_version(cursor, before, closed)
             append_version(cursor, other, grown)
@@ -130,7 +204,7 @@ class IncidentStore:
                 raise NotCurrentError
             if known is None and len(comments) >= MAX_COMMENTS:
                 raise TooManyCommentsError
-            at = self._moment(row)
+            at = _moment_behind(self._clock, row)
             entry: dict[str, Any]
             if known is None:
                 entry = {"message": message, "createdTimeUtc": wire_time(at), "lastModifiedTimeUtc": wire_time(at)}
@@ -152,7 +226,7 @@ class IncidentStore:
             kept = [comment.entry for comment in comments if comment.name.lower() != name.lower()]
             if row is None or len(kept) == len(comments):
                 return False
-            append_version(cursor, row, commented_columns(row, kept, self._moment(row), author))
+            append_version(cursor, row, commented_columns(row, kept, _moment_behind(self._clock, row), author))
             return True
 
     def alerts(self, row: Row) -> list[Row]:
@@ -169,10 +243,164 @@ class IncidentStore:
             )
             return fetch_rows(cursor)
 
-    def _moment(self, before: Row | None) -> datetime:
-        """Now, but behind the newest row whatever the clocks say: the newest row is the state."""
-        now = self._clock().astimezone(UTC).replace(tzinfo=None)
-        if before is None or before["TimeGenerated"] is None:
-            return now
-        behind: datetime = before["TimeGenerated"] + timedelta(microseconds=1)
-        return max(now, behind)
+
+# HuntingBookmark is a log of versions: a write appends a row, taking away is a row that says so. What an incident holds
+# is its column BookmarkIds, so a relation is a version of the incident; the relation's own name, which no column has,
+# is kept beside it. Each write is one transaction; any thread may call.
+MAX_BOOKMARKS = 20
+_NEWEST = (
+    "SELECT * FROM (SELECT * FROM HuntingBookmark WHERE coalesce(BookmarkId, '') <> '' QUALIFY row_number() OVER "
+    "(PARTITION BY lower(BookmarkId) ORDER BY TimeGenerated DESC NULLS LAST) = 1) "
+    "WHERE NOT coalesce(SoftDeleted, false)"
+)
+
+
+class TooManyBookmarksError(Exception):
+    """The incident holds as many bookmarks as the service keeps."""
+
+
+class BookmarkStore:
+    """The bookmarks of one workspace."""
+
+    def __init__(self, store: Store, *, clock: Clock = utc_now) -> None:
+        self._store = store
+        self._clock = clock
+
+    def all(self) -> list[Row]:
+        """The newest row of each bookmark that was not taken away, the newest first."""
+        with self._store.cursor() as cursor:
+            cursor.execute(f"{_NEWEST} ORDER BY CreatedTime DESC NULLS LAST, BookmarkId")
+            return fetch_rows(cursor)
+
+    def get(self, name: str) -> Row | None:
+        """The newest row of the bookmark with the GUID `name`."""
+        with self._store.cursor() as cursor:
+            return _newest(cursor, name)
+
+    def put(self, name: str, write: BookmarkWrite, author: Author, *, if_match: str | None = None) -> tuple[Row, bool]:
+        """Append the version that `write` asks for; the new row, and whether the bookmark is new.
+
+        Raises NotCurrentError if `if_match` or the write's own etag is not that of the newest row.
+        """
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
+            before = _newest(cursor, name)
+            require_current(before, if_match, write.etag)
+            at = _moment_behind(self._clock, before)
+            columns = bookmark_columns(write, author.entry(), at)
+            if before is None:
+                first = {"BookmarkId": name, "CreatedTime": at, "CreatedBy": columns["UpdatedBy"]}
+                append_row(cursor, "HuntingBookmark", {**first, "Type": "HuntingBookmark"}, columns)
+            else:
+                append_row(cursor, "HuntingBookmark", before, columns)
+            after = _newest(cursor, name)
+            assert after is not None
+            return after, before is None
+
+    def delete(self, name: str) -> bool:
+        """Take a bookmark away; whether it was there. Incidents that name it show it no more."""
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
+            before = _newest(cursor, name)
+            if before is None:
+                return False
+            at = _moment_behind(self._clock, before)
+            append_row(cursor, "HuntingBookmark", before, {"TimeGenerated": at, "SoftDeleted": True})
+            return True
+
+    def of_incident(self, incident: str) -> list[Row] | None:
+        """The bookmarks that an incident holds, in its order; None if there is no such incident."""
+        with self._store.cursor() as cursor:
+            row = newest_row(cursor, incident)
+            if row is None:
+                return None
+            found = (_newest(cursor, bookmark) for bookmark in _held(row))
+            return [bookmark for bookmark in found if bookmark is not None]
+
+    def relations(self, incident: str) -> list[tuple[str, str]] | None:
+        """(name of the relation, id of the bookmark) for each that the incident holds; None for no such incident."""
+        with self._store.cursor() as cursor:
+            row = newest_row(cursor, incident)
+            if row is None:
+                return None
+            names = _names(cursor, incident)
+            return [
+                (names.get(bookmark) or derived_guid("relation", incident.lower(), bookmark), bookmark)
+                for bookmark in _held(row)
+                if _newest(cursor, bookmark) is not None
+            ]
+
+    def relate(self, incident: str, relation: str, bookmark: str, author: Author) -> bool | None:
+        """Hold `bookmark` in the incident under the relation's name; whether it was not held before.
+
+        None if there is no such incident. Raises KeyError for no such bookmark, TooManyBookmarksError at the limit.
+        """
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
+            row = newest_row(cursor, incident)
+            if row is None:
+                return None
+            if _newest(cursor, bookmark) is None:
+                raise KeyError(bookmark)
+            renamed = [held for held, name in _names(cursor, incident).items() if name.lower() == relation.lower()]
+            before = _held(row)
+            held = [each for each in before if each == bookmark or each not in renamed]  # one relation, one bookmark
+            fresh = bookmark not in held
+            if fresh and len(held) >= MAX_BOOKMARKS:
+                raise TooManyBookmarksError
+            cursor.execute(
+                "DELETE FROM sentinel.incident_relations "
+                "WHERE incident = ? AND (bookmark = ? OR lower(name) = lower(?))",
+                [incident.lower(), bookmark, relation],
+            )
+            cursor.execute(
+                "INSERT INTO sentinel.incident_relations VALUES (?, ?, ?)", [incident.lower(), relation, bookmark]
+            )
+            after = [*held, bookmark] if fresh else held
+            if after != before:
+                self._hold(cursor, row, after, author)
+            return fresh and not renamed
+
+    def unrelate(self, incident: str, relation: str, author: Author) -> bool:
+        """Let go of the bookmark behind that relation; whether the incident held it."""
+        related = {name.lower(): bookmark for name, bookmark in self.relations(incident) or ()}
+        bookmark = related.get(relation.lower())
+        if bookmark is None:
+            return False
+        with self._store.writing(wait_s=WRITE_WAIT_S) as cursor:
+            row = newest_row(cursor, incident)
+            held = [] if row is None else _held(row)
+            if row is None or bookmark not in held:
+                return False
+            cursor.execute(
+                "DELETE FROM sentinel.incident_relations WHERE incident = ? AND bookmark = ?",
+                [incident.lower(), bookmark],
+            )
+            self._hold(cursor, row, [each for each in held if each != bookmark], author)
+            return True
+
+    def _hold(self, cursor: duckdb.DuckDBPyConnection, row: Row, bookmarks: list[str], author: Author) -> None:
+        additional = {**json_object(row["AdditionalData"]), "bookmarksCount": len(bookmarks)}
+        at = _moment_behind(self._clock, row)
+        changed = {
+            "TimeGenerated": at,
+            "LastModifiedTime": at,
+            "BookmarkIds": json.dumps(bookmarks),
+            "AdditionalData": json.dumps(additional, ensure_ascii=False),
+            "ModifiedBy": author.name,
+        }
+        append_version(cursor, row, changed)
+
+
+def _newest(cursor: duckdb.DuckDBPyConnection, name: str) -> Row | None:
+    cursor.execute(f"{_NEWEST} AND lower(BookmarkId) = lower(?)", [name])
+    rows = fetch_rows(cursor)
+    return rows[0] if rows else None
+
+
+def _held(row: Row) -> list[str]:
+    """The ids of an incident's bookmarks in lower case, each once."""
+    return list(dict.fromkeys(str(item).lower() for item in json_list(row["BookmarkIds"]) if item))
+
+
+def _names(cursor: duckdb.DuckDBPyConnection, incident: str) -> dict[str, str]:
+    """Bookmark -> name of the relation, of those that came through REST."""
+    cursor.execute("SELECT bookmark, name FROM sentinel.incident_relations WHERE incident = ?", [incident.lower()])
+    return dict(cursor.fetchall())

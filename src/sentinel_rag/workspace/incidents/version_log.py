@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.workspace.incidents.bodies import IncidentWrite
-from sentinel_rag.workspace.incidents.rows import Row, fetch_rows, json_list, json_object
-from sentinel_rag.workspace.kql_types import quote_name
+from sentinel_rag.workspace.incidents.bodies import IncidentWrite, Row, fetch_rows, json_list, json_object
+from sentinel_rag.workspace.table_schemas import quote_name
 
 if TYPE_CHECKING:
     import duckdb

@@ -6,30 +6,28 @@ import json
 from datetime import datetime, timedelta
 from typing import Protocol
 
-from sentinel_rag.workspace.sample.attack_facts import (
+from sentinel_rag.workspace.sample.company import (
+    ADMINISTRATOR,
+    ATTACKER_ADDRESSES,
     CLOUD_ADDRESS,
+    DOMAIN,
     DOMAIN_CONTROLLER,
     DUMP_COMMAND,
     ENCRYPTER_SHA256,
     EXFILTRATION_ADDRESS,
     EXFILTRATION_DOMAIN,
     FILE_SERVER,
+    MAIL_SUBJECT,
+    NETBIOS,
     PHISHING_URL,
     SENDER,
-    WORKSTATION,
-)
-from sentinel_rag.workspace.sample.company import (
-    ADMINISTRATOR,
-    ATTACKER_ADDRESSES,
-    DOMAIN,
-    NETBIOS,
     TENANT_ID,
     VICTIM,
+    WORKSTATION,
     device_id,
     host_address,
     host_name,
 )
-from sentinel_rag.workspace.sample.hostile_texts import MAIL_SUBJECT
 from sentinel_rag.workspace.sample.records import Row, stable_guid
 
 

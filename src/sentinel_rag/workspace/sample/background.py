@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 
-from sentinel_rag.workspace.kql_types import quote_text
 from sentinel_rag.workspace.sample.company import (
     HOME_ADDRESSES,
     HOSTS,
@@ -22,6 +21,7 @@ from sentinel_rag.workspace.sample.company import (
     host_address,
     host_name,
 )
+from sentinel_rag.workspace.table_schemas import quote_text
 
 SHARES: Mapping[str, float] = {
     "SigninLogs": 0.24,

@@ -20,8 +20,7 @@ from sentinel_rag.workspace.sample.company import (
     Employee,
     host_name,
 )
-from sentinel_rag.workspace.sample.entities import EntityList
-from sentinel_rag.workspace.sample.records import AlertCase, IncidentCase, IncidentVersion
+from sentinel_rag.workspace.sample.records import AlertCase, EntityList, IncidentCase, IncidentVersion
 
 FIRST_NUMBER = 101
 REOPENED, LOWERED, COLLIDING, RETITLED, MISSING_ALERTS, NO_ALERTS = 108, 111, 112, 113, 117, 120

@@ -1,8 +1,4 @@
-"""Writes the sample estate into a store, in one transaction.
-
-The top of this folder: the attack, the hijack attempt, the everyday cases and the background noise come together
-here. Rows of an earlier estate are replaced (they carry its tenant id); imported rows are left alone.
-"""
+"""Generate the sample workspace, and tell what it holds."""
 
 from __future__ import annotations
 
@@ -12,23 +8,21 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from typing import TYPE_CHECKING
 
-from sentinel_rag.workspace.kql_types import quote_name
+from sentinel_rag.contracts.json_values import JsonForm
 from sentinel_rag.workspace.sample import everyday
-from sentinel_rag.workspace.sample.attack_alerts import attack_alerts
-from sentinel_rag.workspace.sample.attack_facts import LENGTH
+from sentinel_rag.workspace.sample.attack_alerts import attack_alerts, hijack_case, hijack_rows
 from sentinel_rag.workspace.sample.attack_telemetry import attack_telemetry
 from sentinel_rag.workspace.sample.background import SHARES, Background
 from sentinel_rag.workspace.sample.company import (
     ADMINISTRATOR,
     ATTACKER_ADDRESSES,
     DOMAIN,
+    LENGTH,
     PEOPLE,
     TENANT_ID,
     VICTIM,
     host_name,
 )
-from sentinel_rag.workspace.sample.guide import EstateGuide
-from sentinel_rag.workspace.sample.hijack import hijack_case, hijack_rows
 from sentinel_rag.workspace.sample.options import EstateOptions
 from sentinel_rag.workspace.sample.records import (
     IncidentCase,
@@ -39,11 +33,44 @@ from sentinel_rag.workspace.sample.records import (
     newest_state,
 )
 from sentinel_rag.workspace.store import Store
+from sentinel_rag.workspace.table_schemas import quote_name
 
 if TYPE_CHECKING:
     import duckdb
 
 
+# A frozen value; nothing is read back from the store, so a wrong query shows as a difference.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EstateGuide(JsonForm):
+    """Counts are of incidents and alerts, each in its newest version, over the whole time of the estate.
+
+    `main_incident` is the multi-stage attack; the text of `hijack_incident` tries to command whoever reads it.
+    `defender_collision` is (Sentinel number, its Defender id), where that id is another incident's Sentinel number.
+    """
+
+    start: datetime
+    end: datetime
+    seed: int
+    incidents: int
+    incidents_by_severity: Mapping[str, int]
+    incidents_by_status: Mapping[str, int]
+    alerts: int
+    alerts_by_severity: Mapping[str, int]
+    main_incident: int
+    hijack_incident: int
+    reopened_incident: int
+    lowered_incident: int
+    retitled_incident: int
+    missing_alert_incident: int
+    no_alert_incident: int
+    defender_collision: tuple[int, int]
+    compromised_account: str
+    attacked_hosts: tuple[str, ...]
+    attacker_addresses: tuple[str, ...]
+    rows_by_table: Mapping[str, int]
+
+
+# Rows of an earlier estate are replaced (they carry its tenant id); imported rows are left alone.
 MAIN_INCIDENT = 124
 HIJACK_INCIDENT = 125
 _LAST_DAY = (126, 127, 128)

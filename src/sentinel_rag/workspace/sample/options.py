@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.json_values import JsonForm
 
 DEFAULT_DAYS = 21
 DEFAULT_EVENTS = 12_000
@@ -15,7 +14,7 @@ EARLIEST_YEAR, LATEST_YEAR = 1980, 2200
 
 
 @dataclass(frozen=True, slots=True)
-class EstateOptions:
+class EstateOptions(JsonForm):
     """`days` of history that end at `end` (default: now, down to the hour), about `events` rows of benign telemetry.
 
     The same options give the same rows, byte for byte. Raises UsageError for values that make no estate.
@@ -43,15 +42,6 @@ class EstateOptions:
             )
         if self.end is not None and self.end.tzinfo is None:
             raise UsageError("The end of a sample estate needs a time zone.", next_step="Write it with Z.")
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        """The body of `POST /admin/generate`."""
-        return {
-            "days": self.days,
-            "events": self.events,
-            "seed": self.seed,
-            "end": None if self.end is None else format_time(self.end),
-        }
 
     def end_time(self) -> datetime:
         """The moment at which the history ends, UTC, without zone mark (as rows are stored)."""

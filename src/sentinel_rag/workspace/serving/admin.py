@@ -18,11 +18,12 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
+from sentinel_rag.contracts.servers import bearer_token, same_secret
+from sentinel_rag.workspace.importing.reports import questions_of
 from sentinel_rag.workspace.sample.options import DEFAULT_DAYS, DEFAULT_EVENTS, EstateOptions
+from sentinel_rag.workspace.serving.authentication import BodyTooLargeError, read_body
 from sentinel_rag.workspace.serving.faults import FaultSchedule, InjectedFault
-from sentinel_rag.workspace.serving.identity import bearer_token, same_secret
-from sentinel_rag.workspace.serving.query_counts import QueryCounts
-from sentinel_rag.workspace.serving.request_checks import BodyTooLargeError, read_body
+from sentinel_rag.workspace.serving.query_api import QueryCounts
 
 if TYPE_CHECKING:
     from sentinel_rag.workspace.workspace import Workspace
@@ -53,6 +54,17 @@ class AdminQueryBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     max_rows: int = 10_000
 
 
+class WatchlistBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    alias: str
+    path: str
+    search_key: str | None = None
+    replaces: bool = False
+
+
+class WatchlistName(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    alias: str
+
+
 class FaultsBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     faults: list[InjectedFault]
 
@@ -77,6 +89,8 @@ class Admin:
             Route("/admin/generate", self._guarded(self._generate), methods=["POST"]),
             Route("/admin/query", self._guarded(self._query), methods=["POST"]),
             Route("/admin/queries", self._guarded(self._queries), methods=["GET"]),
+            Route("/admin/watchlists", self._guarded(self._put_watchlist), methods=["POST"]),
+            Route("/admin/watchlists", self._guarded(self._remove_watchlist), methods=["DELETE"]),
             Route("/admin/merge", self._guarded(self._merge), methods=["POST"]),
             Route("/admin/faults", self._guarded(self._left_faults), methods=["GET"]),
             Route("/admin/faults", self._guarded(self._set_faults), methods=["PUT"]),
@@ -85,7 +99,7 @@ class Admin:
 
     def _guarded(self, operation: Callable[[bytes], Awaitable[Any]]) -> Callable[[Request], Awaitable[Response]]:
         async def endpoint(request: Request) -> Response:
-            if not same_secret(bearer_token(request) or "", self._admin_token):
+            if not same_secret(bearer_token(request.headers.get("authorization", "")), self._admin_token):
                 return _json(401, {"error": {"code": "unauthenticated", "message": "The admin token is wrong."}})
             try:
                 return _json(200, await operation(await read_body(request)))
@@ -115,9 +129,10 @@ class Admin:
             raise UsageError(f"The path {path} is not absolute.", next_step="Send the whole path of the file.")
 
         def run() -> Any:
-            return [report.to_dict() for report in self._workspace.import_path(path, table=wanted.table)]
+            reports = self._workspace.import_path(path, table=wanted.table)
+            return {"reports": [report.to_dict() for report in reports], "questions": questions_of(reports)}
 
-        return {"reports": await to_thread.run_sync(run, limiter=self._limiter)}
+        return await to_thread.run_sync(run, limiter=self._limiter)
 
     async def _generate(self, body: bytes) -> Any:
         wanted = _decoded(body or b"{}", GenerateBody)
@@ -136,6 +151,20 @@ class Admin:
             return answer.to_dict()
 
         return await to_thread.run_sync(run, limiter=self._limiter)
+
+    async def _put_watchlist(self, body: bytes) -> Any:
+        wanted = _decoded(body, WatchlistBody)
+
+        def run() -> Any:
+            lists, path = self._workspace.watchlists, Path(wanted.path)
+            return lists.put(wanted.alias, path, search_key=wanted.search_key, replaces=wanted.replaces)
+
+        return await to_thread.run_sync(run, limiter=self._limiter)
+
+    async def _remove_watchlist(self, body: bytes) -> Any:
+        alias = _decoded(body, WatchlistName).alias
+        await to_thread.run_sync(self._workspace.watchlists.remove, alias, limiter=self._limiter)
+        return {"alias": alias}
 
     async def _queries(self, body: bytes) -> Any:
         del body

@@ -10,8 +10,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.workspace.kql.answers import KqlAnswer
-from sentinel_rag.workspace.kql.errors import KqlError, KqlSyntaxError
+from sentinel_rag.workspace.queries import KqlAnswer, KqlError, KqlSyntaxError
 
 _RENDER = re.compile(r"\|\s*render\s+(\w+)", re.IGNORECASE)
 _RENDER_NAMES = (
