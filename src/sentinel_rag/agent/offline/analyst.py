@@ -10,7 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answers.renderer import Composed
+from sentinel_rag.agent.answers.renderer import RenderedView
 from sentinel_rag.agent.answers.writer import Echo
 from sentinel_rag.agent.offline.changes import answer_change
 from sentinel_rag.agent.offline.composing import compose, compose_freeform
@@ -25,7 +25,7 @@ from sentinel_rag.agent.offline.knowledge import (
 from sentinel_rag.agent.offline.named_zones import read_named_zone
 from sentinel_rag.agent.offline.questions import QuestionTurn, answer_again, answer_pick, answer_question
 from sentinel_rag.agent.offline.relations import story_plan
-from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.offline.workspaces import WorkspaceWords, asks_for_workspaces, read_workspace
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.steps import parts_of
@@ -89,6 +89,7 @@ ANSWERED_CALLS = {
     "get_alert_trend": View.TREND,
     "get_threat_summary": View.SUMMARY,
     "list_tables": View.TABLES,
+    "search_logs": View.SEARCH,
 }
 """The tools of which one call alone is an answer, and how it is told."""
 
@@ -158,17 +159,17 @@ class OfflineAnalyst:
         if conversation is not None:
             self._conversations.take(session_id, conversation)
 
-    def _turn(self, question: Question) -> Turn:
+    def _turn(self, question: Question) -> OfflineTurn:
         timezone = question.preferences.timezone
         zone = self._default_zone if timezone is None else zone_named(timezone)
         conversation = self._conversations.of(question.session_id)
         conversation.talk.pointed = ()
         now = Now(self._clock(), zone)
-        return Turn(
+        return OfflineTurn(
             question.text, question.session_id, conversation, self._gateway, zone, now, progress=question.progress
         )
 
-    async def _answer_kql(self, turn: Turn, kql: str) -> Answer:
+    async def _answer_kql(self, turn: OfflineTurn, kql: str) -> Answer:
         """The rows of a query that the person wrote, where that is switched on."""
         if FREEFORM_TOOL not in await self._gateway.offered_tools():
             return turn.plain_answer(Outcome.OUT_OF_SCOPE, SWITCHED_OFF, ("What queries can you run?",))
@@ -183,7 +184,7 @@ class OfflineAnalyst:
         turn.conversation.last = None
         return turn.answer(writer, composed)
 
-    async def _answer_part(self, turn: Turn) -> Answer:
+    async def _answer_part(self, turn: OfflineTurn) -> Answer:
         if not read_plainly(turn.question):
             return turn.replied("nothing_asked")
         changed = await answer_change(turn)
@@ -210,7 +211,7 @@ class OfflineAnalyst:
             turn.now = replace(turn.now, zone=named.zone)
         return await self._answer_words(turn, read_workspace(turn.question))
 
-    async def _answer_words(self, turn: Turn, said: WorkspaceWords) -> Answer:
+    async def _answer_words(self, turn: OfflineTurn, said: WorkspaceWords) -> Answer:
         """The answer to a question for one workspace, which its words may name."""
         if said.name is not None:
             turn.conversation.go_to(said.name)
@@ -236,7 +237,7 @@ class OfflineAnalyst:
         refused = found.outcome is not Outcome.NO_DATA and answer.outcome is Outcome.CLARIFICATION
         return found if refused else answer
 
-    async def _about_workspaces(self, turn: Turn, said: WorkspaceWords) -> Answer:
+    async def _about_workspaces(self, turn: OfflineTurn, said: WorkspaceWords) -> Answer:
         """The workspaces by name, or the one that questions go to from here on, if there is such a one."""
         plan = Plan(view=View.WORKSPACES, calls=(PlannedCall("list_workspaces"),))
         if said.name is None:
@@ -248,15 +249,15 @@ class OfflineAnalyst:
             writer = turn.writer()
             known = [writer.number(run, f"/rows/{place}/name") for place in range(len(names))]
             writer.say_none([run], "There is no workspace {}; there are: {}.", Echo(said.name, word=True), known)
-            return turn.answer(writer, Composed(outcome=Outcome.CLARIFICATION))
+            return turn.answer(writer, RenderedView(outcome=Outcome.CLARIFICATION))
         where = "every workspace" if said.name == ALL_WORKSPACES else f"the workspace {plain(said.name)}"
         return turn.plain_answer(Outcome.ANSWERED, f"Questions go to {where} from here on.")
 
-    async def _from_the_workspace(self, turn: Turn, text: str) -> Answer:
+    async def _from_the_workspace(self, turn: OfflineTurn, text: str) -> Answer:
         answer = await answer_question(turn, text)
         return await offer_steps(turn, await recall_incident(turn, answer))
 
-    async def _elsewhere(self, turn: Turn, wish: Elsewhere) -> Answer:
+    async def _elsewhere(self, turn: OfflineTurn, wish: Elsewhere) -> Answer:
         """The answer from the web or from files."""
         runs = await turn.run(wish.plan.calls)
         writer = turn.writer()

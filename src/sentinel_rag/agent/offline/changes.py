@@ -12,17 +12,17 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from sentinel_rag.agent.answers.failures import LONGEST_ARGUMENT, call_text, say_waiting, why_refused
-from sentinel_rag.agent.answers.renderer import Composed, Scene, tell, view_data
+from sentinel_rag.agent.answers.renderer import RenderedView, Scene, tell, view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.offline.conversation import AskedCall, AskedChange, Conversation, ListItem
 from sentinel_rag.agent.offline.execution import say_instructions
-from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
-from sentinel_rag.agent.planner import Decision, Kind, frame_of
+from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
+from sentinel_rag.agent.planner import Decision, DecisionKind, frame_of
 from sentinel_rag.agent.planner.changes import (
     FORMS,
     MOST_OFFERED,
     Change,
-    Line,
+    ListedLine,
     Missing,
     Shown,
     change_of,
@@ -36,7 +36,7 @@ from sentinel_rag.agent.row_text import plain, quoted
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import NoteCode, QueryErrorCode, note_code
 from sentinel_rag.contracts.tool_calls import Denied, Failed
 from sentinel_rag.contracts.tool_schemas import WRITING_TOOLS
 from sentinel_rag.language.frames.orders import (
@@ -70,7 +70,7 @@ def _sentence(name: str, *values: str) -> str:
     return text.format(*values)
 
 
-async def answer_change(turn: Turn) -> Answer | None:
+async def answer_change(turn: OfflineTurn) -> Answer | None:
     """The answer to an order, or to what is said of earlier ones; None for any other question."""
     conversation = turn.conversation
     offered, waiting = conversation.offered_changes, conversation.waiting_change
@@ -104,7 +104,7 @@ async def answer_change(turn: Turn) -> Answer | None:
     return await _go(turn, decision)
 
 
-def _instead(turn: Turn, order: Order) -> tuple[str, ...]:
+def _instead(turn: OfflineTurn, order: Order) -> tuple[str, ...]:
     """What can be asked of the things that an order names where nothing can be changed."""
     named = [token.value for token in shaped_tokens(turn.question) if token.shape in NAMES]
     if numbers := (*order.incidents, *order.numbers):
@@ -112,7 +112,7 @@ def _instead(turn: Turn, order: Order) -> tuple[str, ...]:
     return (f"Which alerts name {named[0]}?",) if named else ("List the incidents still open, newest first",)
 
 
-async def _go(turn: Turn, decision: Change | Missing) -> Answer:
+async def _go(turn: OfflineTurn, decision: Change | Missing) -> Answer:
     conversation = turn.conversation
     conversation.talk.begin_turn()
     if isinstance(decision, Missing):
@@ -146,14 +146,14 @@ def _shown(conversation: Conversation) -> Shown:
     """What words of an order may point at."""
     talk = conversation.talk
     current, screen = talk.current("incident"), talk.lists[-1].items if talk.lists else ()
-    lines = tuple(Line(item.kind, item.value if item.kind == "incident" else item.incident) for item in screen)
+    lines = tuple(ListedLine(item.kind, item.value if item.kind == "incident" else item.incident) for item in screen)
     return Shown(current.value if current is not None else "", lines, talk.known_incidents())
 
 
 # --- what was asked for before
 
 
-async def _about_earlier(turn: Turn, earlier: Earlier) -> Answer | None:
+async def _about_earlier(turn: OfflineTurn, earlier: Earlier) -> Answer | None:
     """The answer to words that repeat, drop or ask about changes of this conversation."""
     conversation, change = turn.conversation, turn.conversation.change
     just_now = change is not None and change.turn == conversation.turns - 1 and not conversation.talk.offers
@@ -177,7 +177,7 @@ async def _about_earlier(turn: Turn, earlier: Earlier) -> Answer | None:
     return await _ask_for(turn, PlannedCall(change.tool, dict(change.arguments)), exact=True)
 
 
-def _told(turn: Turn, about: Said, earlier: Earlier) -> Answer | None:
+def _told(turn: OfflineTurn, about: Said, earlier: Earlier) -> Answer | None:
     """What the conversation itself knows of its changes; what other people changed is not told."""
     talk, incidents = turn.conversation.talk, earlier.numbers
     if about is Said.INCIDENT and not incidents and earlier.pointed:
@@ -245,7 +245,7 @@ def _opposite(change: AskedChange, incident: str) -> str:
 # --- the call
 
 
-def _asked_back(turn: Turn, missing: Missing) -> Answer:
+def _asked_back(turn: OfflineTurn, missing: Missing) -> Answer:
     conversation = turn.conversation
     conversation.offered_changes, conversation.offered_turn = missing.offers, conversation.turns
     conversation.waiting_change, conversation.waiting_slot = missing.waits, missing.slot
@@ -255,7 +255,7 @@ def _asked_back(turn: Turn, missing: Missing) -> Answer:
     return turn.plain_answer(Outcome.CLARIFICATION, missing.sentence, sentences, numbered=True)
 
 
-async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
+async def _ask_for(turn: OfflineTurn, call: PlannedCall, *, exact: bool) -> Answer:
     if turn.progress is not None:
         turn.progress(Progress(f"Asking the gateway for {call_text(call.tool, call.arguments)}"))
     (run,) = await turn.run((call,), exact=exact)
@@ -269,7 +269,7 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
     incident = {"incident": str(arguments["incident"])}
     told = PlannedCall("get_incident_detail", incident)
     conversation.last = AskedCall(told.tool, incident, View.INCIDENT.value)
-    conversation.talk.remember(Decision(Kind.CALL, frame_of(told.tool, incident), (told,), view=View.INCIDENT))
+    conversation.talk.remember(Decision(DecisionKind.CALL, frame_of(told.tool, incident), (told,), view=View.INCIDENT))
     match run.outcome:
         case Failed(error=error) if error.field == "workspace" and "workspace" not in arguments and error.allowed:
             change = change_of(call.tool, arguments)
@@ -282,7 +282,7 @@ async def _ask_for(turn: Turn, call: PlannedCall, *, exact: bool) -> Answer:
         return turn.misshapen_answer([run])
     if outcome is Outcome.ANSWERED and call.tool == "update_incident":
         say_instructions(writer, View.INCIDENT, [run])
-    return turn.answer(writer, Composed(outcome=outcome))
+    return turn.answer(writer, RenderedView(outcome=outcome))
 
 
 def _say_outcome(writer: AnswerWriter, run: ToolRun, shown: ListItem | None, earlier: str) -> Outcome:
@@ -322,9 +322,9 @@ def _say_outcome(writer: AnswerWriter, run: ToolRun, shown: ListItem | None, ear
             return Outcome.TOOL_FAILED
     comments, made = run.call.tool_name == "add_incident_comment", run.at("/rows/0/changes")
     tell(Scene(writer, run), ["@commented" if comments else "@changed" if made else "@unchanged"])
-    # The tool's first note tells the changes, which the table tells with their evidence.
-    for place in range(int(comments or bool(made)), len(run.result.notes) if run.result is not None else 0):
-        writer.note(run, place)
+    for place, note in enumerate(() if run.result is None else run.result.notes):
+        if note_code(note) != NoteCode.CHANGE_MADE:  # the table tells the changes with their evidence
+            writer.note(run, place)
     return Outcome.ANSWERED
 
 

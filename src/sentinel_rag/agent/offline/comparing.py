@@ -6,7 +6,7 @@ import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.answers.renderer import Composed, elements, escape, say_partial
+from sentinel_rag.agent.answers.renderer import RenderedView, elements, escape, say_partial
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Fact
 from sentinel_rag.agent.planner import Option
 from sentinel_rag.agent.planner.plan import Plan
@@ -34,10 +34,10 @@ _FIELDS = {
 }
 _SAID = ("Severity", "Status", "Owner", "Tactics", "Techniques")
 """Fields of which the answer says in words whether they are the same."""
-One = Callable[[AnswerWriter, Plan, ToolRun], Composed]
+One = Callable[[AnswerWriter, Plan, ToolRun], RenderedView]
 
 
-def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun], tell_one: One) -> Composed:
+def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun], tell_one: One) -> RenderedView:
     """The comparison of those that were found; what was not found, or may be several, is told first as `tell_one` tells
     a single incident."""
     if len(plan.calls) < 2:
@@ -50,17 +50,20 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun], tell_one:
                 return replace(missing, items=(), offers=_comparisons_with(plan, run, runs))
     if len(found) < 2:
         writer.fixed("So there is nothing to compare.")
-        return Composed(outcome=Outcome.NO_DATA)
+        return RenderedView(outcome=Outcome.NO_DATA)
+    begun = len(writer.lines)
     for run in found:
         writer.say("Incident {}: {}.", writer.number(run, "/rows/0/number"), writer.name(run, "/rows/0/title"))
+    writer.goes_on(begun + 1)
     kinds = [aspect.partition(":")[2] for aspect in plan.aspects if aspect.startswith("entities:")]
     if "shared" not in plan.aspects:
         _say_fields(writer, found)
     _say_shared(writer, found, kinds)
+    writer.goes_on(begun + len(found) + 1)
     for run in found:
         say_partial(writer, run, ("alert_count", "status"))
     writer.listed += len(found)  # they are numbered in the head of the table
-    return Composed(items=tuple(ListItem(INCIDENT, str(run.rows[0].get("number"))) for run in found))
+    return RenderedView(items=tuple(ListItem(INCIDENT, str(run.rows[0].get("number"))) for run in found))
 
 
 def _comparisons_with(plan: Plan, ambiguous: ToolRun, runs: Sequence[ToolRun]) -> tuple[Option, ...]:

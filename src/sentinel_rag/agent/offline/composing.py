@@ -11,7 +11,7 @@ from dataclasses import replace
 from sentinel_rag.agent.answers import failures
 from sentinel_rag.agent.answers.renderer import (
     BLOCKS,
-    Composed,
+    RenderedView,
     Scene,
     elements,
     escape,
@@ -24,7 +24,7 @@ from sentinel_rag.agent.answers.renderer import (
 )
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact, Line, Part, phrase
 from sentinel_rag.agent.instruction_text import reads_like_instruction
-from sentinel_rag.agent.offline import comparing, computed, related
+from sentinel_rag.agent.offline import comparing, computed, query_rows, related
 from sentinel_rag.agent.offline.attributes import attribute_of
 from sentinel_rag.agent.offline.workspaces import section_of
 from sentinel_rag.agent.planner import offer
@@ -45,12 +45,12 @@ WHO_AND_WHERE = ("account", "host")
 """Kinds that the whole of an incident tells in its text; the others stand in a table that is shown on demand."""
 
 
-def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
     """The answer to a plan. Facts of the calls that worked come first, then what did not."""
     for sentence in plan.opening:
         writer.fixed(sentence)
     worked = [run for run in runs if run.worked]
-    composed = Composed()
+    composed = RenderedView()
     together = _TOGETHER.get(plan.view)
     if together is not None and worked:
         composed = together(writer, plan, worked)
@@ -66,7 +66,7 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     return composed
 
 
-def _section(writer: AnswerWriter, plan: Plan, run: ToolRun, workspace: str) -> Composed:
+def _section(writer: AnswerWriter, plan: Plan, run: ToolRun, workspace: str) -> RenderedView:
     """One result; lines and tables of a `workspace` among several say that they are of it."""
     if not workspace:
         return _one(writer, plan, run)
@@ -81,7 +81,7 @@ def _section(writer: AnswerWriter, plan: Plan, run: ToolRun, workspace: str) -> 
     return replace(composed, items=items, suggestions=())
 
 
-def _joined(first: Composed, second: Composed) -> Composed:
+def _joined(first: RenderedView, second: RenderedView) -> RenderedView:
     """Two answers of one turn: lists follow each other, an answer beats an empty one."""
     return replace(
         first,
@@ -93,7 +93,7 @@ def _joined(first: Composed, second: Composed) -> Composed:
     )
 
 
-def _one(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+def _one(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     special = {View.INCIDENT: incident_view, View.ANALYSIS: _analysis, View.ALERT: _alert, View.EVENTS: _events,
                View.TEMPLATES: _templates, View.TABLES: _tables,
                View.NEIGHBOUR: related.compose_neighbour}.get(plan.view)  # fmt: skip
@@ -110,7 +110,9 @@ def _parts(plan: Plan, run: ToolRun) -> dict[str, Part]:
             return {"interval": Fact(data["interval"].get(str(run.at("/summary/interval")), "bucket"))}
         case View.TOP:
             kind = str(arguments["kind"])
-            return {"noun": Fact(data["plural"].get(kind, f"{kind} entities"))}
+            leads = not plan.first and not any(each.startswith(WITHOUT) for each in plan.aspects)
+            noun = Fact(data["plural"].get(kind, f"{kind} entities"))
+            return {"noun": noun, "leads": Fact("")} if leads else {"noun": noun}
         case View.KQL:
             given = arguments.get("parameters")
             values = given.items() if isinstance(given, Mapping) else ()
@@ -122,9 +124,9 @@ def _parts(plan: Plan, run: ToolRun) -> dict[str, Part]:
             return {}
 
 
-def _tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+def _tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     """The tables that hold rows; of those that the question names, how many rows each holds and no others."""
-    wanted = plan.frame.all("table") if plan.frame.has("op:count") else []
+    wanted = plan.frame.all("table")
     places = {str(row.get("table")).casefold(): f"/rows/{place}" for place, row in enumerate(run.rows)}
     if not wanted or not run.rows:
         return render(writer, plan, run, "tables", how_to_fill=Fact(view_data()["sentence"]["how_to_fill"]))
@@ -133,13 +135,13 @@ def _tables(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
         scene = Scene(writer, run, plan, at=held or "", parts={"asked": Echo(name)})
         tell(scene, ["@rows_of_table" if held else "@no_rows_of_table"])
     tell(Scene(writer, run, plan), [*(["@counts_no_window"] if plan.frame.window else []), "@partial"])
-    return Composed()
+    return RenderedView()
 
 
 # --- one incident
 
 
-def incident_view(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+def incident_view(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     """One incident whole or in the fields asked for; several that fit are asked back."""
     if run.call.tool_name == "query_incidents":
         return render(writer, plan, run, "chosen_by_title")
@@ -216,24 +218,12 @@ def _say_artefacts(scene: Scene, _: str) -> None:
         writer.table(title, ("Kind", "Name", "Alerts"), rows, folded=True)
 
 
-_IDS = (
-    "provider_incident_id",
-    "incident_name",
-    "url",
-    "defender_url",
-    "created_time",
-    "updated_time",
-    "tactics",
-    "techniques",
-)
-
-
-def _say_ids_table(scene: Scene, _: str) -> None:
+def _say_ids_table(scene: Scene, names: str) -> None:
     """Ids, addresses in portals, times of the row and techniques, on demand."""
     writer, run, labels = scene.writer, scene.run, view_data()["id_labels"]
     rows = []
-    for name in _IDS:
-        at = f"/rows/0/{name}"
+    for name in names.split():
+        at = f"{scene.at}/{name}"
         cell = writer.time_cell(run, at) if name.endswith("_time") else writer.cell(run, at, limit=600)
         if cell.values:
             rows.append([Fact(labels[name]), cell])
@@ -279,7 +269,7 @@ _SPREAD = ("LateralMovement", "Collection", "CommandAndControl", "CredentialAcce
 _THAT_TIE = ("account", "host", "ip", "url", "file", "process")
 
 
-def _analysis(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+def _analysis(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     """What the recorded facts of one incident suggest, by fixed rules."""
     return render(writer, plan, run, "analysis") if len(run.rows) == 1 else incident_view(writer, plan, run)
 
@@ -324,7 +314,7 @@ def _say_shared_entities(scene: Scene, _: str) -> None:
 # --- alerts
 
 
-def _alert(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+def _alert(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     """One alert, found through its incident; `plan.alert_id` names it."""
     for row in range(len(run.rows)):
         for place, alert in enumerate(elements(run, f"/rows/{row}/alerts")):
@@ -332,7 +322,7 @@ def _alert(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
                 scene = Scene(writer, run, plan, f"/rows/{row}/alerts/{place}", f"/rows/{row}")
                 _say_alert(scene, plan.aspects[0] if plan.aspects else "")
                 number = run.at(f"/rows/{row}/number")
-                return Composed(alert=alert_item(alert, incident=str(number or "")), incident=str(number))
+                return RenderedView(alert=alert_item(alert, incident=str(number or "")), incident=str(number))
     return render(writer, plan, run, "alert_without_row" if run.rows else "no_alert")
 
 
@@ -346,7 +336,7 @@ def _say_alert(scene: Scene, asked: str) -> None:
     tell(scene, ["@alert_incident" if asked == "incident" else "@alert"])
 
 
-def _events(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+def _events(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     """The raw events behind an alert, or why there are none to show and what evidence there is instead."""
     composed = render(writer, plan, run, "events")
     if not run.at("/summary/alert_id"):
@@ -390,9 +380,9 @@ def _say_ranked(scene: Scene, _: str) -> None:
     if not places:
         writer.fixed("Nothing is left.")
         return
-    if not plan.first:
+    if names and not plan.first:
         tell(scene.inside(f"/rows/{places[0]}"), ["First is {x name:200} with {n alerts} alerts."])
-    tell(scene, [*(() if names else ("@shown",)), "@unreadable", "@window", "@partial"])
+    tell(scene, [*(() if names else ("@shown",)), "@unreadable", "@asked_window", "@partial"])
     table_of(scene, "top", places)
 
 
@@ -429,23 +419,14 @@ def _say_change(scene: Scene, _: str) -> None:
 # --- queries, pages and files
 
 
-def _templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+def _templates(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     """The stored queries; example questions of the first of them are suggested."""
     questions = [row.get("questions") for row in run.rows]
     first = [plain(str(each[0])) for each in questions if isinstance(each, list | tuple) and each][:3]
     return replace(render(writer, plan, run, "templates"), suggestions=tuple(first))
 
 
-def _say_totals(scene: Scene, _: str) -> None:
-    """What the counts of a stored query add up to over every row, also those that are not shown."""
-    totals = scene.run.at("/summary/totals")
-    names = [name for name in totals if name.isidentifier()] if isinstance(totals, Mapping) else []
-    if names and len(scene.run.rows) > 1:
-        facts = [scene.writer.number(scene.run, f"/summary/totals/{name}") for name in names]
-        scene.writer.say(f"Sums over the rows: {', '.join(f'{name} {{}}' for name in names)}.", *facts)
-
-
-def compose_freeform(writer: AnswerWriter, run: ToolRun) -> Composed:
+def compose_freeform(writer: AnswerWriter, run: ToolRun) -> RenderedView:
     """The rows of a query that the person wrote, and what the guard or the workspace said of one that did not run."""
     if run.worked:
         return render(writer, Plan(view=View.KQL, calls=()), run, "freeform")
@@ -454,7 +435,7 @@ def compose_freeform(writer: AnswerWriter, run: ToolRun) -> Composed:
         place = "" if problem.line is None else f"Line {problem.line}, column {problem.column}: "
         near = f" Nearest: {', '.join(map(plain, problem.nearest))}." if problem.nearest else ""
         writer.fixed(f"{place}{plain(problem.message)}{near}")
-    return Composed(outcome=outcome)
+    return RenderedView(outcome=outcome)
 
 
 def _say_text(scene: Scene, _: str) -> None:
@@ -478,20 +459,25 @@ def _say_steering(scene: Scene, _: str) -> None:
 # --- a word or two alone
 
 
-def _keywords(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+def _keywords(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
     """Words found in the titles of incidents, in the names of alerts, or behind a technique; one plain sentence where
     nothing holds them, and the offer to look for an entity of that name."""
     scenes = [_keyword_scene(writer, plan, run) for run in runs]
     if not any(run.rows for run in runs):
         return _nowhere(scenes)
+    listed: set[str] = set()
     for scene in scenes:
+        told = {str(row.get("alert_id")) for row in scene.run.rows}
+        if told and told <= listed:
+            scene.parts = {**scene.parts, "listed": Fact("")}
+        listed |= told
         tell(scene, ["@titles" if scene.run.call.tool_name == "query_incidents" else "@names"])
     tell(next(scene for scene in scenes if scene.run.rows), ["@window"])
     for run in runs:
         say_partial(writer, run)
     items = [item for scene in scenes for item in scene.items]
     only = items[0] if len(items) == 1 else None
-    return Composed(
+    return RenderedView(
         items=tuple(items),
         incident=only.value if only is not None and only.kind == INCIDENT else None,
         alert=only if only is not None and only.kind == ALERT else None,
@@ -506,14 +492,14 @@ def _keyword_scene(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Scene:
     return Scene(writer, run, plan, parts={"words": words, "where": where})
 
 
-def _nowhere(scenes: Sequence[Scene]) -> Composed:
+def _nowhere(scenes: Sequence[Scene]) -> RenderedView:
     writer, runs, words = scenes[0].writer, [scene.run for scene in scenes], scenes[0].parts["words"]
     assert isinstance(words, Echo)
     if all(run.at("/coverage/table_rows") == 0 for run in runs):
         none = "The tables of incidents and alerts hold no rows at all: nothing was collected or imported yet."
         writer.say_none(runs, none)
         tell(scenes[0], ["@fill"])
-        return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
+        return RenderedView(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
     writer.say_none(runs, "No incident has {} in its title and no alert has it in its name.", words)
     tell(scenes[0], ["@window"])
     for run in runs:
@@ -522,10 +508,10 @@ def _nowhere(scenes: Sequence[Scene]) -> Composed:
     proposed = offer(question, "query_alerts", {"entity": words.text}, View.ALERTS)
     writer.fixed("It may be the name of an account, a host or a file: answer yes and I look for that.")
     say_numbered(writer, [proposed])
-    return Composed(outcome=Outcome.NO_DATA, offers=(proposed,), suggestions=(question,))
+    return RenderedView(outcome=Outcome.NO_DATA, offers=(proposed,), suggestions=(question,))
 
 
-_TOGETHER: Mapping[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], Composed]] = {
+_TOGETHER: Mapping[View, Callable[[AnswerWriter, Plan, Sequence[ToolRun]], RenderedView]] = {
     View.ATTRIBUTE: related.compose,
     View.PROPERTY: related.compose_property,
     View.KEYWORD: _keywords,
@@ -549,7 +535,9 @@ BLOCKS.update(
         "ranked": _say_ranked,
         "buckets": _say_buckets,
         "change": _say_change,
-        "totals": _say_totals,
+        "alike": query_rows.say_alike,
+        "found": query_rows.say_found,
+        "rows": query_rows.say_rows,
         "text": _say_text,
         "steering": _say_steering,
     }
@@ -588,7 +576,7 @@ def open_with_verdict(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun])
         return
     if plan.view not in (View.ALERTS, View.ALERT_COUNT, View.INCIDENTS, View.INCIDENT_COUNT):
         return
-    if "entity" in run.call.arguments and frame.has("claim"):
+    if "entity" in run.call.arguments and frame.has("claim:judged"):
         writer.lines.insert(place, Line(_JUDGED))
         return
     if frame.has("all") and frame.has("status"):

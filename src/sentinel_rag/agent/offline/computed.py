@@ -10,7 +10,7 @@ from typing import Any
 
 from sentinel_rag.agent.answers.compute import NAME
 from sentinel_rag.agent.answers.renderer import (
-    Composed,
+    RenderedView,
     Scene,
     compose_empty,
     elements,
@@ -18,29 +18,32 @@ from sentinel_rag.agent.answers.renderer import (
     filters_shown,
     is_empty,
     say_partial,
-    say_window,
     table_of,
     tell,
     total_of,
     view_data,
 )
-from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
+from sentinel_rag.agent.answers.writer import AnswerWriter, Echo, Fact
 from sentinel_rag.agent.planner.plan import OF_TOTALS, Plan
+from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome, Picture
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT
 
 MOST_LINES = 50
-_NOUNS = {"query_alerts": "alerts", "query_incidents": "incidents", "get_incident_detail": "entities"}
+_NOUNS = {
+    "query_alerts": "alerts", "query_incidents": "incidents", "get_incident_detail": "entities",
+    "run_kql_query": "rows",
+}  # fmt: skip
 _COLUMNS = {"count": "Count", "of": "Of", "percent": "Percent", "rows_in_a": "Alerts"}
-_FIGURES = ("ratio", "change", "count", "average", "median")
+_FIGURES = ("ratio", "change", "count", "share", "average", "median")
 _IDENTITIES = ("number", "alert_id")
 Source = tuple[ToolRun, int]
 """A row of a call."""
 
 
-def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
     """The result of the last calculation, what it was read from, and whether something is missing."""
     read, made = [run for run in runs if run.call.tool_name != NAME], runs[-1]
     step = plan.then[-1]
@@ -50,8 +53,8 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         return compose_empty(writer, plan, read[0], noun)
     if made.call.tool_name != NAME or not read:
         writer.fixed("That could not be calculated.")
-        return Composed(outcome=Outcome.NO_DATA)
-    composed = Composed()
+        return RenderedView(outcome=Outcome.NO_DATA)
+    composed = RenderedView()
     scene = Scene(writer, made, plan, parts={"noun": Echo(noun, word=True), "Noun": Echo(noun.capitalize(), word=True)})
     if op in _FIGURES and count == 1:
         tell(scene, [f"@figure_{op}"])
@@ -59,28 +62,29 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
         chosen = [(at, source) for at in range(count) if (source := _source(read, made, at)) is not None]
         composed = _rows(scene, read, noun, chosen)
     elif count:
-        if op == "group":
-            writer.fixed("The groups are in the table below.")
+        if op in ("group", "share"):
+            _say_groups(scene, count)
         elif op not in _FIGURES:
             writer.say("{} values, in the table below.", writer.tally([(made, f"/rows/{at}") for at in range(count)]))
         _table(writer, made, count)
     else:
         kind = "" if step.get("column") != "name" else f" of the kind {', '.join(plan.aspects)}"
         writer.say_none(read, f"None of the {noun}{kind} is left.")
+    begun = len(writer.lines)
     where: Any = step.get("where") or ()
     for condition in [where] if isinstance(where, str) else where:
         writer.fixed(f"Condition: {Echo(str(condition)).shown()}.")
-    _say_source(writer, read, made)
-    return composed if count else Composed(outcome=Outcome.NO_DATA)
+    _say_source(writer, read, made, begun)
+    return composed if count else RenderedView(outcome=Outcome.NO_DATA)
 
 
-def _rows(scene: Scene, read: Sequence[ToolRun], noun: str, chosen: list[tuple[int, Source]]) -> Composed:
+def _rows(scene: Scene, read: Sequence[ToolRun], noun: str, chosen: list[tuple[int, Source]]) -> RenderedView:
     """The rows that were chosen, as lists of their own; those with the largest value first unless `few` is asked."""
     writer, made, plan, step = scene.writer, scene.run, scene.plan, scene.plan.then[-1]
     together = step["op"] == "intersection"
     if not chosen:
         writer.say_none(read, f"None of the {noun} names both." if together else f"None of the {noun} is left.")
-        return Composed(outcome=Outcome.NO_DATA)
+        return RenderedView(outcome=Outcome.NO_DATA)
     asked = {*plan.aspects}
     by_value = step["op"] == "order" and not {"newest", "oldest"} & asked
     if step["op"] != "order":
@@ -115,7 +119,7 @@ def _rows(scene: Scene, read: Sequence[ToolRun], noun: str, chosen: list[tuple[i
     incident = found[0].value if len(found) == 1 and noun == "incidents" else None
     several = view_data()["view"][noun]["suggest"] if len(found) > 1 else ()
     suggested = [each.replace("{first}", found[0].value) for each in several if isinstance(each, str)]
-    return Composed(items=tuple(found), incident=incident, suggestions=tuple(suggested))
+    return RenderedView(items=tuple(found), incident=incident, suggestions=tuple(suggested))
 
 
 def _source(read: Sequence[ToolRun], made: ToolRun, place: int) -> Source | None:
@@ -131,17 +135,56 @@ def _source(read: Sequence[ToolRun], made: ToolRun, place: int) -> Source | None
     return None
 
 
+_LONGEST_DRAWN = 30
+"""Characters of a label beside which there is room for a bar."""
+_MOST_NAMED = 3
+"""Groups that are told as the largest ones."""
+_UNITS = ("hour", "day", "week", "month")
+
+
+def _say_groups(scene: Scene, count: int) -> None:
+    """How many groups there are and the largest of them; of shares the one that was asked for."""
+    writer, made = scene.writer, scene.run
+    rows = [row for row in elements(made, "/rows") if isinstance(row, Mapping)]
+    label, column, *_ = rows[0]
+    kind = Fact(plain(label.replace("_", " ")))
+    noun = scene.parts["noun"] if column == "count" else Fact(plain(column))
+
+    def told(place: int, name: str) -> Fact:
+        return (writer.exact if name == label else writer.number)(made, f"/rows/{place}/{escape(name)}")
+
+    asked = {value for values in scene.plan.frame.features.values() for value in values} if column != "count" else ()
+    meant = [place for place, row in enumerate(rows) if str(row[label]) in asked]
+    for place in meant:
+        value, number, whole, percent = (told(place, name) for name in (label, column, "of", "percent"))
+        writer.say("{}: {} {} of {}, {} %.", value, noun, number, whole, percent)
+    most = [place for place, row in enumerate(rows) if row[column] == max(each[column] for each in rows)]
+    if count == 1 or meant:
+        if not meant:
+            writer.say("{} is {} in all of {} {}.", kind, told(0, label), told(0, "of"), noun)
+        return
+    lead = [writer.tally([(made, f"/rows/{place}") for place in range(count)]), kind]
+    how, stand = ("{} {}s", "most in") if label in _UNITS else ("{} values of {}", "most are")
+    if len(most) > _MOST_NAMED:
+        writer.say(f"{how}, in the table below.", *lead)
+        return
+    names, number, whole = [told(place, label) for place in most], told(most[0], column), told(most[0], "of")
+    writer.say(f"{how}; {stand} {{}}: {{}} of {{}} {{}}.", *lead, names, number, whole, noun)
+
+
 def _table(writer: AnswerWriter, made: ToolRun, count: int) -> None:
-    first = made.at("/rows/0")
-    names = [name for name in (first if isinstance(first, Mapping) else ()) if name not in ("column", "rows_in_b")]
-    places = range(min(count, MOST_LINES))
-    rows = [[writer.cell(made, f"/rows/{place}/{escape(name)}") for name in names] for place in places]
-    picture = Picture.SHARE if made.call.arguments.get("op") == "group" else Picture.NONE
-    heads = [_COLUMNS.get(name, name.replace("_", " ").capitalize()) for name in names]
-    writer.table("", heads, rows, picture=picture)
+    rows = [row for row in elements(made, "/rows") if isinstance(row, Mapping)]
+    whole = len({str(row.get("of")) for row in rows}) == 1  # the sentence tells it
+    names = [name for name in rows[0] if name not in ("column", "rows_in_b") and not (name == "of" and whole)]
+    cells = [
+        [writer.cell(made, f"/rows/{at}/{escape(name)}") for name in names] for at in range(min(count, MOST_LINES))
+    ]
+    drawn = made.call.arguments.get("op") == "group" and all(len(row[0].text) <= _LONGEST_DRAWN for row in cells)
+    heads = [_COLUMNS.get(name, name[:1].upper() + name[1:].replace("_", " ")) for name in names]
+    writer.table("", heads, cells, picture=Picture.SHARE if drawn else Picture.NONE)
 
 
-def _say_source(writer: AnswerWriter, read: Sequence[ToolRun], made: ToolRun) -> None:
+def _say_source(writer: AnswerWriter, read: Sequence[ToolRun], made: ToolRun, begun: int) -> None:
     """Filters and window of what was read, and how much of it was not looked at."""
     said: set[str] = set()
     for run in {str(dict(run.call.arguments)): run for run in read if "offset" not in run.call.arguments}.values():
@@ -152,7 +195,9 @@ def _say_source(writer: AnswerWriter, read: Sequence[ToolRun], made: ToolRun) ->
             writer.say(f"Read: {{}} {_NOUNS[run.call.tool_name]} ({template}).", total_of(writer, run), *parts)
         if (window := str(run.at("/coverage/window"))) not in said:
             said.add(window)
-            say_window(writer, run)
+            tell(Scene(writer, run), ["@asked_window"])
+    # They stand in the paragraph of the answer: what it was calculated from says what it is of.
+    writer.goes_on(begun)
     total = read[0].at("/coverage/rows_total")
     seen = sum(len(run.rows) for run in read if run.call.tool_name == read[0].call.tool_name)
     if made.call.arguments.get("op") not in OF_TOTALS and isinstance(total, int) and seen < total:

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.agent.planner import Call, Decision, Kind, Talk, View, frame_of, offer
+from sentinel_rag.agent.planner import Call, Decision, DecisionKind, Talk, View, frame_of, offer
 from sentinel_rag.agent.planner.changes import Change
 from sentinel_rag.agent.things import ListItem as ListItem
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
@@ -200,7 +200,7 @@ def _talk_of_before(stored: Mapping[str, Any]) -> Talk:
         last = _asked(stored["last"])
         frame = frame_of(last.tool, last.arguments)
         calls = (Call(last.tool, dict(last.arguments)),)
-        talk.decisions = (Decision(Kind.CALL, frame, calls, view=View(last.view), aspects=last.aspects),)
+        talk.decisions = (Decision(DecisionKind.CALL, frame, calls, view=View(last.view), aspects=last.aspects),)
     talk.shown = int(stored.get("shown", 0))
     for each in stored.get("offers", ()):
         call = _asked(each["call"])

@@ -11,15 +11,15 @@ from dataclasses import replace
 from datetime import timedelta
 
 from sentinel_rag.agent.answers.compute import NAME, computed_run
-from sentinel_rag.agent.answers.renderer import Composed, say_numbered
+from sentinel_rag.agent.answers.renderer import RenderedView, say_numbered
 from sentinel_rag.agent.answers.results import Results, numbered
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
-from sentinel_rag.agent.offline import other_readings, relations, workspaces
+from sentinel_rag.agent.offline import other_readings, query_rows, related, relations, workspaces
 from sentinel_rag.agent.offline.composing import compose, open_with_verdict
 from sentinel_rag.agent.offline.conversation import AskedCall
-from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
-from sentinel_rag.agent.planner import Decision, Kind
+from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
+from sentinel_rag.agent.planner import Decision, DecisionKind
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.questions_back import things
 from sentinel_rag.agent.row_text import plain
@@ -32,7 +32,7 @@ from sentinel_rag.contracts.tool_calls import ToolCall
 from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 
-async def carry_out(turn: Turn, plan: Plan) -> Answer:
+async def carry_out(turn: OfflineTurn, plan: Plan) -> Answer:
     """The answer to `plan`, whatever its calls come back with."""
     plan, runs = await _run_with_second_look(turn, plan)
     writer = turn.writer()
@@ -51,7 +51,7 @@ async def carry_out(turn: Turn, plan: Plan) -> Answer:
     return answer
 
 
-async def _walked(turn: Turn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
+async def _walked(turn: OfflineTurn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
     """The runs with those that follow from them where one thing is looked for along the alerts, in bounded rounds."""
     for _ in range(relations.MOST_ROUNDS if plan.view is View.ATTRIBUTE else 0):
         closer = relations.next_calls(plan, runs)
@@ -61,14 +61,17 @@ async def _walked(turn: Turn, plan: Plan, runs: list[ToolRun]) -> list[ToolRun]:
     return runs
 
 
-async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[ToolRun]]:
+async def _run_with_second_look(turn: OfflineTurn, plan: Plan) -> tuple[Plan, list[ToolRun]]:
     """The runs of `plan`, or of what it became where other calls answer it better."""
     runs = await _run_plan(turn, plan)
-    again = other_readings.other_calls(plan, runs)
+    again = query_rows.grouped(plan, runs) or other_readings.other_calls(plan, runs)
     if again is not None:
         more = await (_calculated(turn, again) if again.then else turn.run(again.calls))
         if any(run.rows for run in more):
             plan, runs = again, more
+    while (following := related.beside(plan, runs)) is not None:
+        runs = await turn.run(following.calls) if following.calls != plan.calls else runs
+        plan = following
     if plan.view is View.INCIDENT and plan.calls[0].tool == "query_incidents" and len(runs[0].rows) == 1:
         detail = PlannedCall("get_incident_detail", {"incident": str(runs[0].rows[0].get("number"))})
         plan = replace(plan, calls=(detail,))
@@ -76,7 +79,7 @@ async def _run_with_second_look(turn: Turn, plan: Plan) -> tuple[Plan, list[Tool
     return plan, runs
 
 
-async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
+async def _run_plan(turn: OfflineTurn, plan: Plan) -> list[ToolRun]:
     calls = plan.calls
     if plan.then:
         return await _calculated(turn, plan)
@@ -87,7 +90,7 @@ async def _run_plan(turn: Turn, plan: Plan) -> list[ToolRun]:
     return [await turn.whole(run) for run in runs] if _needs_whole_incident(plan) else runs
 
 
-async def _calculated(turn: Turn, plan: Plan) -> list[ToolRun]:
+async def _calculated(turn: OfflineTurn, plan: Plan) -> list[ToolRun]:
     """The runs of the calls, every page of them where rows are looked at, and those of the calculations."""
     pages = [await _pages(turn, call) if plan.chooses_rows else await turn.run((call,)) for call in plan.calls]
     runs = [[await turn.whole(run) for run in each] for each in pages]
@@ -125,7 +128,7 @@ MOST_PAGES = 10
 """Pages of a list of which something is left out; more rows than that are told as not looked at."""
 
 
-async def _pages(turn: Turn, call: PlannedCall) -> list[ToolRun]:
+async def _pages(turn: OfflineTurn, call: PlannedCall) -> list[ToolRun]:
     """Every row of a list, page by page."""
     runs: list[ToolRun] = []
     seen = 0
@@ -139,7 +142,9 @@ async def _pages(turn: Turn, call: PlannedCall) -> list[ToolRun]:
     return runs
 
 
-async def _asked_back(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed | None:
+async def _asked_back(
+    turn: OfflineTurn, writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]
+) -> RenderedView | None:
     """A question back in the place of "none": with names of the workspace that are like the one that found nothing, or
     about a word that nobody knew, whose absence is no answer."""
     sought = other_readings.sought(plan)
@@ -158,10 +163,10 @@ async def _asked_back(turn: Turn, writer: AnswerWriter, plan: Plan, runs: Sequen
         writer.fixed(
             f"I do not know “{words}”, and nothing here is called so or has it in its name. Say it in other words."
         )
-    return Composed(outcome=Outcome.CLARIFICATION, offers=offers)
+    return RenderedView(outcome=Outcome.CLARIFICATION, offers=offers)
 
 
-def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> None:
+def _remember(turn: OfflineTurn, plan: Plan, composed: RenderedView, answer: Answer) -> None:
     """What the next question may lean on: what was listed under which numbers, what was told of, what was proposed."""
     conversation = turn.conversation
     talk, told = conversation.talk, shown_text(answer)
@@ -180,7 +185,7 @@ def _remember(turn: Turn, plan: Plan, composed: Composed, answer: Answer) -> Non
     incident = ListItem("incident", composed.incident, incident=composed.incident) if composed.incident else None
     about = (composed.entity, *((incident, composed.alert) if of_alert else (composed.alert, incident)))
     result = turn.runs[-1].result if turn.runs else None
-    kind = Kind.ASK if composed.outcome is Outcome.CLARIFICATION else Kind.CALL
+    kind = DecisionKind.ASK if composed.outcome is Outcome.CLARIFICATION else DecisionKind.CALL
     talk.remember(
         Decision(kind, plan.frame, plan.calls, view=plan.view, aspects=plan.aspects, then=plan.then),
         composed.items if numbered else (),
@@ -243,7 +248,7 @@ def say_instructions(writer: AnswerWriter, view: View, runs: Sequence[ToolRun]) 
         cells = [[writer.cell(each.run, each.pointer, limit=600)] for each in found]
         writer.table("Texts that read like instructions", ("Text",), cells, folded=True)
     if last is not None:
-        writer.lines.append(last)
+        writer.lines.append(replace(last, goes_on=False))
 
 
 def _names_left_out(plan: Plan, asked: str) -> list[str]:

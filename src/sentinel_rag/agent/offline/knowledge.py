@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
 from sentinel_rag.agent.answers.failures import say_failures
-from sentinel_rag.agent.answers.renderer import Composed, Scene, elements, tell, view_data
+from sentinel_rag.agent.answers.renderer import RenderedView, Scene, elements, tell, view_data
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, Part, part_of
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL, KnowledgeHit, hits_of
@@ -39,7 +39,7 @@ from sentinel_rag.agent.offline.passages import (
     telling,
     when_to_use,
 )
-from sentinel_rag.agent.offline.turn import MISSHAPEN, Turn
+from sentinel_rag.agent.offline.turn import MISSHAPEN, OfflineTurn
 from sentinel_rag.agent.offline.workspaces import remember_place
 from sentinel_rag.agent.planner.knowledge import PHASES, Further, KnowledgeWish, Sought, narrowing, read_further
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
@@ -53,8 +53,12 @@ from sentinel_rag.contracts.tool_calls import Failed
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
 from sentinel_rag.language.attack import meant_by
 from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.frames.asides import technique_called
 
 MOST_PAST, MOST_SECTIONS, MOST_SHARED, MOST_KQL = 6, 9, 5, 2
+_FEWEST_WORDS, _MOST_OF, _LONGEST_QUESTION = 2, 0.6, 200
+"""So many telling words of a question, and so large a share of them, a section has to hold to be its answer; what is
+longer was pasted."""
 OPEN = ("New", "Active")
 _INSTEAD = ("List the incidents still open, newest first", "Closed incidents, newest first")
 _FIRST_STEPS = ("List the incidents still open, newest first", "Which playbooks are there?")
@@ -72,7 +76,7 @@ def _said(name: str) -> str:
 class _Telling:
     """An answer out of searches, of which the first is the one that later words may narrow."""
 
-    turn: Turn
+    turn: OfflineTurn
     sought: str
     searches: list[ToolRun]
     items: list[ListItem] = field(default_factory=list)
@@ -152,7 +156,15 @@ class _Telling:
         if any(holds_code):
             self.fixed("holds_kql")
         playbooks = [hit for hit in hits if hit.is_playbook and hit.citation != best.citation]
-        self.others(sorted(playbooks, key=lambda each: each.source != best.source), MOST_SECTIONS - 1)
+        own = [hit for hit in playbooks if hit.source == best.source]
+        first = list({hit.source: hit for hit in reversed(playbooks) if hit.source != best.source}.values())[::-1]
+        if about.of_incident:
+            # An attack of several stages has several playbooks: of each that its names tell, a section comes first.
+            staged = [hit for hit in first if fits(hit, about, hits) and held(telling(about.words), hit.title)]
+            playbooks = [*staged, *own, *playbooks]
+        else:
+            playbooks = [*own, *playbooks]
+        self.others(playbooks, MOST_SECTIONS - 1)
         self.fixed("nothing_done")
 
     def others(self, hits: Sequence[KnowledgeHit], most: int | None = None) -> None:
@@ -171,7 +183,7 @@ class _Telling:
         self._say_remarks()
         items, conversation = tuple(self.items), self.turn.conversation
         try:
-            answer = self.turn.answer(self.writer, Composed(outcome=outcome, items=items))
+            answer = self.turn.answer(self.writer, RenderedView(outcome=outcome, items=items))
         except MISSHAPEN:
             return self.turn.misshapen_answer(self.turn.runs)
         talk = conversation.talk
@@ -224,11 +236,11 @@ def _shares(group: Group, about: About) -> Fact:
 # --- the questions
 
 
-async def _offered(turn: Turn) -> bool:
+async def _offered(turn: OfflineTurn) -> bool:
     return SEARCH_TOOL in await turn.gateway.offered_tools()
 
 
-async def answer_wish(turn: Turn, wish: KnowledgeWish, frame: Frame) -> Answer | None:
+async def answer_wish(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer | None:
     """The answer to a wish; one that lacks what it is about is asked back. None where the gateway does not offer the
     search and the workspace still tells something: of an incident that is named, and of a term in titles."""
     current = turn.conversation.talk.current(INCIDENT)
@@ -254,7 +266,7 @@ async def answer_wish(turn: Turn, wish: KnowledgeWish, frame: Frame) -> Answer |
     return await _answer_past(turn, wish, frame)
 
 
-async def answer_further(turn: Turn, frame: Frame) -> Answer | None:
+async def answer_further(turn: OfflineTurn, frame: Frame) -> Answer | None:
     """The answer to a sentence that leans on an answer from the knowledge base; None for any other. It means the
     section that was quoted or pointed at last, or the search of past incidents with one thing changed."""
     conversation = turn.conversation
@@ -284,7 +296,7 @@ async def answer_further(turn: Turn, frame: Frame) -> Answer | None:
     return await answer_wish(turn, KnowledgeWish(sought=Sought(asked.view), incident=named[0]), frame)
 
 
-async def recall_incident(turn: Turn, answer: Answer) -> Answer:
+async def recall_incident(turn: OfflineTurn, answer: Answer) -> Answer:
     """`answer`, or what the knowledge base has of an incident that the workspace does not hold and that a list of past
     incidents showed."""
     asked = {str(run.call.arguments["incident"]) for run in turn.runs if "incident" in run.call.arguments}
@@ -308,7 +320,7 @@ async def recall_incident(turn: Turn, answer: Answer) -> Answer:
     return telling_of.finish(focus=past_item(hits[0]))
 
 
-async def offer_steps(turn: Turn, answer: Answer) -> Answer:
+async def offer_steps(turn: OfflineTurn, answer: Answer) -> Answer:
     """`answer`; behind one that tells a whole incident stands the question what to do about it."""
     asked = turn.conversation.last
     told = asked is not None and asked.view == View.INCIDENT and not asked.aspects
@@ -321,11 +333,13 @@ async def offer_steps(turn: Turn, answer: Answer) -> Answer:
 # --- playbooks
 
 
-async def _answer_playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
+async def _answer_playbook(turn: OfflineTurn, wish: KnowledgeWish) -> Answer:
     """What the playbooks say about something. Whoever asks whether there is one, or how to deal with something, is told
     which one it is and its first steps; whoever asks for one thing in it gets the section that tells it."""
-    about = About(wish.topic, (), _filter(wish, "technique"), wish.phase)
-    query = f"{wish.topic} {wish.phase}"
+    called = technique_called(wish.topic)
+    techniques = _filter(wish, "technique") or ((called,) if called else ())
+    about = About(wish.topic, (), techniques, wish.phase)
+    query = " ".join((wish.topic, wish.phase, *techniques))
     (search,) = await turn.run((playbook_search(query, wish.filters),))
     if search.worked and wish.filters and not hits_of(search):
         (search,) = await turn.run((playbook_search(query, {}),))
@@ -345,6 +359,22 @@ async def _answer_playbook(turn: Turn, wish: KnowledgeWish) -> Answer:
         hits = await _with_phase(told, hits, about)
     told.best(hits, about, sure=sure, found=found)
     return told.finish(Outcome.ANSWERED if sure else Outcome.NO_DATA)
+
+
+async def told_in_playbooks(turn: OfflineTurn, words: str) -> Answer | None:
+    """The section that tells of most of `words`, of a question that nothing else answers; None if none does."""
+    about, wanted = About(words), telling(words)
+    if len(wanted) < _FEWEST_WORDS or len(words) > _LONGEST_QUESTION or not await _offered(turn):
+        return None
+    (search,) = await turn.run((playbook_search(words, {}),))
+    hits = by_fit([hit for hit in hits_of(search) if hit.is_playbook], about)
+    best = held(wanted, f"{hits[0].title} {' '.join(hits[0].path)} {hits[0].text}") if hits else frozenset()
+    if len(best) < max(_FEWEST_WORDS, _MOST_OF * len(wanted)):
+        turn.runs.remove(search)  # the question back stands alone
+        return None
+    told = _Telling(turn, Sought.PLAYBOOK.value, [search])
+    told.best(hits, about)
+    return told.finish()
 
 
 async def _with_phase(told: _Telling, hits: list[KnowledgeHit], about: About) -> list[KnowledgeHit]:
@@ -371,7 +401,7 @@ def _is_for(hits: Sequence[KnowledgeHit], about: About) -> bool:
     return named or len(own) >= 2 or bool(about.techniques)
 
 
-async def _answer_catalogue(turn: Turn) -> Answer:
+async def _answer_catalogue(turn: OfflineTurn) -> Answer:
     """The playbooks by file and title."""
     (run,) = await turn.run((PlannedCall(SEARCH_TOOL, {"collection": PLAYBOOKS}),))
     if not run.worked:
@@ -392,7 +422,7 @@ async def _answer_catalogue(turn: Turn) -> Answer:
     return told.finish()
 
 
-async def _answer_term(turn: Turn, wish: KnowledgeWish) -> Answer | None:
+async def _answer_term(turn: OfflineTurn, wish: KnowledgeWish) -> Answer | None:
     """What a word of the trade means: by MITRE ATT&CK, and by the playbook section that fits it."""
     term, meaning = wish.topic, meant_by(wish.topic)
     runs = list(await turn.run((playbook_search(term, {}),))) if await _offered(turn) else []
@@ -417,7 +447,7 @@ def _detail_of(incident: str) -> PlannedCall:
     return PlannedCall("get_incident_detail", {"incident": incident})
 
 
-def _in_knowledge(turn: Turn, incident: str) -> str:
+def _in_knowledge(turn: OfflineTurn, incident: str) -> str:
     """The incident as the knowledge base names it, in the workspace that the conversation is at."""
     place = turn.conversation.workspace
     if place == ALL_WORKSPACES:
@@ -453,7 +483,7 @@ def _others_than(incident: str, detail: ToolRun | None, search: ToolRun) -> list
     return [group for group in by_incident(hits_of(search)) if not itself(group[0])]
 
 
-async def _no_such_incident(turn: Turn, wish: KnowledgeWish, frame: Frame, detail: ToolRun) -> Answer:
+async def _no_such_incident(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame, detail: ToolRun) -> Answer:
     """The incident that was named is not there, or its number means several: told as a question for it is."""
     if not detail.worked:
         return turn.failed_answer([detail])
@@ -461,7 +491,7 @@ async def _no_such_incident(turn: Turn, wish: KnowledgeWish, frame: Frame, detai
     return await carry_out(turn, Plan(view=View.INCIDENT, calls=(_detail_of(wish.incident),), frame=frame))
 
 
-async def _with_closings(turn: Turn, groups: Sequence[Group], most: int) -> list[Group]:
+async def _with_closings(turn: OfflineTurn, groups: Sequence[Group], most: int) -> list[Group]:
     """The groups, the first `most` of them with all parts of a closed incident whose closing was not among the hits."""
     told = list(groups)
     lacking = [n for n, group in enumerate(groups[:most]) if group[0].status == "Closed" and not closing_words(group)]
@@ -472,7 +502,7 @@ async def _with_closings(turn: Turn, groups: Sequence[Group], most: int) -> list
     return told
 
 
-async def _answer_steps(turn: Turn, wish: KnowledgeWish, frame: Frame) -> Answer:
+async def _answer_steps(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame) -> Answer:
     """The section of the playbook that fits an incident by its title, tactics and techniques, beside the incident and a
     past one like it. What was done is told from the incident's own record, never from a playbook."""
     like = _in_knowledge(turn, wish.incident)
@@ -530,7 +560,7 @@ class _Apart:
     said: tuple[Echo, ...] = ()
 
 
-async def _answer_past(turn: Turn, wish: KnowledgeWish, frame: Frame | None) -> Answer:
+async def _answer_past(turn: OfflineTurn, wish: KnowledgeWish, frame: Frame | None) -> Answer:
     """Past incidents like an incident, or about words, with what does not quite belong told apart."""
     about = About(wish.topic, _filter(wish, "tactic"), _filter(wish, "technique"), names=wish.names)
     detail: ToolRun | None = None
@@ -555,7 +585,7 @@ async def _answer_past(turn: Turn, wish: KnowledgeWish, frame: Frame | None) -> 
 
 
 async def _tell_past(
-    turn: Turn, wish: KnowledgeWish, about: About, detail: ToolRun | None, searches: list[ToolRun]
+    turn: OfflineTurn, wish: KnowledgeWish, about: About, detail: ToolRun | None, searches: list[ToolRun]
 ) -> Answer:
     told, one = _Telling(turn, wish.sought.value, searches), detail is not None and len(detail.rows) == 1
     groups = _others_than(wish.incident, detail, searches[0])
@@ -573,7 +603,7 @@ async def _tell_past(
     if sure_open and (still := _told_apart(open_ones, about, "")[0]):
         apart.append(_Apart("Still open", "Still open, so no past ones yet", still))
     closings = (3 if wish.sought is Sought.CLOSED else 1) if sure else 0
-    fitting = await _with_closings(turn, fitting, closings)
+    fitting = (await _with_closings(turn, fitting, closings))[: wish.most or None]
     if fitting:
         lead = "still_open" if wish.still_open else "like" if wish.incident else "fit"
         told.fixed(lead if closings else "unsure")
@@ -647,7 +677,7 @@ def _filter(wish: KnowledgeWish, name: str) -> tuple[str, ...]:
 # --- a section that was shown
 
 
-def _pointed_section(turn: Turn, frame: Frame) -> ListItem | None:
+def _pointed_section(turn: OfflineTurn, frame: Frame) -> ListItem | None:
     """The section or playbook of the list on the screen that the sentence points at."""
     lists = turn.conversation.talk.lists
     said = [*(item.strip("[]") for item in frame.all("item")), *(frame.all("ref")), *frame.all("digits")]
@@ -659,7 +689,7 @@ def _pointed_section(turn: Turn, frame: Frame) -> ListItem | None:
     return line if line is not None and line.kind == SECTION and line.value else None
 
 
-async def _answer_section(turn: Turn, section: ListItem, further: Further, phase: str) -> Answer:
+async def _answer_section(turn: OfflineTurn, section: ListItem, further: Further, phase: str) -> Answer:
     """The section whole, its KQL, the next one, or another phase of its playbook. It is read again, so it is quoted as
     it is now, not as it was shown."""
     document, *path = section.value.split(" > ")

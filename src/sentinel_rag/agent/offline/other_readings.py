@@ -18,7 +18,7 @@ from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames.asides import technique_called
-from sentinel_rag.language.frames.names import Names, short_name
+from sentinel_rag.language.frames.names import WorkspaceNames, short_name
 
 MAX_NEAR = 5
 
@@ -49,7 +49,7 @@ def offers(plan: Plan, names: Mapping[str, Sequence[str]]) -> tuple[Option, ...]
     call, (value, parameter, wanted) = plan.calls[0], sought(plan) or ("", "", "")
     made = []
     more: dict[str, JsonValue]
-    known = Names.of(names)
+    known = WorkspaceNames.of(names)
     found = ((one.kind, name) for name in known.near(short_name(value)) for one in known.exact(name))
     for kind, near in tuple(pair for pair in found if short_name(pair[1]) != short_name(value))[:MAX_NEAR]:
         if not parameter:

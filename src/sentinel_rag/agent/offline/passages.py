@@ -92,7 +92,9 @@ def about_incident(row: Mapping[str, Any], phase: str = "") -> About:
         told = [*(own if isinstance(own, list | tuple) else ()), *(v for each in alerts for v in each.get(name) or ())]
         return tuple(dict.fromkeys(str(each) for each in told))[:_MOST_OF_A_KIND]
 
-    return About(str(row.get("title") or ""), all_of("tactics"), all_of("techniques"), phase, True)
+    # A title often tells how an attack began; its alerts tell how far it came.
+    words = dict.fromkeys(str(each or "") for each in (row.get("title"), *(alert.get("name") for alert in alerts)))
+    return About(" ".join(words).strip(), all_of("tactics"), all_of("techniques"), phase, True)
 
 
 # --- words and headings
@@ -269,7 +271,7 @@ PROSE, CODE, GRID = "prose", "code", "grid"
 
 
 @dataclass(frozen=True, slots=True)
-class Part:
+class PassagePart:
     """A paragraph, list or quotation whose lines are joined with those that only continue them; a code block, with its
     language in lower case; or the rows of a table, the head first, cells as they stand."""
 
@@ -279,15 +281,15 @@ class Part:
     rows: tuple[tuple[str, ...], ...] = ()
 
 
-def parts_of(text: str) -> list[Part]:
+def parts_of(text: str) -> list[PassagePart]:
     """The parts of a chunk of Markdown, in order. Total: what is no table and no code is prose."""
-    parts: list[Part] = []
+    parts: list[PassagePart] = []
     prose: list[str] = []
     lines, at = [*text.splitlines(), ""], 0
 
-    def add(part: Part | None) -> None:
+    def add(part: PassagePart | None) -> None:
         if any(map(str.strip, prose)):
-            parts.append(Part(PROSE, tuple(_joined(prose))))
+            parts.append(PassagePart(PROSE, tuple(_joined(prose))))
         prose.clear()
         parts.extend([part] if part is not None else ())
 
@@ -296,12 +298,12 @@ def parts_of(text: str) -> list[Part]:
         if fence is not None:
             ends = (p for p in range(at + 1, len(lines)) if lines[p].strip().startswith(fence["fence"]))
             close = next(ends, len(lines) - 1)
-            add(Part(CODE, tuple(lines[at + 1 : close]), fence["language"].lower()))
+            add(PassagePart(CODE, tuple(lines[at + 1 : close]), fence["language"].lower()))
             at = close + 1
         elif "|" in lines[at] and _RULE.match(lines[at + 1]):
             stop = next(p for p in range(at + 2, len(lines) + 1) if p == len(lines) or "|" not in lines[p])
             head, *rows = [_cells(line) for line in (lines[at], *lines[at + 2 : stop])]
-            add(Part(GRID, rows=(head, *((*row, *("",) * len(head))[: len(head)] for row in rows))))
+            add(PassagePart(GRID, rows=(head, *((*row, *("",) * len(head))[: len(head)] for row in rows))))
             at = stop
         else:
             prose.append(lines[at])
@@ -325,7 +327,7 @@ def _cells(line: str) -> tuple[str, ...]:
     return tuple(cell.replace("\\|", "|").strip() for cell in re.split(r"(?<!\\)\|", row))
 
 
-def kql_of(hit: KnowledgeHit) -> list[Part]:
+def kql_of(hit: KnowledgeHit) -> list[PassagePart]:
     """The KQL blocks of a hit; blocks that name no language count where nothing else is code."""
     code = [part for part in parts_of(hit.text) if part.kind == CODE]
     return [part for part in code if part.language in ("kql", "kusto")] or [part for part in code if not part.language]
@@ -373,7 +375,7 @@ def closing_words(hits: Sequence[KnowledgeHit]) -> tuple[KnowledgeHit, str] | No
     return None
 
 
-def _say_table(writer: AnswerWriter, hit: KnowledgeHit, grid: Part) -> None:
+def _say_table(writer: AnswerWriter, hit: KnowledgeHit, grid: PassagePart) -> None:
     head, *rows = [[plain(_without_markup(cell), limit=LINE_CHARACTERS) for cell in row] for row in grid.rows]
     facts = [[Fact(cell) for cell in row] for row in rows[:MOST_ROWS]]
     if facts and facts[0]:

@@ -14,9 +14,9 @@ from functools import lru_cache
 
 from sentinel_rag.agent.answers.renderer import Scene, tell, view_data
 from sentinel_rag.agent.offline.execution import carry_out
-from sentinel_rag.agent.offline.knowledge import answer_wish
-from sentinel_rag.agent.offline.turn import Turn
-from sentinel_rag.agent.planner import Decision, Kind, Option, Planner, Reason, StoredQueries, View, offer
+from sentinel_rag.agent.offline.knowledge import answer_wish, told_in_playbooks
+from sentinel_rag.agent.offline.turn import OfflineTurn
+from sentinel_rag.agent.planner import Decision, DecisionKind, Option, Planner, StoredQueries, Unclear, View, offer
 from sentinel_rag.agent.planner.plan import Plan, PlannedCall
 from sentinel_rag.agent.planner.steps import Steps, two_steps
 from sentinel_rag.agent.row_text import plain, read_plainly
@@ -25,13 +25,18 @@ from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.tool_schemas import MOST_TEMPLATES
-from sentinel_rag.language.frames import Frame, Names, Reader
+from sentinel_rag.language.frames import Frame, Reader, WorkspaceNames
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 LONGEST_QUESTION = 4_000
 ALL_TEMPLATES: Mapping[str, JsonValue] = {"detail": "full", "limit": MOST_TEMPLATES}
 """Arguments of list_kql_templates, for their example questions too."""
-_NEED_QUERIES = (Reason.NO_STORED_QUERY, Reason.NO_SUCH_QUERY, Reason.UNREAD)
+_NEED_QUERIES = (Unclear.NO_STORED_QUERY, Unclear.NO_SUCH_QUERY, Unclear.UNREAD)
+_SUBJECTS = (
+    "kind", "incident", "alert", "alert_id", "num", "name", "lit", "status", "severity", "table", "template", "ref",
+    "tactic", "technique", "class",
+)  # fmt: skip
+"""Types of words that stand for data of the workspace."""
 _OTHERWISE = (
     ("List the incidents still open, newest first", "query_incidents", {"status": "Open", "order": "newest"}),
     ("Show the newest alerts", "query_alerts", {"order": "newest"}),
@@ -44,7 +49,7 @@ class QuestionTurn:
     """One question on its way from words to a decision. `rows` are the stored queries, None until they are fetched;
     `failed` is the call for them, if it failed."""
 
-    turn: Turn
+    turn: OfflineTurn
     rows: Sequence[Mapping[str, JsonValue]] | None = None
     failed: ToolRun | None = None
 
@@ -59,7 +64,7 @@ class QuestionTurn:
         return Reader(lambda text: read_time_in_its_zone(text, self.turn.now), self._names)
 
     @property
-    def _names(self) -> Names:
+    def _names(self) -> WorkspaceNames:
         return _names_of(json.dumps(self.turn.conversation.names or {}))
 
     @property
@@ -92,7 +97,7 @@ class QuestionTurn:
 
 def _strange(decision: Decision) -> bool:
     """True if a word may be a name that only the workspace knows."""
-    asked = decision.kind in (Kind.CALL, Kind.ASK) and decision.reason is not Reason.TIME
+    asked = decision.kind in (DecisionKind.CALL, DecisionKind.ASK) and decision.reason is not Unclear.TIME
     return asked and (bool(decision.frame.unread) or decision.frame.has("guess"))
 
 
@@ -104,11 +109,11 @@ def _queries(rows: str) -> StoredQueries:
 
 
 @lru_cache(maxsize=32)
-def _names_of(names: str) -> Names:
-    return Names.of(json.loads(names))
+def _names_of(names: str) -> WorkspaceNames:
+    return WorkspaceNames.of(json.loads(names))
 
 
-async def answer_question(turn: Turn, text: str) -> Answer:
+async def answer_question(turn: OfflineTurn, text: str) -> Answer:
     """The answer to a sentence that orders no change and asks for nothing outside the workspace."""
     asked = QuestionTurn(turn)
     steps = two_steps(asked.read(text))
@@ -117,17 +122,17 @@ async def answer_question(turn: Turn, text: str) -> Answer:
     return await _answered(asked, await asked.decide(text))
 
 
-async def answer_pick(turn: Turn) -> Answer | None:
+async def answer_pick(turn: OfflineTurn) -> Answer | None:
     """The answer to something that was proposed and is taken now; None if the sentence takes nothing. Nothing is read
     again: what is proposed carries its frame or its call."""
     asked, talk = QuestionTurn(turn), turn.conversation.talk
     decision = talk.pick(asked.planner, asked.reader.read(turn.question), asked.now) if talk.offers else None
-    if decision is not None and decision.kind is Kind.ASK:
+    if decision is not None and decision.kind is DecisionKind.ASK:
         return turn.decided_back(decision)
     return None if decision is None else await _answered(asked, decision)
 
 
-async def answer_again(turn: Turn) -> Answer | None:
+async def answer_again(turn: OfflineTurn) -> Answer | None:
     """The answer to the last question once more, where it is asked now; None if there was none."""
     before = turn.conversation.talk.before
     return None if before is None else await _carried_out(turn, before)
@@ -136,33 +141,45 @@ async def answer_again(turn: Turn) -> Answer | None:
 async def _answered(asked: QuestionTurn, decision: Decision) -> Answer:
     turn = asked.turn
     match decision.kind:
-        case Kind.CALL if decision.wish is not None:
+        case DecisionKind.CALL if decision.wish is not None:
             return await answer_wish(turn, decision.wish, decision.frame) or await _without_knowledge(turn, decision)
-        case Kind.CALL | Kind.SAMPLE:
+        case DecisionKind.CALL | DecisionKind.SAMPLE:
             return await _carried_out(turn, decision)
-        case Kind.ASK:
+        case DecisionKind.ASK:
             if asked.failed is not None and decision.reason in _NEED_QUERIES:
                 # Without the stored queries the question could not be understood; the reason is the failure.
                 return turn.failed_answer([asked.failed])
-            return turn.decided_back(_with_other_questions(asked, decision))
+            told = await told_in_playbooks(turn, decision.frame.said) if _without_subject(decision) else None
+            return told or turn.decided_back(_with_other_questions(asked, decision))
         case kind:
+            if kind is DecisionKind.OUT_OF_SCOPE and _without_subject(decision):
+                told = await told_in_playbooks(turn, decision.frame.said)
+                if told is not None:
+                    return told
             turn.conversation.talk.remember(decision)
             return turn.replied(kind.value)
+
+
+def _without_subject(decision: Decision) -> bool:
+    """True if nothing in the sentence is data of the workspace, so that only documents can answer it."""
+    if decision.reason in (Unclear.NO_STORED_QUERY, Unclear.NO_SUCH_QUERY):
+        return False  # it means a log, if one that no query reads
+    return not decision.frame.has(*_SUBJECTS) and not decision.frame.window
 
 
 async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
     """The row that the question is about, then the answer about it."""
     turn, now = asked.turn, asked.turn.now.moment
     first = asked.planner.decide(steps.first, now)
-    if first.kind is not Kind.CALL or len(first.calls) != 1:
-        return turn.decided_back(first) if first.kind is Kind.ASK else await _carried_out(turn, first)
+    if first.kind is not DecisionKind.CALL or len(first.calls) != 1:
+        return turn.decided_back(first) if first.kind is DecisionKind.ASK else await _carried_out(turn, first)
     (found,) = await turn.run(first.calls)
     if found.result is None:
         return turn.failed_answer([found])
     row = found.rows[0] if found.rows else {}
     about = steps.about(str(row.get("alert_id" if steps.finds_alert else "number") or ""))
     then = None if about is None else asked.planner.decide(about, now)
-    if then is None or then.kind is not Kind.CALL:
+    if then is None or then.kind is not DecisionKind.CALL:
         turn.runs.clear()
         return await _carried_out(turn, first)
     writer = turn.writer()
@@ -177,15 +194,15 @@ async def _in_two_steps(asked: QuestionTurn, steps: Steps) -> Answer:
     )
 
 
-async def _carried_out(turn: Turn, decision: Decision) -> Answer:
+async def _carried_out(turn: OfflineTurn, decision: Decision) -> Answer:
     return await carry_out(turn, _plan_of(turn, decision))
 
 
-def _plan_of(turn: Turn, decision: Decision) -> Plan:
+def _plan_of(turn: OfflineTurn, decision: Decision) -> Plan:
     """What is carried out for a decision that makes calls."""
     frame, said, opening = decision.frame, view_data()["sentence"], decision.opening
     calls, view = decision.calls, decision.view or View.INCIDENTS
-    if decision.kind is Kind.SAMPLE:
+    if decision.kind is DecisionKind.SAMPLE:
         opening += (said["sample"],)
     if frame.unread:
         words = ", ".join(f"“{plain(word, limit=40)}”" for word in frame.unread[:3])
@@ -213,7 +230,7 @@ def _plan_of(turn: Turn, decision: Decision) -> Plan:
     )
 
 
-def _alert_on_screen(turn: Turn, reference: str) -> ListItem | None:
+def _alert_on_screen(turn: OfflineTurn, reference: str) -> ListItem | None:
     """The alert of that id, if one was shown."""
     talk = turn.conversation.talk
     shown = [item for each in talk.lists for item in each.items]
@@ -224,17 +241,17 @@ def _alert_on_screen(turn: Turn, reference: str) -> ListItem | None:
 def _with_other_questions(asked: QuestionTurn, decision: Decision) -> Decision:
     """The question back with what else can be asked, where it or its time was not understood."""
     options: list[Option] = []
-    if decision.reason is Reason.TIME and not decision.options:
+    if decision.reason is Unclear.TIME and not decision.options:
         texts = [decision.frame.said.replace(time, other) for time, other in decision.frame.time_instead]
         options = [Option(text, asked.reader.read(text)) for text in texts]
-    elif decision.reason is Reason.UNREAD and not decision.options:
+    elif decision.reason is Unclear.UNREAD and not decision.options:
         views = (View.INCIDENTS, View.ALERTS)
         options = [offer(*each, view) for each, view in zip(_OTHERWISE, views, strict=True)]
     numbered = tuple(replace(option, number=number) for number, option in enumerate(options, start=1))
     return replace(decision, options=numbered) if numbered else decision
 
 
-async def _without_knowledge(turn: Turn, decision: Decision) -> Answer:
+async def _without_knowledge(turn: OfflineTurn, decision: Decision) -> Answer:
     """What the workspace tells where the knowledge base cannot be asked: of the incident, or of titles and names."""
     wish = decision.wish
     assert wish is not None

@@ -7,10 +7,11 @@ reader can judge it; nothing here chooses.
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from datetime import timedelta
 
 from sentinel_rag.agent.answers.renderer import (
-    Composed,
+    RenderedView,
     Scene,
     compose_empty,
     elements,
@@ -24,11 +25,12 @@ from sentinel_rag.agent.answers.renderer import (
 from sentinel_rag.agent.answers.writer import EMPTY_CELL, AnswerWriter, Echo, Fact, part_of, phrase
 from sentinel_rag.agent.offline.attributes import Attribute, attribute_of, values_of
 from sentinel_rag.agent.offline.relations import (
-    Alert,
     Choice,
-    Reason,
-    Value,
+    RelatedAlert,
+    RelatedValue,
+    SelectionReason,
     alerts_in,
+    began,
     choose,
     fits,
     focus_of,
@@ -36,13 +38,15 @@ from sentinel_rag.agent.offline.relations import (
     neighbours,
     stems,
 )
-from sentinel_rag.agent.planner.plan import Plan
+from sentinel_rag.agent.planner.plan import Plan, PlannedCall, View
 from sentinel_rag.agent.planner.views import asks_for_several
 from sentinel_rag.agent.row_text import code, plain
 from sentinel_rag.agent.things import ListItem, alert_item, entity_item
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import format_time, parse_time
+from sentinel_rag.contracts.tool_schemas import MAX_LIMIT
 
 IN_SENTENCE, MOST_VALUES, MOST_OF_ALERT, MOST_CHOICES, MOST_NAMES = 5, 50, 10, 12, 6
 Entity = Mapping[str, JsonValue]
@@ -126,7 +130,7 @@ class _Found:
         return writer.tally([(run, at) for at in self.pointers.values()])
 
 
-def compose_property(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+def compose_property(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
     """The property of the thing asked for; where no alert holds it, what the alerts do say of the thing."""
     name, arguments = plan.frame.all("name")[0], runs[0].call.arguments
     attribute, told = attribute_of(plan.aspects[0]), False
@@ -145,7 +149,7 @@ def compose_property(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) 
         _say_how_many(writer, run, Echo(name))
         say_window(writer, run)
         say_partial(writer, run)
-    return Composed(
+    return RenderedView(
         outcome=Outcome.ANSWERED if told else Outcome.NO_DATA,
         incident=str(arguments["incident"]) if arguments.get("incident") is not None else None,
         entity=entity_item(str(arguments.get("entity_kind") or ""), name),
@@ -213,7 +217,7 @@ def _say_how_many(writer: AnswerWriter, run: ToolRun, name: Echo) -> None:
 # --- that alerts single out
 
 
-def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
     """The one value that the alerts that fit the words single out; the few that they leave, asked back; or all."""
     runs = [run for run in runs if run.call.tool_name == "query_alerts"]
     if not alerts_in(runs):
@@ -226,14 +230,14 @@ def compose(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Compos
     elif choice.reason is None:
         one = len(choice.values) == 1
         writer.say(view_data()["why"]["one" if one else "several"], Fact(choice.wanted.label))
-        composed = Composed(outcome=Outcome.CLARIFICATION, items=_say_numbered(writer, choice))
+        composed = RenderedView(outcome=Outcome.CLARIFICATION, items=_say_numbered(writer, choice))
     else:
         composed = _say_one(writer, choice, choice.reason)
     _say_looked_at(writer, runs)
     return composed
 
 
-def _say_one(writer: AnswerWriter, choice: Choice, reason: Reason) -> Composed:
+def _say_one(writer: AnswerWriter, choice: Choice, reason: SelectionReason) -> RenderedView:
     """The value, why it is the one, and the alert that it stands in."""
     value, why = choice.values[0], view_data()["why"]
     alert, told = value.alert, [(choice.wanted.label, value), *choice.beside]
@@ -250,20 +254,20 @@ def _say_one(writer: AnswerWriter, choice: Choice, reason: Reason) -> Composed:
         described = writer.words(alert.run, f"{alert.pointer}/description", limit=400)
         writer.say("That alert is described so: {}", described)
     item = alert_item(alert.row)
-    return Composed(incident=alert.incident or None, items=(item,), alert=item)
+    return RenderedView(incident=alert.incident or None, items=(item,), alert=item)
 
 
 def _capitalized(fact: Fact) -> Fact:
     return Fact(fact.text[0].upper() + fact.text[1:], fact.values)
 
 
-def _say_all(writer: AnswerWriter, choice: Choice) -> Composed:
+def _say_all(writer: AnswerWriter, choice: Choice) -> RenderedView:
     """Every value of the alerts that fit, where several are asked for."""
     shown = choice.values[:MOST_CHOICES]
     writer.say("{}: {}.", Fact(choice.wanted.label), [_fact(value) for value in shown])
     if len(shown) < len(choice.values):
         writer.fixed("More of them stand in these alerts.")
-    return Composed(items=_say_numbered(writer, choice), incident=shown[0].alert.incident or None)
+    return RenderedView(items=_say_numbered(writer, choice), incident=shown[0].alert.incident or None)
 
 
 def _say_numbered(writer: AnswerWriter, choice: Choice) -> tuple[ListItem, ...]:
@@ -275,12 +279,12 @@ def _say_numbered(writer: AnswerWriter, choice: Choice) -> tuple[ListItem, ...]:
     return tuple(alert_item(value.alert.row) for value in shown)
 
 
-def _say_missing(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> Composed:
+def _say_missing(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> RenderedView:
     """The property stands nowhere: says so, and shows what the alert that fits best does name."""
     meant, label = focus_of(plan, runs).meant, Fact(plan.aspects[0])
     if not meant:
         writer.say_compared([(run, "") for run in runs], "No alert fits these words, so there is no {} to tell.", label)
-        return Composed(outcome=Outcome.NO_DATA)
+        return RenderedView(outcome=Outcome.NO_DATA)
     alert = meant[0]
     line = "The results hold no {} for that. The alert that fits best is {} at {}, incident {}."
     writer.say(line, label, *_place(writer, alert))
@@ -288,7 +292,7 @@ def _say_missing(writer: AnswerWriter, plan: Plan, runs: Sequence[ToolRun]) -> C
     if cells:
         rows = [[writer.cell(alert.run, kind), writer.cell(alert.run, name, limit=300)] for kind, name in cells]
         writer.table("What it names", ("Kind", "Name"), rows)
-    return Composed(outcome=Outcome.NO_DATA, incident=alert.incident or None, alert=alert_item(alert.row))
+    return RenderedView(outcome=Outcome.NO_DATA, incident=alert.incident or None, alert=alert_item(alert.row))
 
 
 def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
@@ -309,12 +313,12 @@ def _say_looked_at(writer: AnswerWriter, runs: Sequence[ToolRun]) -> None:
             say_partial(writer, each)
 
 
-def _place(writer: AnswerWriter, alert: Alert) -> tuple[Fact, Fact, Fact]:
+def _place(writer: AnswerWriter, alert: RelatedAlert) -> tuple[Fact, Fact, Fact]:
     run, at = alert.run, alert.pointer
     return writer.name(run, f"{at}/name"), writer.time(run, f"{at}/time"), writer.number(run, f"{at}/incident_number")
 
 
-def _fact(value: Value) -> Fact:
+def _fact(value: RelatedValue) -> Fact:
     """The value as a code span, which may be the last part of what stands in the result."""
     return part_of(value.alert.run, value.pointer, code(value.text, limit=600))
 
@@ -322,7 +326,35 @@ def _fact(value: Value) -> Fact:
 # --- the alert before or after another one
 
 
-def compose_neighbour(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Composed:
+_A_DAY = timedelta(days=1)
+
+
+def beside(plan: Plan, runs: Sequence[ToolRun]) -> Plan | None:
+    """What follows from the alerts that another one is looked for beside: those of the incident of a named alert; the
+    day before the first or after the last alert where none of them is named."""
+    alerts = alerts_in(runs) if plan.view is View.NEIGHBOUR else []
+    if not alerts:
+        return None
+    side, words = plan.aspects
+    numbers = {str(alert.row.get("incident_number") or "") for alert in alerts}
+    if "incident" not in plan.calls[0].arguments:
+        if len(numbers) != 1 or not all(numbers):
+            return replace(
+                plan, view=View.ALERTS, aspects=(), opening=(*plan.opening, view_data()["sentence"]["which_alert"])
+            )
+        call = PlannedCall("query_alerts", {"incident": numbers.pop(), "limit": MAX_LIMIT})
+        return replace(plan, calls=(call,))
+    if words:
+        return None
+    ends = max(parse_time(str(alert.row["time"])) for alert in alerts) + timedelta(seconds=1)
+    start = min(map(began, alerts)) - _A_DAY if side == "before" else ends
+    window = (start, start + _A_DAY)
+    call = PlannedCall("query_alerts", dict(zip(("start_time", "end_time"), map(format_time, window), strict=True)))
+    opening = view_data()["sentence"][f"day_{side}"]
+    return replace(plan, view=View.ALERTS, calls=(call,), aspects=(), opening=(*plan.opening, opening))
+
+
+def compose_neighbour(writer: AnswerWriter, plan: Plan, run: ToolRun) -> RenderedView:
     """The alert that began right before or after another one of the incident, with both times; ties are all told. Where
     words fit several names, nothing is singled out."""
     side, words = plan.aspects
@@ -352,13 +384,13 @@ def compose_neighbour(writer: AnswerWriter, plan: Plan, run: ToolRun) -> Compose
         writer.say(line, writer.number(run, "/coverage/rows_returned"), total_of(writer, run))
     items = tuple(alert_item(alert.row) for alert in found)
     outcome = Outcome.ANSWERED if found else Outcome.NO_DATA
-    return Composed(outcome=outcome, items=items, alert=items[0] if len(items) == 1 else None, incident=number.text)
+    return RenderedView(outcome=outcome, items=items, alert=items[0] if len(items) == 1 else None, incident=number.text)
 
 
-def _ask_which(writer: AnswerWriter, run: ToolRun, named: Sequence[Alert]) -> Composed:
+def _ask_which(writer: AnswerWriter, run: ToolRun, named: Sequence[RelatedAlert]) -> RenderedView:
     if not named:
         writer.say_none([run], "No alert of the incident is called so. Ask for its alerts to see their names.")
-        return Composed(outcome=Outcome.NO_DATA)
+        return RenderedView(outcome=Outcome.NO_DATA)
     names = [writer.name(run, f"{alert.pointer}/name") for alert in named[:MOST_NAMES]]
     writer.say("Several alerts of the incident are called so; which one do you mean: {}?", names)
-    return Composed(outcome=Outcome.CLARIFICATION)
+    return RenderedView(outcome=Outcome.CLARIFICATION)

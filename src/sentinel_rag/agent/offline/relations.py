@@ -49,7 +49,7 @@ _WORD = re.compile(r"[^\W\d_][^\W_]+")
 
 
 @dataclass(frozen=True, slots=True)
-class Alert:
+class RelatedAlert:
     """One alert: a row of a result. `whole` if it tells all its entities with their properties."""
 
     run: ToolRun
@@ -100,9 +100,9 @@ class Alert:
         )
 
 
-def alerts_in(runs: Sequence[ToolRun]) -> list[Alert]:
+def alerts_in(runs: Sequence[ToolRun]) -> list[RelatedAlert]:
     """Every alert once, in the order in which it came first; a whole row takes the place of a part."""
-    found: dict[str, Alert] = {}
+    found: dict[str, RelatedAlert] = {}
     for run in runs:
         if run.call.tool_name != "query_alerts":
             continue
@@ -110,13 +110,13 @@ def alerts_in(runs: Sequence[ToolRun]) -> list[Alert]:
             shown, count = row.get("entities"), row.get("entity_count")
             few = isinstance(count, int) and isinstance(shown, list | tuple) and count > len(shown)
             whole = "alert_id" in run.call.arguments or not (len(run.rows) > WITH_PROPERTIES or few)
-            alert = Alert(run, place, whole)
+            alert = RelatedAlert(run, place, whole)
             if alert.alert_id not in found or (whole and not found[alert.alert_id].whole):
                 found[alert.alert_id] = alert
     return list(found.values())
 
 
-def began(alert: Alert) -> datetime:
+def began(alert: RelatedAlert) -> datetime:
     """When what the alert tells of began, which may be days before it was raised."""
     return parse_time(str(alert.row.get("start_time") or alert.row.get("time")))
 
@@ -151,7 +151,9 @@ class Fit:
     shared: float
 
 
-def fits(words: Iterable[str], alerts: Iterable[Alert], *, among: Iterable[Alert] | None = None) -> list[Fit]:
+def fits(
+    words: Iterable[str], alerts: Iterable[RelatedAlert], *, among: Iterable[RelatedAlert] | None = None
+) -> list[Fit]:
     """The names of alerts with how well stems of words fit them, best first. How rare a word is goes by `among`."""
     stories = _stories(alerts)
     known = stories if among is None else _stories(among)
@@ -207,7 +209,7 @@ def relation_data() -> Mapping[str, Mapping[str, Sequence[str]]]:
     return tomllib.loads(files(__package__).joinpath("relations.toml").read_text(encoding="utf-8"))
 
 
-def _stories(alerts: Iterable[Alert]) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
+def _stories(alerts: Iterable[RelatedAlert]) -> dict[str, tuple[frozenset[str], frozenset[str]]]:
     """(words of the name, words of the longest description) for each name."""
     longest: dict[str, str] = {}
     for alert in alerts:
@@ -229,28 +231,30 @@ _BY_NAME = {"host": ("host", "host_name"), "file": ("file", "name"), "process": 
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class RelatedValue:
     """`text` as the answer says it, `others` what the same thing is called too; `pointer` leads to it in the result."""
 
     key: str
     text: str
-    alert: Alert
+    alert: RelatedAlert
     pointer: str
     entity: Mapping[str, JsonValue]
     at: str
     others: tuple[tuple[str, str], ...] = ()
 
 
-def values_in(wanted: Attribute, alert: Alert) -> list[Value]:
+def values_in(wanted: Attribute, alert: RelatedAlert) -> list[RelatedValue]:
     """The values of a property that the alert tells, each once."""
-    found: dict[str, Value] = {}
+    found: dict[str, RelatedValue] = {}
     for at, entity in alert.entities:
         for value in _of_entity(wanted, alert, at, entity):
             found.setdefault(value.key, value)
     return list(found.values())
 
 
-def told_elsewhere(wanted: Attribute, alerts: Sequence[Alert], others: Sequence[Alert]) -> list[Value]:
+def told_elsewhere(
+    wanted: Attribute, alerts: Sequence[RelatedAlert], others: Sequence[RelatedAlert]
+) -> list[RelatedValue]:
     """The property of the things that `alerts` name without it, from other alerts that name the same things."""
     if wanted.thing:
         return []
@@ -262,12 +266,14 @@ def _identity(entity: Mapping[str, JsonValue]) -> tuple[object, str]:
     return entity.get("kind"), str(entity.get("name")).lower()
 
 
-def is_person(value: Value) -> bool:
+def is_person(value: RelatedValue) -> bool:
     """False for an account of a machine, a service or nobody."""
     return _NO_PERSON.fullmatch(value.text) is None
 
 
-def _of_entity(wanted: Attribute, alert: Alert, at: str, entity: Mapping[str, JsonValue]) -> Iterator[Value]:
+def _of_entity(
+    wanted: Attribute, alert: RelatedAlert, at: str, entity: Mapping[str, JsonValue]
+) -> Iterator[RelatedValue]:
     kind = entity.get("kind")
     if wanted.label == "account":
         if kind == "account":
@@ -282,25 +288,25 @@ def _of_entity(wanted: Attribute, alert: Alert, at: str, entity: Mapping[str, Js
             text = str(leaf)
             shown = entity.get("display_name") if wanted.address else None
             others = ((str(shown), f"{at}/display_name"),) if shown else ()
-            yield Value(_folded(text), text, alert, at + pointer, entity, at, others)
+            yield RelatedValue(_folded(text), text, alert, at + pointer, entity, at, others)
 
 
-def _named(alert: Alert, at: str, entity: Mapping[str, JsonValue], key: str) -> Value:
+def _named(alert: RelatedAlert, at: str, entity: Mapping[str, JsonValue], key: str) -> RelatedValue:
     """A thing by the property `key`, else by its name: a host without its domain, of a path the last part."""
     key = key if entity.get(key) else "name"
     text = str(entity.get(key) or "")
     host = entity.get("kind") == "host"
     text = text.partition(".")[0] if host and key == "name" else text if host else base_name(text)
-    return Value(_folded(text), text, alert, f"{at}/{key}", entity, at)
+    return RelatedValue(_folded(text), text, alert, f"{at}/{key}", entity, at)
 
 
-def _account(alert: Alert, at: str, entity: Mapping[str, JsonValue]) -> Value:
+def _account(alert: RelatedAlert, at: str, entity: Mapping[str, JsonValue]) -> RelatedValue:
     key = "account_name" if entity.get("account_name") else "name"
     text = str(entity.get(key) or "")
     identity = str(entity.get("aad_user_id") or entity.get("upn") or text)
     named = (("display_name", entity.get("display_name")), ("upn", entity.get("upn")))
     others = tuple((str(told), f"{at}/{name}") for name, told in named if told and str(told).lower() != text.lower())
-    return Value(_folded(identity), text, alert, f"{at}/{key}", entity, at, others)
+    return RelatedValue(_folded(identity), text, alert, f"{at}/{key}", entity, at, others)
 
 
 def _folded(text: str) -> str:
@@ -386,8 +392,8 @@ class Focus:
     was taken for the question; `best` the one name that fits it clearly better than any other, or empty."""
 
     incidents: tuple[str, ...]
-    alerts: tuple[Alert, ...]
-    meant: tuple[Alert, ...]
+    alerts: tuple[RelatedAlert, ...]
+    meant: tuple[RelatedAlert, ...]
     question: str
     best: str = ""
 
@@ -418,7 +424,7 @@ def focus_of(plan: Plan, runs: Sequence[ToolRun]) -> Focus:
     return Focus(numbers, tuple(alerts), meant, question, clearly_best(fitting))
 
 
-def _in_time(frame: Frame, meant: tuple[Alert, ...], alerts: Sequence[Alert]) -> tuple[Alert, ...]:
+def _in_time(frame: Frame, meant: tuple[RelatedAlert, ...], alerts: Sequence[RelatedAlert]) -> tuple[RelatedAlert, ...]:
     """The alert beside those that are meant, or the first or last of them, where the question says so."""
     for side in ("before", "after"):
         if frame.has(f"relation:{side}") and meant:
@@ -430,7 +436,9 @@ def _in_time(frame: Frame, meant: tuple[Alert, ...], alerts: Sequence[Alert]) ->
     return meant
 
 
-def neighbours(meant: Sequence[Alert], alerts: Sequence[Alert], side: str) -> tuple[Alert, list[Alert]]:
+def neighbours(
+    meant: Sequence[RelatedAlert], alerts: Sequence[RelatedAlert], side: str
+) -> tuple[RelatedAlert, list[RelatedAlert]]:
     """The earliest or latest of the alerts that are meant, and those that began right before or right after it."""
     names = {alert.name for alert in meant}
     pivot = min(meant, key=began) if side == "before" else max(meant, key=began)
@@ -445,7 +453,7 @@ def neighbours(meant: Sequence[Alert], alerts: Sequence[Alert], side: str) -> tu
     return pivot, [alert for alert in beyond if began(alert) == nearest]
 
 
-def _best_reading(plan: Plan, alerts: Sequence[Alert], every: Sequence[Alert]) -> tuple[str, list[Fit]]:
+def _best_reading(plan: Plan, alerts: Sequence[RelatedAlert], every: Sequence[RelatedAlert]) -> tuple[str, list[Fit]]:
     """The last sentence and how it fits, or with it those before where alone it hardly tells of an alert."""
     words, text = _words(plan.frame, plan.aspects[0]), plan.frame.said
     for before in range(min(len(plan.told), MOST_BEFORE) + 1):
@@ -478,7 +486,7 @@ def _told_incidents(plan: Plan) -> tuple[str, ...]:
     return tuple(dict.fromkeys(str(call.arguments["incident"]) for call in plan.calls if "incident" in call.arguments))
 
 
-def _likely(plan: Plan, runs: Sequence[ToolRun], alerts: Sequence[Alert]) -> tuple[str, ...]:
+def _likely(plan: Plan, runs: Sequence[ToolRun], alerts: Sequence[RelatedAlert]) -> tuple[str, ...]:
     """Numbers of the incidents that fit best."""
     score: dict[str, float] = defaultdict(float)
     _, asked = _best_reading(plan, alerts, alerts)
@@ -539,7 +547,7 @@ def _total(run: ToolRun) -> int:
     return total if isinstance(total, int) else len(run.rows)
 
 
-def _reading(alerts: Sequence[Alert]) -> list[PlannedCall]:
+def _reading(alerts: Sequence[RelatedAlert]) -> list[PlannedCall]:
     """These alerts in full: by the pages of their incident where that is fewer calls, else one by one."""
     pages: dict[tuple[str, int], None] = {}
     alone: list[PlannedCall] = []
@@ -573,7 +581,7 @@ _DETAILS = (("process id", "process_id", "prop:process_id"), ("command line", "c
 """Further properties of a process: label, name in the entity, and the features that ask for it."""
 
 
-class Reason(StrEnum):
+class SelectionReason(StrEnum):
     """Why one value is the answer."""
 
     ONLY = "only"
@@ -593,10 +601,10 @@ class Choice:
     """
 
     wanted: Attribute
-    values: tuple[Value, ...]
-    reason: Reason | None
-    alerts: tuple[Alert, ...]
-    beside: tuple[tuple[str, Value], ...] = ()
+    values: tuple[RelatedValue, ...]
+    reason: SelectionReason | None
+    alerts: tuple[RelatedAlert, ...]
+    beside: tuple[tuple[str, RelatedValue], ...] = ()
 
 
 def choose(plan: Plan, runs: Sequence[ToolRun]) -> Choice | None:
@@ -615,8 +623,8 @@ def choose(plan: Plan, runs: Sequence[ToolRun]) -> Choice | None:
         if not values:
             continue
         kept, reason = _singled_out(wanted, values, frame, question, told)
-        if reason is Reason.ONLY and len(alerts) < len(focus.meant):
-            reason = Reason.ONLY_WITH_NAMES
+        if reason is SelectionReason.ONLY and len(alerts) < len(focus.meant):
+            reason = SelectionReason.ONLY_WITH_NAMES
         if reason is None and label not in PROCESSES:
             kept, reason = _by_its_alert(kept, focus.best, told)
         beside = [_details_beside(frame, wanted, value) for value in kept]
@@ -627,14 +635,16 @@ def choose(plan: Plan, runs: Sequence[ToolRun]) -> Choice | None:
     return None
 
 
-def _naming_most(alerts: Sequence[Alert], question: str, without: Sequence[str]) -> tuple[Alert, ...]:
+def _naming_most(alerts: Sequence[RelatedAlert], question: str, without: Sequence[str]) -> tuple[RelatedAlert, ...]:
     """The alerts that name the most of the things that the question names, apart from things of the kind asked for."""
     said = [alert.said_in(question, without=without) for alert in alerts]
     most = max(map(len, said), default=0)
     return tuple(alert for alert, names in zip(alerts, said, strict=True) if len(names) == most)
 
 
-def _values(wanted: Attribute, alerts: Sequence[Alert], others: Sequence[Alert], frame: Frame) -> list[Value]:
+def _values(
+    wanted: Attribute, alerts: Sequence[RelatedAlert], others: Sequence[RelatedAlert], frame: Frame
+) -> list[RelatedValue]:
     """What `alerts` tell of the property, in the sort that the question says; else what `others` tell of their
     things."""
     values = [value for alert in alerts for value in values_in(wanted, alert)] or told_elsewhere(wanted, alerts, others)
@@ -647,7 +657,7 @@ def _values(wanted: Attribute, alerts: Sequence[Alert], others: Sequence[Alert],
     return values
 
 
-def _files_of_commands(alerts: Sequence[Alert], endings: tuple[str, ...]) -> list[Value]:
+def _files_of_commands(alerts: Sequence[RelatedAlert], endings: tuple[str, ...]) -> list[RelatedValue]:
     """Files of that sort that the alerts' command lines name."""
     pattern = re.compile(rf"[^\s\"'=:;,|<>(){{}}]+\.(?:{'|'.join(endings)})\b", re.IGNORECASE)
     found = []
@@ -655,52 +665,54 @@ def _files_of_commands(alerts: Sequence[Alert], endings: tuple[str, ...]) -> lis
         for at, entity in alert.entities:
             for match in pattern.finditer(str(entity.get("command_line") or "")):
                 name = base_name(match[0])
-                found.append(Value(name.casefold(), name, alert, f"{at}/command_line", entity, at))
+                found.append(RelatedValue(name.casefold(), name, alert, f"{at}/command_line", entity, at))
     return found
 
 
 def _singled_out(
-    wanted: Attribute, values: Sequence[Value], frame: Frame, question: str, told: str
-) -> tuple[Sequence[Value], Reason | None]:
+    wanted: Attribute, values: Sequence[RelatedValue], frame: Frame, question: str, told: str
+) -> tuple[Sequence[RelatedValue], SelectionReason | None]:
     """The values that the first rule leaves alone, or all of them and no reason."""
     if _one(values):
         plain_system_file = wanted.label in _FILES | PROCESSES and not _not_of_the_system(values)
-        return values, None if plain_system_file else Reason.ONLY
+        return values, None if plain_system_file else SelectionReason.ONLY
     if wanted.label == "account" and frame.has("person", "ask:who"):
         persons = [value for value in values if is_person(value)]
         if _one(persons):
-            return persons, Reason.ROLE
+            return persons, SelectionReason.ROLE
     if wanted.label in PROCESSES:
         return _of_processes(wanted, values, frame, question)
     if wanted.label in _FILES:
         foreign = _not_of_the_system(values)
-        return (foreign, Reason.ROLE) if _one(foreign) and not frame.has("kind:process") else (values, None)
+        return (foreign, SelectionReason.ROLE) if _one(foreign) and not frame.has("kind:process") else (values, None)
     untold = [value for value in values if not says(f"{told} {question}", value.text.lower())]
-    return (untold, Reason.NOT_YET_TOLD) if _one(untold) else (values, None)
+    return (untold, SelectionReason.NOT_YET_TOLD) if _one(untold) else (values, None)
 
 
-def _by_its_alert(values: Sequence[Value], best: str, told: str) -> tuple[Sequence[Value], Reason | None]:
+def _by_its_alert(
+    values: Sequence[RelatedValue], best: str, told: str
+) -> tuple[Sequence[RelatedValue], SelectionReason | None]:
     """The value that the alerts called `best`, those that share nothing with the story, or a description leave alone.
 
     A story tells of one alert and its question of another, so an alert that names nothing told of is the likelier one.
     """
     for kept, reason in (
-        ([value for value in values if value.alert.name == best], Reason.FITS_BEST),
-        ([value for value in values if told and not value.alert.said_in(told)], Reason.ANOTHER_ALERT),
-        ([value for value in values if _described(value)], Reason.DESCRIBED),
+        ([value for value in values if value.alert.name == best], SelectionReason.FITS_BEST),
+        ([value for value in values if told and not value.alert.said_in(told)], SelectionReason.ANOTHER_ALERT),
+        ([value for value in values if _described(value)], SelectionReason.DESCRIBED),
     ):
         if _one(kept):
             return kept, reason
     return values, None
 
 
-def _described(value: Value) -> bool:
+def _described(value: RelatedValue) -> bool:
     return says(str(value.alert.row.get("description") or "").lower(), value.text.lower())
 
 
 def _of_processes(
-    wanted: Attribute, values: Sequence[Value], frame: Frame, question: str
-) -> tuple[Sequence[Value], Reason | None]:
+    wanted: Attribute, values: Sequence[RelatedValue], frame: Frame, question: str
+) -> tuple[Sequence[RelatedValue], SelectionReason | None]:
     """Of processes, those that are named by id or program, else those at the end of a chain."""
     if frame.has("starter"):
         return values, None
@@ -712,7 +724,7 @@ def _of_processes(
             if any(says(question, name) for name in names_of(value.entity) if "." in name or " " in name)
         ]
         if _one(named):
-            return named, Reason.ONLY_WITH_NAMES
+            return named, SelectionReason.ONLY_WITH_NAMES
         if _PROGRAM.search(question):
             return values, None
     started = {
@@ -722,20 +734,20 @@ def _of_processes(
         if (parent := entity.get("parent_process_id"))
     }
     last = [value for value in values if (value.alert.alert_id, str(value.entity.get("process_id"))) not in started]
-    return (last, Reason.ROLE) if _one(last) else (values, None)
+    return (last, SelectionReason.ROLE) if _one(last) else (values, None)
 
 
-def _not_of_the_system(values: Sequence[Value]) -> list[Value]:
+def _not_of_the_system(values: Sequence[RelatedValue]) -> list[RelatedValue]:
     """Files and processes whose image did not come with the operating system."""
 
-    def own(value: Value) -> bool:
+    def own(value: RelatedValue) -> bool:
         path = str(value.entity.get("image_file") or value.entity.get("name") or "")
         return _OF_THE_SYSTEM.search(path) is None and value.text.lower() not in relation_data()["system"]["names"]
 
     return [value for value in values if own(value)]
 
 
-def _details_beside(frame: Frame, wanted: Attribute, value: Value) -> tuple[tuple[str, Value], ...]:
+def _details_beside(frame: Frame, wanted: Attribute, value: RelatedValue) -> tuple[tuple[str, RelatedValue], ...]:
     """(label, value) of each further property of its process that the question asks for and the alert tells."""
     if wanted.label not in PROCESSES:
         return ()
@@ -747,9 +759,9 @@ def _details_beside(frame: Frame, wanted: Attribute, value: Value) -> tuple[tupl
     )
 
 
-def _one(values: Sequence[Value]) -> bool:
+def _one(values: Sequence[RelatedValue]) -> bool:
     return len({value.key for value in values}) == 1
 
 
-def _distinct(values: Sequence[Value]) -> tuple[Value, ...]:
+def _distinct(values: Sequence[RelatedValue]) -> tuple[RelatedValue, ...]:
     return tuple({value.key: value for value in reversed(values)}.values())[::-1]

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from zoneinfo import ZoneInfo
 
 from sentinel_rag.agent.answers.failures import say_failures
-from sentinel_rag.agent.answers.renderer import Composed, view_data
+from sentinel_rag.agent.answers.renderer import RenderedView, view_data
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.answers.writer import AnswerWriter
 from sentinel_rag.agent.offline.conversation import Conversation
@@ -36,7 +36,7 @@ NAMED = ("account", "host")
 
 
 @dataclass(slots=True)
-class Turn:
+class OfflineTurn:
     """`runs` are all calls so far, in their order; `started` is a monotonic time in seconds."""
 
     question: str
@@ -51,7 +51,7 @@ class Turn:
 
     def writer(self) -> AnswerWriter:
         """An empty answer in the session's time zone."""
-        return AnswerWriter(self.zone)
+        return AnswerWriter(self.zone, self.now.moment)
 
     async def run(self, planned: Sequence[PlannedCall], *, exact: bool = False) -> list[ToolRun]:
         """Make the calls together, each in the workspace that the conversation is at; results in their order.
@@ -107,7 +107,7 @@ class Turn:
             arguments.setdefault("timezone", self.zone.key)
         return arguments
 
-    def answer(self, writer: AnswerWriter, composed: Composed) -> Answer:
+    def answer(self, writer: AnswerWriter, composed: RenderedView) -> Answer:
         """What was written, with the places that it rests on."""
         return Answer(
             outcome=composed.outcome,
@@ -135,7 +135,7 @@ class Turn:
             writer.fixed(line)
         for place, option in enumerate(suggestions if numbered else (), start=1):
             writer.offer(f"[{place}] {plain(option)}")
-        return self.answer(writer, Composed(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
+        return self.answer(writer, RenderedView(outcome=outcome, suggestions=() if numbered else tuple(suggestions)))
 
     def replied(self, name: str) -> Answer:
         """A reply of `views.toml`; that something lies outside of the job for one that is not there."""
@@ -158,12 +158,12 @@ class Turn:
         writer.fixed(decision.sentence)
         for option in decision.options:
             writer.offer(f"[{option.number}] {plain(option.text)}")
-        return self.answer(writer, Composed(outcome=Outcome.CLARIFICATION))
+        return self.answer(writer, RenderedView(outcome=Outcome.CLARIFICATION))
 
     def failed_answer(self, runs: Sequence[ToolRun]) -> Answer:
         """Why none of the calls gave an answer."""
         writer = self.writer()
-        return self.answer(writer, Composed(outcome=say_failures(writer, runs, some_worked=False)))
+        return self.answer(writer, RenderedView(outcome=say_failures(writer, runs, some_worked=False)))
 
     def misshapen_answer(self, runs: Sequence[ToolRun]) -> Answer:
         """The results do not have the agreed shape, so nothing can be told of them."""

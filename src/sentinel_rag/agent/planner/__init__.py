@@ -1,7 +1,7 @@
 """From a sentence to calls without a model: a frame, then one table. Pure; it makes no call."""
 
 from sentinel_rag.agent.planner.conversation import Talk, frame_of, offer
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear
 from sentinel_rag.agent.planner.explanation import as_dict, as_lines
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.planner import Planner
@@ -10,12 +10,12 @@ from sentinel_rag.agent.planner.stored import StoredQueries
 __all__ = [
     "Call",
     "Decision",
-    "Kind",
+    "DecisionKind",
     "Option",
     "Planner",
-    "Reason",
     "StoredQueries",
     "Talk",
+    "Unclear",
     "View",
     "as_dict",
     "as_lines",

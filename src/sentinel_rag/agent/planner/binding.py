@@ -13,14 +13,14 @@ from datetime import datetime
 from itertools import pairwise
 
 from sentinel_rag.agent.planner.context import Context, Pointed
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear
 from sentinel_rag.agent.planner.descriptions import chosen, described
 from sentinel_rag.agent.planner.going_on import acted, timed
 from sentinel_rag.agent.planner.leaning import leaned
 from sentinel_rag.agent.planner.merging import LISTED, is_fragment
 from sentinel_rag.agent.planner.picking import picked as picked_by
 from sentinel_rag.agent.planner.pointing import placed, pointed
-from sentinel_rag.agent.planner.sentence import MOST_AT_ONCE, Done, Sentence
+from sentinel_rag.agent.planner.sentence import MOST_AT_ONCE, Done, FrameCompletion
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.frames.phrases import Item
@@ -43,7 +43,7 @@ def read(talk: Context, reader: Reader, text: str) -> Frame:
         frame.tell("talk", "adjust" if adjusts else _CORRECTS)
     if not frame.window and not frame.has("by", "group"):
         frame.window = _length_alone(frame)
-    if talk.waiting is not None and talk.waiting.reason is Reason.HOW_LONG and frame.around is None:
+    if talk.waiting is not None and talk.waiting.reason is Unclear.HOW_LONG and frame.around is None:
         around = reader.read(_AROUND + text)
         return around if around.around is not None else frame
     return frame
@@ -84,7 +84,7 @@ def _is_place(item: Item) -> bool:
 
 def complete(talk: Context, frame: Frame, now: datetime) -> Done:
     """The frame with what it points at and leaves out, what was offered and is picked, or a question back."""
-    asked = Sentence(talk, frame.copy(), now)
+    asked = FrameCompletion(talk, frame.copy(), now)
     for step in _STEPS:
         done = step(asked)
         if done is not None:
@@ -94,7 +94,7 @@ def complete(talk: Context, frame: Frame, now: datetime) -> Done:
 
 def pointed_at(talk: Context, frame: Frame, now: datetime) -> tuple[Pointed, ...]:
     """What a sentence points at, as far as that is certain: a hint for who reads the sentence itself."""
-    asked = Sentence(talk, frame.copy(), now)
+    asked = FrameCompletion(talk, frame.copy(), now)
     talk.pointed, talk.pointing = (), 0
     for step in (_corrected, placed, chosen, described, pointed):
         done = step(asked)
@@ -107,14 +107,14 @@ def pointed_at(talk: Context, frame: Frame, now: datetime) -> tuple[Pointed, ...
 
 def picked(talk: Context, frame: Frame, now: datetime) -> Option | None:
     """What was offered and is picked by the sentence alone."""
-    done = picked_by(Sentence(talk, frame.copy(), now))
+    done = picked_by(FrameCompletion(talk, frame.copy(), now))
     return done if isinstance(done, Option) else None
 
 
 def for_each(decision: Decision) -> Decision:
     """One call for each incident that is meant, where the call takes one."""
     numbers = decision.frame.all("incident")
-    if decision.kind is not Kind.CALL or len(decision.calls) != 1 or not 1 < len(numbers) <= MOST_AT_ONCE:
+    if decision.kind is not DecisionKind.CALL or len(decision.calls) != 1 or not 1 < len(numbers) <= MOST_AT_ONCE:
         return decision
     made = decision.calls[0]
     if "incident" not in made.arguments:
@@ -123,7 +123,7 @@ def for_each(decision: Decision) -> Decision:
     return replace(decision, calls=calls)
 
 
-def _corrected(asked: Sentence) -> Done | None:
+def _corrected(asked: FrameCompletion) -> Done | None:
     """Take note that this is meant instead of what was said."""
     asked.correcting = asked.frame.has(f"talk:{_CORRECTS}")
     if asked.correcting:
@@ -136,7 +136,7 @@ def _corrected(asked: Sentence) -> Done | None:
     return None
 
 
-_STEPS: tuple[Callable[[Sentence], Done | None], ...] = (
+_STEPS: tuple[Callable[[FrameCompletion], Done | None], ...] = (
     picked_by,
     _corrected,
     timed,
@@ -149,7 +149,7 @@ _STEPS: tuple[Callable[[Sentence], Done | None], ...] = (
 )
 
 
-def _without_denied(asked: Sentence) -> None:
+def _without_denied(asked: FrameCompletion) -> None:
     """Take off the kind behind a "not" where another is meant: "alerts, not incidents"."""
     for denial, item in pairwise(asked.items):
         kind = item.sense("kind", LISTED)

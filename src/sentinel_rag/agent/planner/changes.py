@@ -88,7 +88,7 @@ def change_of(tool: str, arguments: Mapping[str, JsonValue]) -> Change:
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ListedLine:
     """A line of the list on the screen; `incident` is the one that it is, or that it belongs to."""
 
     kind: str
@@ -101,7 +101,7 @@ class Shown:
 
     current: str = ""
     """The incident that is spoken of."""
-    lines: Sequence[Line] = ()
+    lines: Sequence[ListedLine] = ()
     numbers: frozenset[str] = frozenset()
     """Numbers of incidents that were shown or said."""
 

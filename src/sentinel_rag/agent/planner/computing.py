@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, ask
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.planner.tools import NARROWING, to_tool
 from sentinel_rag.contracts.json_values import JsonValue
@@ -105,12 +105,13 @@ def _bounded(f: Frame, now: datetime) -> Decision | None:
 
 
 def _classified(f: Frame, now: datetime) -> Decision | None:
-    """The closed incidents of one classification."""
-    calls = _calls(f)
+    """Which share of all closed incidents were closed as one thing."""
+    whole = f.copy()
+    whole.features |= {"kind": ["incident"], "status": ["Closed"], "class": []}
+    calls = _calls(whole)
     if isinstance(calls, Decision) or len(f.all("class")) != 1 or f.has("not"):
-        return calls if isinstance(calls, Decision) else ask(f, Reason.CANNOT_LEAVE_OUT)
-    where = f"classification = {f.one('class')}"
-    return _decided(f, _paged(calls), _chosen(f, {"of": "$1", "column": "created_time", "where": where}), "newest")
+        return calls if isinstance(calls, Decision) else ask(f, Unclear.CANNOT_LEAVE_OUT)
+    return _decided(f, _paged(calls), {"op": "share", "of": "$1", "where": f"classification = {f.one('class')}"})
 
 
 def _without(f: Frame, now: datetime) -> Decision | None:
@@ -137,7 +138,7 @@ def _without(f: Frame, now: datetime) -> Decision | None:
     person = less.has("name") and less.name_kinds(less.all("name")[0])[:1] == ("account",)
     if person and whole.has("kind:incident") and not f.has("rel:involve", "rel:naming"):
         if not whole.has("rel:owned_by", "attr:owner"):
-            return ask(f, Reason.OWNER_OR_INVOLVED, less.all("name")[0])
+            return ask(f, Unclear.OWNER_OR_INVOLVED, less.all("name")[0])
         less.features["owner"] = less.features.pop("name")
     calls = _calls(whole, _merged(whole, less))
     if isinstance(calls, Decision):
@@ -197,7 +198,7 @@ def _change(f: Frame, now: datetime) -> Decision | None:
     """How many rows one period has beside another: the one said second or the one before it comes first."""
     later, earlier = periods(f, now)
     if not later or not earlier:
-        return ask(f, Reason.COMPARED_WITH_WHAT)
+        return ask(f, Unclear.COMPARED_WITH_WHAT)
     parts = []
     for window in (later, earlier):
         part = _plain(f)
@@ -274,7 +275,7 @@ def _column(call: Call) -> Mapping[str, str]:
 
 
 def _decided(f: Frame, calls: tuple[Call, ...], step: Mapping[str, Any], *aspects: str) -> Decision:
-    return Decision(Kind.CALL, f, calls, view=View.COMPUTED, aspects=aspects, then=(step,))
+    return Decision(DecisionKind.CALL, f, calls, view=View.COMPUTED, aspects=aspects, then=(step,))
 
 
 @cache

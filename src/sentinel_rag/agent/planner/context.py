@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
-from sentinel_rag.agent.planner.decisions import Decision, Kind, Option
+from sentinel_rag.agent.planner.decisions import Decision, DecisionKind, Option, Unclear
 from sentinel_rag.agent.things import ALERT, INCIDENT, LONGEST_ID, OWNER, QUESTION, ListItem, entity_item, shown_words
 from sentinel_rag.language.frames import Frame
 
@@ -116,11 +116,13 @@ class Context:
         self.turn += 1
         self.offers = tuple(replace(each, frame=_plain(each.frame)) for each in (tuple(offers) or decision.options))
         asked = replace(decision, frame=_plain(decision.frame), options=self.offers)
-        self.waiting = asked if decision.kind is Kind.ASK else None
-        if decision.kind is Kind.ASK:
+        self.waiting = asked if decision.kind is DecisionKind.ASK else None
+        if decision.kind is DecisionKind.ASK:
             self._list_choices(decision)
+            if decision.reason not in _OF_NAMES and len(decision.frame.all("name")) == 1:
+                self._speak_of(replace(decision, frame=decision.frame.copy()), (), found=True)
             return
-        if decision.kind is not Kind.CALL:
+        if decision.kind is not DecisionKind.CALL:
             return
         self.pointed_into = (self.pointing or self.list_number) if self.pointed else 0
         kept = replace(decision, frame=_plain(decision.frame) if found else _without_names(decision.frame))
@@ -129,7 +131,7 @@ class Context:
         self._speak_of(decision, about, found=found)
         if items:
             self.show(items, first=first, total=total, by=kept)
-        elif decision.calls and decision.calls[0].tool in _LISTING:
+        elif decision.calls and decision.calls[0].tool in _LISTING and not self._shows(decision):
             self.unlisted = self.turn
         if len(items) == 1 and total in (None, 1) and (items[0].kind == INCIDENT or not self.lists[-1].beside):
             self.speak_of(items[0])
@@ -202,6 +204,11 @@ class Context:
         """The number of the newest list among all that were shown, from 1; 0 for none."""
         return self.dropped + len(self.lists)
 
+    def _shows(self, decision: Decision) -> bool:
+        """Whether the rows that were counted are those of the list on the screen."""
+        shown = self.lists[-1].by if self.lists else None
+        return shown is not None and shown.calls == decision.calls
+
     def _list_choices(self, decision: Decision) -> None:
         """The choices of a question back are a list of their own, unless they stand in the one on the screen."""
         things = [option.item for option in decision.options if option.item is not None]
@@ -257,6 +264,8 @@ def _plain(frame: Frame) -> Frame:
     return replace(frame.copy(), items=())
 
 
+_OF_NAMES = (Unclear.UNKNOWN_NAME, Unclear.NEAR_NAME, Unclear.AMBIGUOUS_NAME, Unclear.WHICH_NAME)
+"""Reasons to ask back for a name, which is not spoken of yet."""
 _NOBODY = ("unassigned", "me")
 _LISTING = ("query_incidents", "query_alerts", "get_top_entities")
 _NARROWS = ("severity", "min", "status", "owner", "tactic", "product", "class")

@@ -12,7 +12,7 @@ import msgspec
 from sentinel_rag.agent.planner import binding
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.context import Context, ShownList, Spoken
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option
 from sentinel_rag.agent.planner.knowledge import read_wish
 from sentinel_rag.agent.planner.leaning import on_open_ground, settled, unmoored, with_effect
 from sentinel_rag.agent.planner.plan import View
@@ -38,6 +38,9 @@ class Talk(Context):
         """What becomes of one sentence that was read."""
         wish = read_wish(frame, now)
         alone = about_assistant(frame) or (wish is not None and wish.stands_alone)
+        if wish is not None and wish.of_focus and self.spoken and not frame.has("ref"):
+            frame = frame.copy()
+            frame.tell("ref", "it")  # "had one like that before" is about the incident that is spoken of
         done = frame if alone else binding.complete(self, frame, now)
         decision = self._decided(planner, done, now)
         return decision if isinstance(done, Option) else on_open_ground(frame, decision, self.waiting)
@@ -50,7 +53,7 @@ class Talk(Context):
 
     def _decided(self, planner: Planner, done: Done, now: datetime) -> Decision:
         if isinstance(done, Option) and done.calls:
-            return Decision(Kind.CALL, done.frame, done.calls, view=done.view, aspects=done.aspects)
+            return Decision(DecisionKind.CALL, done.frame, done.calls, view=done.view, aspects=done.aspects)
         if isinstance(done, Decision):
             return with_options(done, planner.names)
         if isinstance(done, Readings):

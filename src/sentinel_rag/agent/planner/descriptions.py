@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
-from sentinel_rag.agent.planner.decisions import Reason, ask
+from sentinel_rag.agent.planner.decisions import Unclear, ask
 from sentinel_rag.agent.planner.merging import LISTED
-from sentinel_rag.agent.planner.sentence import Done, Sentence, ask_which, keys
+from sentinel_rag.agent.planner.sentence import Done, FrameCompletion, ask_which, keys
 from sentinel_rag.agent.things import ListItem
 from sentinel_rag.contracts.tool_schemas import SEVERITIES
 from sentinel_rag.language.lexicon import fold
 
 
-def described(asked: Sentence) -> Done | None:
+def described(asked: FrameCompletion) -> Done | None:
     """Bind one line by what it says: "the high one", "the one assigned to m.keller", "the phishing incident"."""
     found = _description(asked)
     if found is None:
@@ -34,7 +34,7 @@ def described(asked: Sentence) -> Done | None:
     if not forced and len(fitting) != 1:
         return None
     if not lines:
-        return ask(asked.frame, Reason.WHICH_THING)
+        return ask(asked.frame, Unclear.WHICH_THING)
     for type_ in ("severity", "status", "title", "guess", "maybe_title", "owner", "order", "singular", "min"):
         asked.frame.features[type_] = []
     asked.frame.features["kind"] = [each for each in asked.frame.all("kind") if each != kind]
@@ -44,7 +44,7 @@ def described(asked: Sentence) -> Done | None:
     return ask_which(asked.frame, fitting or lines, asked.talk)
 
 
-def _description(asked: Sentence) -> tuple[str, bool] | None:
+def _description(asked: FrameCompletion) -> tuple[str, bool] | None:
     """The kind of the line that is described, and whether nothing else can be meant; None if none is."""
     frame = asked.frame
     tells = frame.has("severity", "status", "title", "maybe_title", "owner", "order") or frame.window or frame.unread
@@ -65,7 +65,7 @@ def _description(asked: Sentence) -> tuple[str, bool] | None:
     return None
 
 
-def fits(asked: Sentence, line: ListItem) -> bool:
+def fits(asked: FrameCompletion, line: ListItem) -> bool:
     """Whether a line is what the frame describes."""
     f = asked.frame
     words = [word for text in (*f.all("title"), *f.all("maybe_title"), *f.unread) for word in fold(text).split()]
@@ -83,7 +83,7 @@ def fits(asked: Sentence, line: ListItem) -> bool:
     )
 
 
-def chosen(asked: Sentence) -> Done | None:
+def chosen(asked: FrameCompletion) -> Done | None:
     """Bind the first or last of the lines that were shown: "which one is the oldest?", "the newer of the two"."""
     frame = asked.frame
     order = frame.one("pick") or frame.one("order")
@@ -98,7 +98,7 @@ def chosen(asked: Sentence) -> Done | None:
     listed = () if shown is None else tuple(line for line in shown.items if line.value)
     lines = listed if keys(pair) <= keys(listed) else pair
     if not lines or (noun and noun != lines[0].of_kind and not frame.has("pick") and not _of_them(asked)):
-        return ask(frame, Reason.WHICH_THING)
+        return ask(frame, Unclear.WHICH_THING)
     for type_ in ("order", "singular", "attr", "window") if asks else ("order", "singular"):
         frame.features.pop(type_, None)
     frame.features["kind"] = [kind for kind in frame.all("kind") if kind != lines[0].of_kind]
@@ -109,12 +109,12 @@ def chosen(asked: Sentence) -> Done | None:
     return asked.bound([best])
 
 
-def _definite(asked: Sentence) -> bool:
+def _definite(asked: FrameCompletion) -> bool:
     """True for "the newest", and not for "newest"."""
     return any(item.sense("definite") and behind.sense("order") for item, behind in pairwise(asked.frame.items))
 
 
-def _of_them(asked: Sentence) -> bool:
+def _of_them(asked: FrameCompletion) -> bool:
     """True for "the newest of them", and not for "show them newest first"."""
     return any(
         item.sense("order") is not None and behind.sense("ref", frozenset({"them"})) is not None

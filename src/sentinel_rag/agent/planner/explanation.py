@@ -22,7 +22,7 @@ def as_dict(question: str, decision: Decision) -> dict[str, Any]:
         "language": frame.language,
         "read": read,
         "passed_over": [item.text for item in frame.items if item.silent],
-        "unread": list(frame.unread),
+        "unread": [*frame.unread, *frame.loose],
         "time": {"said": frame.time_said, **frame.window} if frame.time_said or frame.window else {},
         "frame": {type_: values for type_, values in frame.features.items() if values and type_ not in SILENT},
         "decision": decision.kind.value,

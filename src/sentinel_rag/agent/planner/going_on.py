@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason, ask
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
 from sentinel_rag.agent.planner.merging import LISTED, is_fragment, is_list, merged, moved, without
-from sentinel_rag.agent.planner.sentence import Done, Sentence, unmarked
+from sentinel_rag.agent.planner.sentence import Done, FrameCompletion, unmarked
 from sentinel_rag.agent.things import ALERT, INCIDENT
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, MOST_SKIPPED, TOOLS_BY_NAME
@@ -18,20 +18,21 @@ _OF_MORE = ("talk", "op:list", "ref:them", "ref:ones", "plural", "follow", "limi
 _TELLS_A_LIST = ("status", "severity", "min", "owner", "class", "tactic", "product")
 _OF_A_LIST = (
     "talk", "kind", "plural", "that", "ref", "op:list", "order", "limit", "num", "cmp:only", "meta", "relative",
-    *_TELLS_A_LIST,
+    "all", "not", *_TELLS_A_LIST,
 )  # fmt: skip
 """By what a list that was shown before is told from others, and put in another order."""
 _PEAK = "peak_"
 _LENGTHS = {"hour": timedelta(hours=1), "day": timedelta(days=1), "week": timedelta(days=7)}
+_SHORTEST_MONTH, _LONGEST_MONTH = timedelta(days=28), timedelta(days=31)
 _SUMMER_TIME = timedelta(hours=1)
 """A day of the clock is an hour longer or shorter twice a year."""
 
 
-def acted(asked: Sentence) -> Done | None:
+def acted(asked: FrameCompletion) -> Done | None:
     """What is done with the last answer: more of it, as before, without a filter, drawn, written to a file."""
     frame = asked.frame
-    if frame.has("talk:export") and not frame.has("kind:template", "know", "name"):
-        return Decision(Kind.EXPORT, frame)
+    if frame.has("talk:export") and not frame.has("kind:template", "know", "name", "ask:who"):
+        return Decision(DecisionKind.EXPORT, frame)
     if frame.has("talk:more", "talk:rest") and asked.only(*_OF_MORE):
         return _next_page(asked)
     if frame.has("talk:undo") and asked.only("talk", "ref", "relative"):
@@ -39,7 +40,7 @@ def acted(asked: Sentence) -> Done | None:
     if frame.has("talk:first_page") and asked.only("talk", "ref", "op:list", "that", "kind", "meta"):
         return _earlier(asked, asked.talk.decisions)
     kinds = [kind for kind in (*frame.all("kind"), *frame.all("that")) if kind in LISTED]
-    returns = frame.has("talk:back") or (frame.has("talk:again") and kinds)
+    returns = frame.has("talk:back") or (frame.has("talk:again") and (kinds or frame.has("all")))
     if returns and not frame.has("incident", "digits") and asked.only(*_OF_A_LIST):
         return _back(asked, kinds)
     if frame.has("talk:again") and asked.only("talk", "ref", "relative", "op:list"):
@@ -73,7 +74,7 @@ _WITH_COUNTS = ("query_incidents", "get_threat_summary", "get_alert_trend", "get
 """Tools whose answers hold what is drawn of them."""
 
 
-def _drawn(asked: Sentence) -> Done | None:
+def _drawn(asked: FrameCompletion) -> Done | None:
     """The last answer with its counts drawn; alerts over time; a thing as it is drawn itself."""
     frame, before = asked.frame, asked.talk.before
     tools = {call.tool for call in before.calls} if before is not None else set()
@@ -88,18 +89,18 @@ def _drawn(asked: Sentence) -> Done | None:
     return unmarked(merged(before.frame, unmarked(frame)))
 
 
-def _next_page(asked: Sentence) -> Done:
+def _next_page(asked: FrameCompletion) -> Done:
     before = asked.talk.before
     if before is None or not before.calls:
-        return ask(asked.frame, Reason.NOTHING_SHOWN)
+        return ask(asked.frame, Unclear.NOTHING_SHOWN)
     made = before.calls[0]
     total = asked.talk.lists[-1].total if asked.talk.lists else None
     whole = total is not None and asked.talk.shown >= total
     if len(before.calls) > 1 or "offset" not in TOOLS_BY_NAME[made.tool].parameter_schemas() or whole:
-        return ask(asked.frame, Reason.NO_MORE)
+        return ask(asked.frame, Unclear.NO_MORE)
     shown = asked.talk.shown or int(str(made.arguments.get("limit", DEFAULT_LIMIT)))
     if shown > MOST_SKIPPED:
-        return ask(asked.frame, Reason.NO_MORE)
+        return ask(asked.frame, Unclear.NO_MORE)
     arguments = {**made.arguments, "offset": shown}
     limit = next(iter(asked.frame.all("limit") or asked.frame.all("num")), None)
     if limit is not None or asked.frame.has("talk:rest"):
@@ -107,12 +108,12 @@ def _next_page(asked: Sentence) -> Done:
     return replace(before, calls=(Call(made.tool, arguments),))
 
 
-def _earlier(asked: Sentence, decisions: Sequence[Decision]) -> Done:
+def _earlier(asked: FrameCompletion, decisions: Sequence[Decision]) -> Done:
     """The last of these decisions once more."""
-    return _from_the_top(decisions[-1]) if decisions else ask(asked.frame, Reason.NOTHING_BEFORE)
+    return _from_the_top(decisions[-1]) if decisions else ask(asked.frame, Unclear.NOTHING_BEFORE)
 
 
-def _back(asked: Sentence, kinds: Sequence[str]) -> Done:
+def _back(asked: FrameCompletion, kinds: Sequence[str]) -> Done:
     """The newest list of those kinds that holds the filters that were said; what it lacks of them is put on it."""
     frame, before = unmarked(asked.frame), asked.talk.before
     lists = [shown for shown in reversed(asked.talk.lists) if shown.by is not None]
@@ -126,7 +127,7 @@ def _back(asked: Sentence, kinds: Sequence[str]) -> Done:
     whole = [shown.by for shown in own if shown.by and told <= {(t, v) for t, _ in told for v in shown.by.frame.all(t)}]
     bases = whole or [shown.by for shown in own if shown.by]
     if not bases:
-        return ask(asked.frame, Reason.NOTHING_BEFORE)
+        return ask(asked.frame, Unclear.NOTHING_BEFORE)
     found = next((each for each in bases if told or each != before), bases[0])
     if whole:
         frame = without(frame, ("status", "severity", "owner", "tactic", "product"))
@@ -137,7 +138,7 @@ def _back(asked: Sentence, kinds: Sequence[str]) -> Done:
     return unmarked(merged(found.frame, frame))
 
 
-def moved_time(asked: Sentence) -> Done | None:
+def moved_time(asked: FrameCompletion) -> Done | None:
     """The last question for the stretch of time before or after its own."""
     base = asked.base(lists=True)
     if base is None or not base.frame.window:
@@ -154,21 +155,21 @@ def moved_time(asked: Sentence) -> Done | None:
     return unmarked(frame)
 
 
-def _beside_a_moment(asked: Sentence) -> Decision | None:
+def _beside_a_moment(asked: FrameCompletion) -> Decision | None:
     """A question back about rows "before that", where what is spoken of is no stretch of time."""
     said = [item.text for item in asked.items if item.sense("shift")]
     beside = asked.frame.has("op:compare", "op:trend", "unit", "previous") or asked.talk.before is None
-    return None if beside else ask(unmarked(asked.frame), Reason.NOT_EXPRESSIBLE, *said)
+    return None if beside else ask(unmarked(asked.frame), Unclear.NOT_EXPRESSIBLE, *said)
 
 
-def _unit(asked: Sentence) -> str:
+def _unit(asked: FrameCompletion) -> str:
     return next((value for item in asked.items for type_, value in item.senses if type_ == "unit"), "")
 
 
 # --- Corrections
 
 
-def timed(asked: Sentence) -> Done | None:
+def timed(asked: FrameCompletion) -> Done | None:
     """Bind "that day", "then" and "on the busiest day" to the time that the last answer told of."""
     frame = asked.frame
     if frame.has("not:except") and len(frame.window) == 1 and "time_window" not in frame.window and is_fragment(frame):
@@ -180,7 +181,7 @@ def timed(asked: Sentence) -> Done | None:
     if told is None or frame.window or (told == "then" and not _asks_of_then(asked)):
         return None
     if frame.has("digits") and not frame.has("limit", "kind:incident"):
-        return ask(unmarked(frame), Reason.WHICH_MOMENT)  # "between 8 and 12 that day"
+        return ask(unmarked(frame), Unclear.WHICH_MOMENT)  # "between 8 and 12 that day"
     ranked, unit = told.startswith(_PEAK), told.removeprefix(_PEAK)
     window = _told_time(asked, unit, ranked=ranked)
     plain = unmarked(frame, ("moment",))
@@ -188,7 +189,7 @@ def timed(asked: Sentence) -> Done | None:
         plain.window = window
         asked.frame = plain
         return None
-    back = ask(unmarked(frame), Reason.WHICH_MOMENT)
+    back = ask(unmarked(frame), Unclear.WHICH_MOMENT)
     focus = asked.talk.focus(INCIDENT, ALERT)
     if unit not in ("day", "then") or ranked or focus is None or not focus.item.time:
         return back
@@ -198,20 +199,20 @@ def timed(asked: Sentence) -> Done | None:
     return replace(back, options=(Option(f"{day:%Y-%m-%d}", dated, 1),))
 
 
-def _asks_of_then(asked: Sentence) -> bool:
+def _asks_of_then(asked: FrameCompletion) -> bool:
     """True where "then" ends a question about what happened, in a conversation that told of a time."""
     talk, last = asked.talk, [item for item in asked.frame.items if item.type != "pad"][-1:]
     times = talk.moment or any(each is not None and each.frame.window for each in (talk.before, talk.waiting))
-    waits = talk.waiting is not None and talk.waiting.reason is Reason.WHICH_MOMENT
+    waits = talk.waiting is not None and talk.waiting.reason is Unclear.WHICH_MOMENT
     around = bool(asked.frame.time_said)  # "around then"
     asks = asked.frame.has("topic") and bool(times or waits)
     return any(item.sense("moment") for item in last) and (asks or around)
 
 
-def _told_time(asked: Sentence, unit: str, *, ranked: bool) -> dict[str, str]:
+def _told_time(asked: FrameCompletion, unit: str, *, ranked: bool) -> dict[str, str]:
     """The window of that unit that the last answer told of, else the one that it was about."""
     before, waiting = asked.talk.before, asked.talk.waiting
-    if waiting is not None and waiting.reason is Reason.WHICH_MOMENT:
+    if waiting is not None and waiting.reason is Unclear.WHICH_MOMENT:
         return {}
     windows = [dict(asked.talk.moment)]
     windows += [before.frame.window] if before is not None and not ranked and not asked.talk.moment else []
@@ -222,6 +223,8 @@ def _told_time(asked: Sentence, unit: str, *, ranked: bool) -> dict[str, str]:
             length = datetime.fromisoformat(window["end_time"]) - datetime.fromisoformat(window["start_time"])
             slack = _SUMMER_TIME if unit != "hour" else timedelta(0)
             if unit in _LENGTHS and abs(length - _LENGTHS[unit]) <= slack:
+                return window
+            if unit == "month" and _SHORTEST_MONTH <= length <= _LONGEST_MONTH + slack:
                 return window
             if unit == "then" and length <= _LENGTHS["day"] + slack:
                 return window

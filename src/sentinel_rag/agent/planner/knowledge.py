@@ -17,7 +17,7 @@ from importlib.resources import files
 from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.knowledge_tools import MAX_QUESTION_CHARACTERS
+from sentinel_rag.contracts.knowledge_tools import MAX_HITS, MAX_QUESTION_CHARACTERS
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.contracts.tool_schemas import SEVERITIES, TIME_WINDOWS
 from sentinel_rag.language import frames
@@ -34,7 +34,7 @@ _LONGEST_ASIDE = 7
 """Words of a sentence that leans on a section which was shown."""
 _SAYS_NOTHING = (
     *SILENT, "modal", "ask", "do", "relative", "ref", "all", "follow", "meta", "by", "status", "severity", "class",
-    "cmp", "order", "plural", "answer", "not", "attr", "of", "owner", "talk",
+    "cmp", "order", "plural", "answer", "not", "attr", "of", "owner", "talk", "mine",
 )  # fmt: skip
 """Types of the questions' lexicon whose words are not what a search is about."""
 _NO_TOPIC = (
@@ -88,6 +88,8 @@ class KnowledgeWish:
     filters: Mapping[str, Any] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
     """What the search cannot filter by."""
+    most: int = 0
+    """How many incidents are wanted; 0 where that is not said."""
     whole: bool = False
     """Which playbook is for it, and not for one thing in it."""
     done: bool = False
@@ -146,12 +148,13 @@ class _Words:
 
     def _topic(self, *, phases: bool) -> str:
         said = [*self.frame.all("name"), *(value for value in self._quoted())]
+        hushed = {word for item in self.frame.items if item.silent and " " in item.text for word in words_of(item.text)}
         for item in self.items:
             asked = (phases and item.sense("phase")) or item.sense("sought", frozenset({"deed"})) or item.type == "text"
             if sense := item.sense("say"):
                 said += sense[1].split()
             elif asked:
-                said += [word for word in WORD.findall(item.text) if self._tells(word)]
+                said += [word for word in WORD.findall(item.text) if self._tells(word) and fold(word) not in hushed]
         return " ".join(dict.fromkeys(said))[:MAX_QUESTION_CHARACTERS]
 
     def _quoted(self) -> list[str]:
@@ -188,17 +191,26 @@ def read_wish(frame: Frame, now: datetime) -> KnowledgeWish | None:
     words = _words(frame)
     if len(frame.said) > _LONGEST or any(item.sense("never") for item in words.items):
         return None
-    incidents = [*frame.all("incident"), *frame.all("digits")]
+    incidents, count = _counted_out([*frame.all("incident"), *frame.all("digits")], frame)
     if not incidents and frame.has("op:compare"):
         incidents = frame.all("limit")  # "compare 31 with other incidents"
-    if len(set(incidents)) > 1:
+    if len(set(incidents)) > 1 or (frame.has("op:compare") and frame.window and not incidents):
         return None
     incident = incidents[0] if incidents else ""
     wish = _past(words, incident, now) or _term(words) or _playbook(words, incident)
     if wish is None:
         return None
     pointed = set(frame.all("ref")) - {"definite", "they", "ones"} or frame.has("item")
-    return replace(wish, points=bool(pointed) and not words.has("begin") and not incident)
+    return replace(wish, most=count, points=bool(pointed) and not words.has("begin") and not incident)
+
+
+def _counted_out(numbers: list[str], frame: Frame) -> tuple[list[str], int]:
+    """The numbers of incidents without the one that says how many are wanted ("the 5 closest matches to 44102"), and
+    that one; 0 where none does."""
+    like = next((item for item in frame.items if item.sense("know", frozenset({"similar"}))), None)
+    before = [int(item.text) for item in frame.items if like and item.end <= like.start and item.sense("num")]
+    count = before[-1] if before and before[-1] <= MAX_HITS else int(frame.one("limit") or 0)
+    return [each for each in numbers if each != str(count)] if count else numbers, min(count, MAX_HITS)
 
 
 # --- past incidents
@@ -318,6 +330,8 @@ def _term(words: _Words) -> KnowledgeWish | None:
 def _playbook(words: _Words, incident: str) -> KnowledgeWish | None:
     frame, topic, phase = words.frame, words.topic, words.phase
     names_playbook = words.has("playbook", "playbooks")
+    if frame.has("op:count") and frame.has("kind:incident", "kind:alert") and not names_playbook:
+        return None
     if words.has("playbooks") and not topic and not incident:
         return KnowledgeWish(sought=Sought.CATALOGUE)
     named = frame.has("name") and not incident
@@ -334,7 +348,7 @@ def _playbook(words: _Words, incident: str) -> KnowledgeWish | None:
     decides = asked and not words.has("leave") and bool(topic) and not incident and not named
     if decides and not how and not names_playbook and frame.has(*_OF_ROWS):
         return None
-    no_response = frame.has("attr:response") and not topic
+    no_response = frame.has("attr:response") and (incident or not topic)
     if not names_playbook and (no_response or (frame.has("attr:remediation") and frame.has("kind:alert"))):
         return None
     if not (names_playbook or how or decides or (words.has("who") and topic)) or (named and not names_playbook):

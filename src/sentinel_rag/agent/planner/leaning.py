@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason, ask
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear, ask
 from sentinel_rag.agent.planner.merging import (
     LISTED,
     asks_of_a_thing,
@@ -21,28 +21,40 @@ from sentinel_rag.agent.planner.merging import (
     merged,
 )
 from sentinel_rag.agent.planner.plan import View
-from sentinel_rag.agent.planner.sentence import OF_INCIDENTS, SAYS_WHICH, Done, Readings, Sentence, ask_which, unmarked
+from sentinel_rag.agent.planner.sentence import (
+    OF_INCIDENTS,
+    SAYS_WHICH,
+    Done,
+    FrameCompletion,
+    Readings,
+    ask_which,
+    unmarked,
+)
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT
 from sentinel_rag.language.frames import Frame
 
 _HALF_READ = frozenset(
     {
-        Reason.UNREAD, Reason.TIME, Reason.FUTURE, Reason.NOT_TAKEN, Reason.NOT_EXPRESSIBLE, Reason.WHICH_MOMENT,
-        Reason.NO_STORED_QUERY, Reason.CANNOT_LEAVE_OUT, Reason.WHICH_NAME, Reason.UNKNOWN_NAME, Reason.NEAR_NAME,
-        Reason.AMBIGUOUS_NAME, Reason.OWNER_OR_INVOLVED, Reason.ONE_NAME, Reason.ONE_SEVERITY, Reason.ONE_TIME,
-        Reason.SAME_OR_ALL, Reason.WHICH_THING, Reason.WHICH_OF_THESE, Reason.NUMBER_OF_WHAT,
+        Unclear.UNREAD, Unclear.TIME, Unclear.FUTURE, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.WHICH_MOMENT,
+        Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT, Unclear.WHICH_NAME, Unclear.UNKNOWN_NAME, Unclear.NEAR_NAME,
+        Unclear.AMBIGUOUS_NAME, Unclear.OWNER_OR_INVOLVED, Unclear.ONE_NAME, Unclear.ONE_SEVERITY, Unclear.ONE_TIME,
+        Unclear.SAME_OR_ALL, Unclear.WHICH_THING, Unclear.WHICH_OF_THESE, Unclear.NUMBER_OF_WHAT,
     }
 )  # fmt: skip
 """Reasons to ask back after which it is open from where a sentence goes on: from that question or the one before."""
 _NOT_ANSWERED = frozenset(
-    {Reason.UNREAD, Reason.NOT_TAKEN, Reason.NOT_EXPRESSIBLE, Reason.NO_STORED_QUERY, Reason.CANNOT_LEAVE_OUT}
+    {Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NOT_EXPRESSIBLE, Unclear.NO_STORED_QUERY, Unclear.CANNOT_LEAVE_OUT}
 )
 """Reasons to ask back that name what was not understood and offer nothing to pick."""
-_MISREAD = (Reason.UNREAD, Reason.TIME)
+_MISREAD = (Unclear.UNREAD, Unclear.TIME)
 _TOLD_AGAIN = ("attr:detail", "all:all")
 _LINE = frozenset({"item"})
 """A number of a line on the screen, "[2]": the answer tells of the thing that stands there."""
+_READS_TABLES = ("search_logs", "run_kql_query", "describe_table")
+_SAME_QUERY = ("follow", "cmp:only", "threat", "program", "talk", "enough", "ref", "meta", "plural")
+"""What may stand beside a time or a word of a title that narrows the rows of the same logs."""
+_PRONOUNS = ("ref:it", "ref:its", "ref:within")
 _PLEASANTRY = "small_talk"
 _FEW = 2
 _NOUNS = {
@@ -53,7 +65,7 @@ _NOUNS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class LeaningRule:
     """How a sentence is taken that holds all of `needs` and none of `never`."""
 
     kind: str
@@ -64,37 +76,39 @@ class Rule:
 
 
 @cache
-def rules() -> tuple[Rule, ...]:
+def rules() -> tuple[LeaningRule, ...]:
     """All rules, in their order."""
     return tuple(map(_rule, follow_ups()["rule"]))
 
 
-def _rule(told: Mapping[str, Sequence[str]]) -> Rule:
+def _rule(told: Mapping[str, Sequence[str]]) -> LeaningRule:
     needs, never = frozenset(told.get("needs", ())), frozenset(told.get("never", ()))
-    return Rule(str(told["kind"]), needs, never, tuple(told["take"]), bool(told.get("ask")))
+    return LeaningRule(str(told["kind"]), needs, never, tuple(told["take"]), bool(told.get("ask")))
 
 
-def leaned(asked: Sentence) -> Done | None:
+def leaned(asked: FrameCompletion) -> Done | None:
     """Fill what the sentence leaves out from the question before."""
     frame, talk = asked.frame, asked.talk
     if talk.before is None and not talk.lists and talk.waiting is None:
         lost = frame.has("ref") and not frame.window and not frame.has(*SAYS_WHICH)
-        return ask(frame, Reason.WHICH_THING) if lost else None
+        return ask(frame, Unclear.WHICH_THING) if lost else None
     told = _says(asked)
     frame.features["meta"] = [each for each in frame.all("meta") if each != _PLEASANTRY or "is:empty" in told]
     if "is:of_the_list" in told and talk.lists:
         noun, strange = frame.one("that"), [*frame.unread, *frame.all("guess")]
         if noun is not None and talk.lists[-1].items and noun != talk.lists[-1].items[0].of_kind:
-            return ask(frame, Reason.WHICH_THING)
+            return ask(frame, Unclear.WHICH_THING)
         if strange:
-            return ask(frame, Reason.UNREAD, *strange)
+            return ask(frame, Unclear.UNREAD, *strange)
+    if (table := _of_a_table(asked)) is not None:
+        return table
     rule = next(rule for rule in rules() if rule.needs <= told and told.isdisjoint(rule.never))
     if rule.take == ("alone",):
         return None
     return _of_a_thing(asked, told) or _readings(asked, rule, told)
 
 
-def _says(asked: Sentence) -> frozenset[str]:
+def _says(asked: FrameCompletion) -> frozenset[str]:
     """What a sentence says, each as its type and as type:value, with what follows from it and the question before."""
     frame, before = asked.frame, asked.talk.before
     told = {type_ for type_, values in frame.features.items() if values}
@@ -115,12 +129,14 @@ def _says(asked: Sentence) -> frozenset[str]:
         "window": frame.window,
         "of_the_list": of_the_list,
         "leans": frame.has("follow", "add", "cmp:only") or of_the_list or asked.correcting
-        or (frame.has("ref:its", "ref:it", "ref:they", "ref:definite") and not named and not frame.has("know")),
+        or (frame.has("ref:they", "ref:definite", *_PRONOUNS) and not named and not frame.has("know")),
+        "pronoun": frame.has(*_PRONOUNS) and not named,
         "short": len([item for item in asked.items if item.type not in _light()]) <= _FEW and not frame.window,
         "kind_alone": alone and before is not None
         and not before.frame.has(*(f"kind:{kind}" for kind in frame.all("kind"))),
         "after_a_name": after,
         "same_logs": before is not None and set(frame.all("topic")) <= set(before.frame.all("topic")),
+        "after_a_tactic": before is not None and before.frame.has("tactic"),
         "after_logs": before is not None and before.frame.has("topic"),
         "after_a_thing": before is not None and before.frame.has("name", "incident"),
         "after_rows": before is not None and is_list(before.frame),
@@ -132,12 +148,32 @@ def _says(asked: Sentence) -> frozenset[str]:
     return frozenset(told | {f"is:{name}" for name, holds in derived.items() if holds})
 
 
+def _of_a_table(asked: FrameCompletion) -> Frame | None:
+    """The question before about another table or this one: "only SigninLogs", "with examples", "that table"."""
+    before, frame = asked.talk.before, asked.frame
+    if before is None or not before.calls or frame.has(*(f"kind:{kind}" for kind in LISTED), "name", "incident"):
+        return None
+    tool = before.calls[0].tool
+    only = tool in _READS_TABLES and asked.only("lit:table", "cmp:only", "follow", "ref")
+    if (only and frame.has("table")) or (
+        tool == "describe_table" and frame.has("meta:sample") and not frame.has("table")
+    ):
+        told = before.frame.copy()
+        told.features["table"] = frame.all("table") or told.all("table")
+        told.features["meta"] = [*told.all("meta"), *frame.all("meta")]
+        return told
+    if frame.has("that:table") and before.frame.has("table"):
+        frame.features["table"] = before.frame.all("table")
+        return unmarked(frame)
+    return None
+
+
 @cache
 def _light() -> frozenset[str]:
     return frozenset(follow_ups()["types"]["light"])
 
 
-def _of_a_thing(asked: Sentence, told: frozenset[str]) -> Done | None:
+def _of_a_thing(asked: FrameCompletion, told: frozenset[str]) -> Done | None:
     """Bind a field alone to the thing that is spoken of."""
     frame = asked.frame
     if frame.has("attr:events") and not frame.has("name", "incident", "alert_id", "kind:alert"):
@@ -155,7 +191,7 @@ def _of_a_thing(asked: Sentence, told: frozenset[str]) -> Done | None:
     return None
 
 
-def _readings(asked: Sentence, rule: Rule, told: frozenset[str]) -> Done:
+def _readings(asked: FrameCompletion, rule: LeaningRule, told: frozenset[str]) -> Done:
     """The readings that a rule allows."""
     frame, waiting = asked.frame, asked.talk.waiting
     base = _base(asked, told)
@@ -170,10 +206,21 @@ def _readings(asked: Sentence, rule: Rule, told: frozenset[str]) -> Done:
         taken += [unmarked(frame)] if rule.ask else []
         return Readings(tuple(taken), frame, open_question=waiting)
     if base is None:
-        return ask(frame, Reason.NOTHING_SHOWN)
-    ways = {"over": lambda: unmarked(merged(base.frame, frame)), "alone": lambda: unmarked(frame)}
+        return ask(frame, Unclear.NOTHING_SHOWN)
+    ways = {
+        "over": lambda: _same_query(asked, base, unmarked(merged(base.frame, frame))),
+        "alone": lambda: unmarked(frame),
+    }
     leans = "is:leans" in told
     return Readings(tuple(ways[how]() for how in rule.take), frame, ask=rule.ask, leans=leans)
+
+
+def _same_query(asked: FrameCompletion, base: Decision, told: Frame) -> Frame:
+    """The frame with the stored query that was asked before, where only a time or a word in its rows is said."""
+    query = base.calls[0].arguments.get("template") if base.calls else None
+    if query is not None and (asked.frame.window or asked.frame.has("title")) and asked.only(*_SAME_QUERY):
+        told.tell("template", str(query))
+    return told
 
 
 def _understood(frame: Frame) -> Frame:
@@ -188,21 +235,30 @@ def settled(readings: Readings, made: Sequence[Decision], before: Decision | Non
     first = made[0]
     answered: list[Decision] = []
     for each in made:
-        if each.kind is Kind.CALL and not any(_same_answer(each, other) for other in answered):
+        if each.kind is DecisionKind.CALL and not any(_same_answer(each, other) for other in answered):
             answered.append(each)
-    if first.kind not in (Kind.CALL, Kind.ASK):
+    if first.kind not in (DecisionKind.CALL, DecisionKind.ASK):
         return first
     back = readings.open_question
+    if (
+        back is not None
+        and len(made) > 1
+        and len(answered) == 1
+        and all(each.kind is DecisionKind.CALL for each in made)
+    ):
+        return with_effect(readings.said, answered[0], before)  # from wherever it goes on, it says the same
     if back is not None:
         return offering(first.frame, answered, back.reason, *back.values)
     # Without a mark that leans, a question that only joined to the one before finds no stored query stands alone.
     joins = (
-        first.kind is Kind.ASK and not readings.ask and (first.reason is not Reason.NO_STORED_QUERY or readings.leans)
+        first.kind is DecisionKind.ASK
+        and not readings.ask
+        and (first.reason is not Unclear.NO_STORED_QUERY or readings.leans)
     )
     if not answered or joins:
         return replace(first, options=_options(answered)) if answered and not first.options else first
     if len(answered) > 1 and readings.ask:
-        return offering(first.frame, answered, Reason.SAME_OR_ALL)
+        return offering(first.frame, answered, Unclear.SAME_OR_ALL)
     return with_effect(readings.said, answered[0], before)
 
 
@@ -210,10 +266,10 @@ def on_open_ground(said: Frame, made: Decision, waiting: Decision | None) -> Dec
     """The decision, or a question back where filters alone would change the answer before a question that was not
     understood: which of the two they are of is open."""
     filters = said.has("drop", *follow_ups()["types"]["narrows"]) or bool(said.window)
-    if waiting is None or waiting.reason not in _NOT_ANSWERED or made.kind is not Kind.CALL:
+    if waiting is None or waiting.reason not in _NOT_ANSWERED or made.kind is not DecisionKind.CALL:
         return made
     alone = filters and is_fragment(said) and not said.has("ref", "name", "incident", "kind", "talk", "that")
-    return offering(made.frame, [made], Reason.SAME_OR_ALL) if alone else made
+    return offering(made.frame, [made], Unclear.SAME_OR_ALL) if alone else made
 
 
 def unmoored(readings: Readings, made: Decision, before: Decision | None) -> Decision:
@@ -222,16 +278,16 @@ def unmoored(readings: Readings, made: Decision, before: Decision | None) -> Dec
     said = readings.said
     leans = said.has("cmp:only", "add") or any(item.sense("one") for item in said.items)
     whole = said.has("ask", "op", "topic", "name", "incident", "owner", *(f"kind:{kind}" for kind in LISTED))
-    if before is None or made.kind is not Kind.CALL or not leans or whole:
+    if before is None or made.kind is not DecisionKind.CALL or not leans or whole:
         return made
     same = [call.tool for call in made.calls[:1]] == [call.tool for call in before.calls[:1]]
-    return made if same else offering(made.frame, [made], Reason.SAME_OR_ALL)
+    return made if same else offering(made.frame, [made], Unclear.SAME_OR_ALL)
 
 
 def with_effect(said: Frame, made: Decision, before: Decision | None) -> Decision:
     """The decision, or a question back where words of the sentence change nothing in the last answer."""
     strange = _without_effect(said, made, before)
-    return ask(made.frame, Reason.NOTHING_NEW, *strange) if strange else made
+    return ask(made.frame, Unclear.NOTHING_NEW, *strange) if strange else made
 
 
 def _same_answer(one: Decision, other: Decision) -> bool:
@@ -256,9 +312,9 @@ def _without_effect(said: Frame, made: Decision, before: Decision | None) -> lis
     ]
 
 
-def offering(frame: Frame, made: Sequence[Decision], reason: Reason | None, *values: str) -> Decision:
+def offering(frame: Frame, made: Sequence[Decision], reason: Unclear | None, *values: str) -> Decision:
     """A question back between decisions, each under a number of its own."""
-    return Decision(Kind.ASK, frame, reason=reason, values=values, options=_options(made))
+    return Decision(DecisionKind.ASK, frame, reason=reason, values=values, options=_options(made))
 
 
 def _options(made: Sequence[Decision]) -> tuple[Option, ...]:
@@ -274,12 +330,12 @@ def call_words(made: Call) -> str:
     return f"{noun} ({pairs})" if pairs else f"{noun} (all)"
 
 
-def _base(asked: Sentence, told: frozenset[str]) -> Decision | None:
+def _base(asked: FrameCompletion, told: frozenset[str]) -> Decision | None:
     """The decision that a sentence leans on: the last, or the one behind the list where only a list is meant."""
     return asked.base(lists="is:of_the_list" in told or _narrows_a_list(asked.frame))
 
 
-def _look_at_all(asked: Sentence, base: Decision) -> None:
+def _look_at_all(asked: FrameCompletion, base: Decision) -> None:
     """Note that the list showed a part of its rows, where it is narrowed now."""
     shown = next((each for each in reversed(asked.talk.lists) if each.by == base), None)
     part = shown is not None and shown.total is not None and shown.total > len(shown.items)

@@ -17,6 +17,7 @@ from sentinel_rag.language.frames import Frame
 
 LISTED = frozenset({"incident", "alert"})
 """Kinds of things that lists are of."""
+_FIELDS_OF_TIME = {"created", "updated", "closed_time"}
 _FILTERS = ("severity", "status", "owner", "title", "tactic", "product", "rows")
 """Slots that narrow rows, or put them in order."""
 
@@ -56,8 +57,9 @@ def changes_an_answer(frame: Frame) -> bool:
 
 
 def asks_of_a_thing(frame: Frame) -> bool:
-    """True where a field or the entities of one thing are asked for."""
-    return frame.has(*_types("of_a_thing"))
+    """True where a field or the entities of one thing are asked for; a field of a time that was said is a filter."""
+    filters = frame.window and set(frame.all("attr")) <= _FIELDS_OF_TIME
+    return frame.has(*(type_ for type_ in _types("of_a_thing") if type_ != "attr" or not filters))
 
 
 def is_list(frame: Frame) -> bool:
@@ -88,6 +90,8 @@ def merged(before: Frame, said: Frame) -> Frame:
     asks_else = frame.has(*(type_ for type_ in _slots()["asked"] if type_ not in _types("told")))
     if not other_subject:
         _carry(frame, before, _slots()["subject"])
+    if before.has("rel:involve", "rel:naming") and before.has("name") and not said.has("owner", "whose"):
+        frame.tell("rel", "involve")  # who is named is still no owner
     if not asks_else:
         kept_op = said.has("op") and not said.has("op:list", "op:exists")
         _carry(frame, before, [type_ for type_ in _slots()["asked"] if type_ != "op" or not kept_op])

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from sentinel_rag.agent.planner.decisions import Decision, Option, Reason
+from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear
 from sentinel_rag.agent.planner.descriptions import fits
 from sentinel_rag.agent.planner.merging import asks_of_a_thing, is_fragment, merged
-from sentinel_rag.agent.planner.sentence import Done, Sentence, unmarked
+from sentinel_rag.agent.planner.sentence import Done, FrameCompletion, unmarked
 from sentinel_rag.language.frames import Frame
 from sentinel_rag.language.lexicon import fold
 
 _WAIT = frozenset(
     {
-        Reason.WHICH_THING, Reason.WHICH_OF_THESE, Reason.WHICH_NAME, Reason.WHO_ARE_YOU, Reason.HOW_LONG,
-        Reason.MOST_OF_WHAT, Reason.COMPARED_WITH_WHAT, Reason.ONE_TIME, Reason.TIME, Reason.INCIDENTS_OR_ALERTS,
-        Reason.NEAR_NAME, Reason.UNKNOWN_NAME, Reason.AMBIGUOUS_NAME, Reason.ONE_NAME, Reason.ONE_SEVERITY,
-        Reason.WHICH_MOMENT,
+        Unclear.WHICH_THING, Unclear.WHICH_OF_THESE, Unclear.WHICH_NAME, Unclear.WHO_ARE_YOU, Unclear.HOW_LONG,
+        Unclear.MOST_OF_WHAT, Unclear.COMPARED_WITH_WHAT, Unclear.ONE_TIME, Unclear.TIME, Unclear.INCIDENTS_OR_ALERTS,
+        Unclear.NEAR_NAME, Unclear.UNKNOWN_NAME, Unclear.AMBIGUOUS_NAME, Unclear.ONE_NAME, Unclear.ONE_SEVERITY,
+        Unclear.WHICH_MOMENT,
     }
 )  # fmt: skip
 """Reasons to ask back that one value answers."""
@@ -24,7 +24,7 @@ _LEANS = ("talk:more", "talk:rest", "talk:undo", "talk:back", "talk:again", "tal
           "talk:anew", "follow", "ref")  # fmt: skip
 
 
-def picked(asked: Sentence) -> Done | None:
+def picked(asked: FrameCompletion) -> Done | None:
     """What was offered, by its words, its number or a yes; a value that was asked for."""
     talk = asked.talk
     said = fold(asked.frame.said).strip(" .?!")
@@ -40,7 +40,7 @@ def picked(asked: Sentence) -> Done | None:
     return _by_number(asked) or _by_words(asked) or _fills(asked, talk.waiting)
 
 
-def _by_number(asked: Sentence) -> Option | None:
+def _by_number(asked: FrameCompletion) -> Option | None:
     """The option under the number that is all that is said."""
     if not asked.talk.offers or not asked.only("num", "digits", "ref", "lit:item", "talk:instead"):
         return None
@@ -53,7 +53,7 @@ def _by_number(asked: Sentence) -> Option | None:
     return next((option for option in offers if option.number == wanted), None)
 
 
-def _by_words(asked: Sentence) -> Option | None:
+def _by_words(asked: FrameCompletion) -> Option | None:
     """The one option whose thing is what the words tell."""
     asks = asks_of_a_thing(asked.frame) and asked.frame.all("attr") != ["detail"]
     if not asked.talk.offers or asks or asked.frame.has("kind:alert", "op:count", "ref:them"):
@@ -67,25 +67,25 @@ def _by_words(asked: Sentence) -> Option | None:
     return fitting[0] if len(fitting) == 1 else None
 
 
-def _fills(asked: Sentence, waiting: Decision) -> Frame | None:
+def _fills(asked: FrameCompletion, waiting: Decision) -> Frame | None:
     """The frame that waits for a value, with what is said now."""
     told, said = waiting.frame, asked.frame
     if waiting.reason not in _WAIT or not is_fragment(said) or said.has(*_LEANS):
         return None
-    if waiting.reason is Reason.HOW_LONG and said.around is None:
+    if waiting.reason is Unclear.HOW_LONG and said.around is None:
         return None
-    if waiting.reason is Reason.WHICH_MOMENT and not said.window:
+    if waiting.reason is Unclear.WHICH_MOMENT and not said.window:
         return None
-    if waiting.reason in (Reason.WHICH_THING, Reason.WHICH_OF_THESE) and not said.has("name", "incident", "digits"):
+    if waiting.reason in (Unclear.WHICH_THING, Unclear.WHICH_OF_THESE) and not said.has("name", "incident", "digits"):
         return None
     filled = merged(told, said)
     filled.around = said.around or told.around
-    if waiting.reason is Reason.WHO_ARE_YOU:
+    if waiting.reason is Unclear.WHO_ARE_YOU:
         filled.features["owner"] = said.all("name") or list(said.unread)
         filled.features["name"], filled.unread = [], []
-    if waiting.reason in (Reason.WHICH_THING, Reason.WHICH_OF_THESE) and said.has("digits"):
+    if waiting.reason in (Unclear.WHICH_THING, Unclear.WHICH_OF_THESE) and said.has("digits"):
         filled.features["incident"] += [n for n in said.all("digits") if n not in filled.all("incident")]
         filled.features["num"], filled.features["digits"] = [], []
-    if waiting.reason is Reason.COMPARED_WITH_WHAT:
+    if waiting.reason is Unclear.COMPARED_WITH_WHAT:
         filled.features["incident"] = [*told.all("incident"), *said.all("incident"), *said.all("digits")]
     return unmarked(filled)

@@ -31,6 +31,7 @@ class View(StrEnum):
     KQL = "kql"
     TEMPLATES = "templates"
     TABLES = "tables"
+    SEARCH = "search"
     WORKSPACES = "workspaces"
     COLUMNS = "columns"
     ANALYSIS = "analysis"

@@ -14,28 +14,39 @@ from itertools import takewhile
 from sentinel_rag.agent.knowledge_hits import INCIDENTS, PLAYBOOKS, SEARCH_TOOL
 from sentinel_rag.agent.planner.assistant import about_assistant
 from sentinel_rag.agent.planner.computing import computed, periods
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, ask, call
 from sentinel_rag.agent.planner.knowledge import KnowledgeWish, Sought, read_wish
 from sentinel_rag.agent.planner.leaning import offering
 from sentinel_rag.agent.planner.plan import View
-from sentinel_rag.agent.planner.rows import Row, rows
+from sentinel_rag.agent.planner.rows import DecisionRow, rows
 from sentinel_rag.agent.planner.stored import StoredQueries, contained, to_stored_query, unread_words
 from sentinel_rag.agent.planner.tools import RANKED, lost, to_tool
 from sentinel_rag.agent.planner.views import SIDE_BY_SIDE, shown
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.tool_schemas import MAX_LIMIT, SEVERITIES
-from sentinel_rag.language.frames import Frame, Names
+from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
+from sentinel_rag.language.frames import Frame, WorkspaceNames
 from sentinel_rag.language.frames.clauses import ordinary
 from sentinel_rag.language.frames.orders import read_order
 from sentinel_rag.language.frames.phrases import words_of
-from sentinel_rag.language.frames.reader import part_with
+from sentinel_rag.language.frames.reader import part_of, part_with
 from sentinel_rag.language.frames.shapes import Token, shaped_tokens
+from sentinel_rag.language.lexicon import fold
 
 _ALSO_IN_ALERTS = {"activity", "run", "proc", "click", "signin", "logon", "history", "change"}
 """Topics of which the alerts of a named thing tell something too, where no stored query does."""
 _ALERTS_ONLY = "I looked at alerts only."
 _LEFT_OUT = "I did not understand {} and left it out."
+_ONE_SENTENCE = "I answered “{}”."
+_SENTENCE = re.compile(r"[.?!]\s+(?=\S)|\s-\s|:\s")
+"""Between the sentences of a question, or between what tells why and what asks."""
+_OF_WORDS = (
+    Unclear.UNREAD, Unclear.NOT_TAKEN, Unclear.NO_STORED_QUERY, Unclear.TITLE_OR_LOGS, Unclear.CANNOT_LEAVE_OUT,
+    Unclear.NUMBER_OF_WHAT, Unclear.UNKNOWN_NAME,
+)  # fmt: skip
+"""Reasons to ask back that another sentence may have raised than the one that asks."""
+_FILTERS = ("severity", "status", "class", "owner", "tactic", "product", "threat", "lit", "cmp", "num")
+"""What narrows rows, so that the sentence which says it is not left out."""
 _CONTENT = ("name", "incident", "kind", "attr", "topic", "op", "status", "severity", "owner", "order", "title", "class")
 _OF_INCIDENTS = (
     "kind:alert",
@@ -50,9 +61,12 @@ _OF_INCIDENTS = (
     "class",
 )
 """What is asked of an incident, so that a number that counts nothing is one."""
+_FIELDS_OF_ALERTS = ("tactics", "techniques", "product")
+"""What is asked of alerts together, and counted by."""
+_ONE_OF_ALERTS = ("incident", "name", "group", "alert_id", "tactic", "product", "order", "title")
 _OF_SOME = ("incident", "title", "name", "class", "owner", "op:share")
 _UPDATED = frozenset({"updated"})
-_COUNTS = ("limit", "cmp", "topic", "op:top", "unit", "table", "name")
+_COUNTS = ("limit", "cmp", "op:top", "unit", "table", "name", "symbol", "bound")
 """Beside which a number may be something else."""
 _AN_INCIDENT = "an incident"
 _IN_INCIDENTS = {"reopen", "change", "activity", "history", "parent"}
@@ -60,6 +74,9 @@ _IN_INCIDENTS = {"reopen", "change", "activity", "history", "parent"}
 _NARROWING = ("cmp", "limit", "num", "unit", "group", "symbol", "min", "that", "item", "drop")
 _KNOWN_THINGS = ("name", "incident", "know", "alert_id")
 _SAYS_WHICH = ("op", "tactic", "title", "severity", "status", "owner", "topic", "all", "order", "class", "product")
+_OF_LOGS = {"topic", "prop"}
+_MAY_POINT = (["definite"], ["within"])
+"""What points at something that was said, unless its own sentence says which."""
 _OF_WORK = ("incident", "name", "kind:incident", "kind:alert", "severity", "status", "op:summary", "op:top", "tactic")
 """Beside which words of leisure are only talk."""
 _NARROWED = ("severity", "min", "status", "owner", "order")
@@ -80,6 +97,8 @@ _OF_ROWS = (View.INCIDENT, View.NEIGHBOUR)
 """Views that tell of the rows of a call what its arguments do not say."""
 _WINDOW = ("time_window", "start_time", "end_time")
 _RUN = frozenset({"run"})
+_OF_A_TABLE_SIZE = {"table", "op", "plural", "of", "rel", "act", "ask", "relative", "all", "attr", "kind"}
+"""What a question for the size of a table may say and still ask for the whole of it."""
 _OF_A_SAMPLE = ("kind", "severity", "min", "status", "limit")
 """What narrows a wish for invented rows."""
 _UNITS = {"hour", "day", "week"}
@@ -90,23 +109,25 @@ class Planner:
     """Decides over the stored queries and the names of one workspace."""
 
     queries: StoredQueries
-    names: Names = field(default_factory=Names)
+    names: WorkspaceNames = field(default_factory=WorkspaceNames)
 
     def decide(self, frame: Frame, now: datetime) -> Decision:
         """What becomes of a frame."""
         asked = contained(_settled(frame), self.queries)
         decision, row = self._decide(asked, now)
-        if decision.reason is Reason.NOT_TAKEN and not decision.options and not asked.has("owner"):
+        if decision.reason in _OF_WORDS and (apart := self._one_sentence(asked, now)) is not None:
+            return apart
+        if decision.reason is Unclear.NOT_TAKEN and not decision.options and not asked.has("owner"):
             decision = self._offered_without(decision, asked, now)
-        if decision.kind is Kind.CALL and decision.frame.loose:
+        if decision.kind is DecisionKind.CALL and decision.frame.loose:
             left_out = _LEFT_OUT.format(", ".join(f"“{plain(word)}”" for word in decision.frame.loose))
             decision = replace(decision, opening=(left_out, *decision.opening))
         return _shown(decision, row)
 
-    def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, Row | None]:
+    def _decide(self, asked: Frame, now: datetime) -> tuple[Decision, DecisionRow | None]:
         """What becomes of a frame, and the row of the table that says so."""
         decided = self._outside(asked, now) or self._doubt(asked)
-        if decided is not None and decided.reason is Reason.UNREAD:
+        if decided is not None and decided.reason is Unclear.UNREAD:
             return self._left_out(decided, now)
         if decided is not None:
             return decided, None
@@ -114,18 +135,41 @@ class Planner:
         borrowed = [word for word in unread_words(asked) if word in self.queries.words]
         if borrowed or (asked.polar and self.queries.names_threat(asked)):
             told |= {"is:stored"}
-        unstored: tuple[Decision, Row] | None = None
+        unstored: tuple[Decision, DecisionRow] | None = None
         for row in rows():
             if row.fits(told) and (unstored is None or row.compute):
                 decision = self._by(row, asked, told, now)
-                if decision is not None and decision.reason is Reason.NO_STORED_QUERY and unstored is None:
+                if decision is not None and decision.reason is Unclear.NO_STORED_QUERY and unstored is None:
                     unstored = (replace(decision, row=row.kind), row)  # rows may be counted instead
                     continue
-                if decision is not None and decision.kind is Kind.CALL and borrowed and not row.stored:
-                    decision = ask(asked, Reason.UNREAD, *asked.unread)
+                if decision is not None and decision.kind is DecisionKind.CALL and borrowed and not row.stored:
+                    decision = ask(asked, Unclear.UNREAD, *asked.unread)
                 if decision is not None:
                     return replace(self._whole(decision, row), row=row.kind), row
         return unstored or (_no_row(asked), None)
+
+    def _one_sentence(self, asked: Frame, now: datetime) -> Decision | None:
+        """The answer to the one sentence of several that asks for rows, where the others only tell why; the last
+        first. A pronoun in it is the thing that the others name."""
+        ends = [match.end() for match in _SENTENCE.finditer(asked.text)]
+        for start, end in reversed(list(zip([0, *ends], [*ends, len(asked.text)], strict=True))) if ends else ():
+            apart = [item for item in asked.items if not start <= item.start < end]
+            part = part_of(asked, start, end)
+            named = [name for name in asked.all("name") if name not in part.all("name")]
+            pointed = part.has("ref")
+            if not set(words_of(asked.time_said)) <= set(words_of(asked.text[start:end])):
+                continue  # the time is of another sentence
+            if not _all_said(asked) or any(item.type in _FILTERS for item in apart) or bool(named) != pointed:
+                continue
+            if part.unread or not part.has("kind", "topic", "op", "incident"):
+                continue
+            part.features["name"] += named
+            part.features["ref"], part.loose = [], []
+            made, row = self._decide(contained(_settled(part), self.queries), now)
+            if made.kind is DecisionKind.CALL:
+                said = _ONE_SENTENCE.format(plain(asked.text[start:end].strip(" -:")))
+                return _shown(replace(made, opening=(said, *made.opening)), row)
+        return None
 
     def _offered_without(self, refused: Decision, asked: Frame, now: datetime) -> Decision:
         """The question back, with the answer without the words that the call has no place for."""
@@ -133,14 +177,14 @@ class Planner:
         less = part_with(asked, [item for item in asked.items if not words & set(words_of(item.text))])
         less.loose = [*asked.loose, *refused.values]
         made, _ = self._decide(_settled(less), now)
-        return offering(refused.frame, [made], Reason.NOT_TAKEN, *refused.values) if made.calls else refused
+        return offering(refused.frame, [made], Unclear.NOT_TAKEN, *refused.values) if made.calls else refused
 
-    def _left_out(self, unread: Decision, now: datetime) -> tuple[Decision, Row | None]:
+    def _left_out(self, unread: Decision, now: datetime) -> tuple[Decision, DecisionRow | None]:
         """The answer without the unread words where they cannot narrow it, else the question back that offers it."""
         plain_frame = unread.frame.copy()
         plain_frame.unread, plain_frame.loose = [], [*unread.frame.loose, *unread.frame.unread]
         made, row = self._decide(plain_frame, now)
-        if made.kind is not Kind.CALL:
+        if made.kind is not DecisionKind.CALL:
             return unread, None
         if _holds_all(made) or _untouched(made, unread.frame):
             return made, row
@@ -154,17 +198,19 @@ class Planner:
         named, _ = self._decide(searched, now) if made.calls[0].tool in _LISTS else (made, None)
         made = replace(made, frame=plain_frame)
         other = [replace(named, frame=searched)] if named.calls and named.calls != made.calls else []
-        return offering(unread.frame, [made, *other], Reason.UNREAD, *unread.values), None
+        return offering(unread.frame, [made, *other], Unclear.UNREAD, *unread.values), None
 
-    def _whole(self, decision: Decision, row: Row) -> Decision:
+    def _whole(self, decision: Decision, row: DecisionRow) -> Decision:
         """The decision, or a question back where its call would leave out some of what was said."""
         f = decision.frame
-        logs = [item.text for item in f.items if {type_ for type_, _ in item.senses} == {"topic"}]
+        logs = [
+            item.text for item in f.items if item.sense("topic") and {type_ for type_, _ in item.senses} <= _OF_LOGS
+        ]
         asks_which = f.has("ask:what") and f.has("kind", "prop", "attr") and not f.polar
         if row.kind == _AN_INCIDENT and logs and not asks_which and not {*f.all("topic")} & _IN_INCIDENTS:
-            return ask(f, Reason.NOT_TAKEN, *logs)
+            return ask(f, Unclear.NOT_TAKEN, *logs)
         if (
-            decision.kind is not Kind.CALL
+            decision.kind is not DecisionKind.CALL
             or decision.then
             or row.view in _OF_ROWS
             or decision.calls[0].tool == "run_kql_query"
@@ -176,7 +222,7 @@ class Planner:
             more |= {f"topic:{topic}" for topic in _ALSO_IN_ALERTS}
         missed = lost(f, decision.calls[0].tool, more)
         if missed:
-            return ask(f, Reason.NOT_TAKEN, *missed)
+            return ask(f, Unclear.NOT_TAKEN, *missed)
         beside = decision.calls[0].tool == "query_alerts" and f.has("name") and f.has("topic") and not f.has("kind")
         return replace(decision, opening=(*decision.opening, _ALERTS_ONLY)) if beside else decision
 
@@ -184,64 +230,66 @@ class Planner:
         """Orders, talk, help and what no workspace records."""
         order = read_order(f.said)
         if order is not None:
-            return Decision(Kind.CHANGE, f, order=order)
+            return Decision(DecisionKind.CHANGE, f, order=order)
         if about_assistant(f):
-            return Decision(Kind.HELP, f)
+            return Decision(DecisionKind.HELP, f)
         if f.has("meta:sample") and not f.has("table", "attr:columns"):
             return _sample(f)
         if f.has("meta:steering"):
-            return Decision(Kind.OUT_OF_SCOPE, f)
+            return Decision(DecisionKind.OUT_OF_SCOPE, f)
         wish = read_wish(f, now)
         if wish is not None and (f.has("know") or not f.has("op:summary")):  # "what does the week look like"
             return replace(call(f, SEARCH_TOOL, _searched(wish)), wish=wish)
         if f.has("meta:oos") and not f.has("incident", "name"):
-            return Decision(Kind.OUT_OF_SCOPE, f)
+            return Decision(DecisionKind.OUT_OF_SCOPE, f)
         if f.has("meta:leisure") and not f.has(*_OF_WORK) and len(f.all("topic")) < _SURELY_LOGS:
-            return Decision(Kind.OUT_OF_SCOPE, f)
-        if f.has("meta:no_answer"):
-            return Decision(Kind.OUT_OF_SCOPE, f)
+            return Decision(DecisionKind.OUT_OF_SCOPE, f)
+        if f.has("meta:no_answer") and not f.has("kind:table", "topic:ingest", "name"):
+            return Decision(DecisionKind.OUT_OF_SCOPE, f)
         rows_too = f.has("kind:incident", "kind:alert") and (f.window or f.has(*_NARROWED))  # "help me find the oldest"
-        if f.has("meta:help") and not f.has("title", "name", "incident") and not rows_too:
-            return Decision(Kind.HELP, f)
+        if f.has("meta:help") and not f.has("title", "name", "incident", "digits") and not rows_too:
+            return Decision(DecisionKind.HELP, f)
         if f.has("meta:small_talk") and not f.unread and not f.window and not f.has(*_CONTENT, *_NARROWING):
-            return Decision(Kind.SMALL_TALK, f)
+            return Decision(DecisionKind.SMALL_TALK, f)
         return None
 
     def _doubt(self, f: Frame) -> Decision | None:
         """A question back where the frame is not sure, whatever it asks for."""
         if "|" in f.text:
-            return ask(f, Reason.OWN_QUERY)
+            return ask(f, Unclear.OWN_QUERY)
         if f.time_problem:
-            return ask(f, Reason.TIME, f.time_problem)
+            return ask(f, Unclear.TIME, f.time_problem)
         if f.has("bound:future"):
-            return ask(f, Reason.FUTURE, _words_of_type(f, "bound"))
+            return ask(f, Unclear.FUTURE, _words_of_type(f, "bound"))
         if f.has("problem"):
-            return ask(f, Reason.NOT_EXPRESSIBLE, str(f.one("problem")))
-        if f.has("relation") and not f.has("incident"):
-            return ask(f, Reason.NOT_EXPRESSIBLE, _words_of_type(f, "relation"))
+            return ask(f, Unclear.NOT_EXPRESSIBLE, str(f.one("problem")))
+        alert = f.has("kind:alert")
+        if f.has("relation") and not f.has("incident") and (not f.has("title") if alert else not f.has("topic")):
+            return ask(f, Unclear.NOT_EXPRESSIBLE, _words_of_type(f, "relation"))
         if len(f.all("title")) > 1 and not f.has("kind"):
-            return ask(f, Reason.TITLE_OR_LOGS, *f.all("title"))
+            return ask(f, Unclear.TITLE_OR_LOGS, *f.all("title"))
         if f.has("both") and len(f.all("name")) > 1 and not f.has("kind:alert", "kind:incident"):
-            return ask(f, Reason.ONE_NAME, *f.all("name"))
+            return ask(f, Unclear.ONE_NAME, *f.all("name"))
         for name in f.all("name"):
             meant = self.names.meant(name)
             if len({one.name for one in meant}) > 1 and "@" not in name:
-                return ask(f, Reason.AMBIGUOUS_NAME, name, *sorted({one.name for one in meant})[:4])
+                return ask(f, Unclear.AMBIGUOUS_NAME, name, *sorted({one.name for one in meant})[:4])
             if meant or not {"host", "account"} & set(f.name_kinds(name) or ("host",)) or "@" in name:
                 continue
             near = self.names.near(name)
             if near:
-                return ask(f, Reason.NEAR_NAME, name, *near[:4])
-            if self.names.whole and name not in f.kinds and name.lower() not in f.kinds:
-                return ask(f, Reason.UNKNOWN_NAME, name)
+                return ask(f, Unclear.NEAR_NAME, name, *near[:4])
+            if (self.names.whole or f.has("plural")) and name not in f.kinds and name.lower() not in f.kinds:
+                return ask(f, Unclear.UNKNOWN_NAME, name)
         for word in f.loose:
             if near := self.names.near(word):
-                return ask(f, Reason.NEAR_NAME, word, *near[:4])
+                return ask(f, Unclear.NEAR_NAME, word, *near[:4])
         # "Show me the incident" tells of one that is not named, "show the incidents" of all.
-        bare = f.all("op") == ["list"] and not f.has("plural", "order", "title")
-        pointing = f.has("ref") and (f.all("ref") != ["definite"] or bare) and not _points_inside(f)
-        if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not f.has(*_SAYS_WHICH)):
-            return ask(f, Reason.WHICH_THING)
+        bare = f.all("op") == ["list"] and not f.has("plural", "order", "title") and not f.window
+        pointing = f.has("ref") and (f.all("ref") not in _MAY_POINT or bare) and not _points_inside(f)
+        which = f.has(*_SAYS_WHICH) or f.window
+        if f.has("ref") and not f.has(*_KNOWN_THINGS) and (pointing or not which):
+            return ask(f, Unclear.WHICH_THING)
         logs = f.has("topic", "kind:ip", "kind:account")
         beyond = [
             type_
@@ -253,32 +301,35 @@ class Planner:
         ]
         if beyond and not _of_one_record(f):
             return ask(
-                f, Reason.NOT_EXPRESSIBLE, *((_words_of_type(f, type_) or str(f.one(type_))) for type_ in beyond)
+                f, Unclear.NOT_EXPRESSIBLE, *((_words_of_type(f, type_) or str(f.one(type_))) for type_ in beyond)
             )
         if "0" in (*f.all("num"), *f.all("limit")):
-            return ask(f, Reason.NUMBER_OF_WHAT, "0")
+            return ask(f, Unclear.NUMBER_OF_WHAT, "0")
         described = f.has("relation") and f.has("incident")  # words of an alert among those of the incident
         if not described and any(word not in self.queries.words for word in unread_words(f)):
-            return ask(f, Reason.UNREAD, *f.unread)
+            return ask(f, Unclear.UNREAD, *f.unread)
         return None
 
-    def _by(self, row: Row, f: Frame, told: frozenset[str], now: datetime) -> Decision | None:
+    def _by(self, row: DecisionRow, f: Frame, told: frozenset[str], now: datetime) -> Decision | None:
         """The decision of a row; None where it holds no answer after all."""
         if row.reason is not None:
             values = f.all("name")[:1] or f.all("num")[:1]
-            if row.reason is Reason.NOT_EXPRESSIBLE:
+            if row.reason is Unclear.NOT_EXPRESSIBLE:
                 values = [item.text for item in f.items if item.sense("op", frozenset({"share"}))]
             return ask(f, row.reason, *values)
         if row.view is View.NEIGHBOUR:
             f.unread = []
-            return call(f, row.tool, {"incident": f.one("incident"), "limit": MAX_LIMIT})
-        if row.compute:
-            stored = to_stored_query(f.copy(), self.queries) if row.compute == "group" else None
-            if stored is not None and stored.kind is Kind.CALL:
+            which = {"incident": f.one("incident")} if f.has("incident") else {"name_contains": f.one("title")}
+            return call(f, row.tool, {**which, "limit": MAX_LIMIT})
+        counted = row.tool == "query_incidents" and {"class", "op:count"} <= told
+        if counted or row.compute in ("group", "classified"):
+            stored = to_stored_query(f.copy(), self.queries)
+            if stored is not None and stored.kind is DecisionKind.CALL:
                 return stored  # a query that counts by the field takes the filter too
+        if row.compute:
             made = computed(row.compute, f, now)
             # What a part of the question raises is answered for the whole of it.
-            return replace(made, frame=f) if made is not None and made.kind is Kind.ASK else made
+            return replace(made, frame=f) if made is not None and made.kind is DecisionKind.ASK else made
         if row.stored or row.tool == "run_kql_query":
             return self._stored(f, named=row.tool == "run_kql_query")
         match row.tool:
@@ -309,7 +360,9 @@ class Planner:
             found, named = to_tool(f, "query_incidents"), to_tool(f, "query_alerts")
             return found if not found.calls else replace(found, calls=(*found.calls, *named.calls))
         if "is:two_incidents" in told and row.tool == "get_incident_detail":
-            return Decision(Kind.CALL, f, tuple(Call(row.tool, {"incident": each}) for each in f.all("incident")))
+            return Decision(
+                DecisionKind.CALL, f, tuple(Call(row.tool, {"incident": each}) for each in f.all("incident"))
+            )
         if row.tool in ("query_incidents", "query_alerts") and len(f.all("name")) > 1 and not f.has("both", "not"):
             return _for_each_name(f, row.tool)
         return to_tool(f, row.tool)
@@ -317,12 +370,12 @@ class Planner:
     def _stored(self, f: Frame, *, named: bool) -> Decision | None:
         """The stored query that says the same. Topics of the logs that none answers are asked back."""
         if not self.queries.entries:
-            return ask(f, Reason.NO_STORED_QUERY)
+            return ask(f, Unclear.NO_STORED_QUERY)
         found = to_stored_query(f, self.queries)
         if found is None and len(f.all("name")) > 1:
             found = self._stored_for_each_name(f)
         if found is not None or named:
-            return found or ask(f, Reason.NO_SUCH_QUERY)
+            return found or ask(f, Unclear.NO_SUCH_QUERY)
         topics = _topics(f)
         if f.has("maybe_title"):
             f.features["title"] += f.features.pop("maybe_title")
@@ -334,7 +387,7 @@ class Planner:
             "severity"
         }
         if f.has("op:average", "op:share") or elsewhere or lost or len(topics) > 1:
-            return ask(f, Reason.NO_STORED_QUERY)
+            return ask(f, Unclear.NO_STORED_QUERY)
         return None
 
     def _stored_for_each_name(self, f: Frame) -> Decision | None:
@@ -342,7 +395,14 @@ class Planner:
         made = [to_stored_query(_with_name(f, name), self.queries) for name in sorted(f.all("name"), key=f.text.find)]
         calls = [one.calls[0] for one in made if one is not None and one.calls]
         same = len(calls) == len(made) and len({str(each.arguments["template"]) for each in calls}) == 1
-        return Decision(Kind.CALL, f, tuple(calls)) if same else None
+        return Decision(DecisionKind.CALL, f, tuple(calls)) if same else None
+
+
+def _all_said(f: Frame) -> bool:
+    """True for a frame that holds only what its own sentence says, and nothing of the conversation."""
+    senses = {sense for item in f.items for sense in item.senses}
+    told = {(type_, value) for type_ in ("kind", "topic", "op") for value in f.all(type_)}
+    return told <= senses and all(name in f.text for name in f.all("name")) and not (f.window and not f.time_said)
 
 
 def _with_name(f: Frame, name: str) -> Frame:
@@ -359,10 +419,20 @@ def _holds_all(made: Decision) -> bool:
 
 
 def _untouched(made: Decision, said: Frame) -> bool:
-    """True where a few ordinary words that nothing read cannot be a filter of the call, for its tool searches no
-    titles, so that the first line may tell of them instead."""
-    whole = all(each.tool in _SEARCHES_NO_TITLES for each in made.calls) and not said.has("template")
-    return whole and len(said.unread) <= _MOST_LEFT_OUT and ordinary(said.items, said.text, said.language)
+    """True where a few ordinary words that nothing read cannot be a filter of the call, so that the first line may
+    tell of them instead: its tool searches no titles, or they stand where nothing is said of its rows."""
+    searches = any(each.tool not in _SEARCHES_NO_TITLES for each in made.calls)
+    if said.has("template") or len(said.unread) > _MOST_LEFT_OUT or (searches and _told_of_rows(said)):
+        return False
+    return ordinary(said.items, said.text, said.language)
+
+
+def _told_of_rows(said: Frame) -> bool:
+    """True unless each unread word stands before the noun of the rows and apart from it, as a verb of asking does."""
+    noun = next((place for place, item in enumerate(said.items) if item.sense("kind")), -1)
+    told = [place for place, item in enumerate(said.items) if item.type in ("text", "qualifier")]
+    asked = [place for place, item in enumerate(said.items) if item.sense("ask")]
+    return any(place > noun or not said.items[place + 1].silent or place - 1 in asked for place in told)
 
 
 def _points_inside(f: Frame) -> bool:
@@ -381,10 +451,10 @@ def _no_row(f: Frame) -> Decision:
     """The question back where no row of the table fits: what a list cannot say, or of what it shall be."""
     lists = [kind for kind in ("incident", "alert") if f.has(f"kind:{kind}")]
     missed = lost(f, f"query_{lists[0]}s") if len(lists) == 1 else []
-    return ask(f, Reason.NOT_TAKEN, *missed) if missed else ask(f, Reason.INCIDENTS_OR_ALERTS)
+    return ask(f, Unclear.NOT_TAKEN, *missed) if missed else ask(f, Unclear.INCIDENTS_OR_ALERTS)
 
 
-def _shown(decision: Decision, row: Row | None) -> Decision:
+def _shown(decision: Decision, row: DecisionRow | None) -> Decision:
     """The decision with how its answer is told."""
     if not decision.calls or decision.view is not None:
         return decision
@@ -397,7 +467,7 @@ def _for_each_name(f: Frame, tool: str) -> Decision:
     """A call for each of the names, or the question back that one of them raises."""
     made = [to_tool(_with_name(f, name), tool) for name in f.all("name")]
     refused = next((one for one in made if not one.calls), None)
-    return refused or Decision(Kind.CALL, f, tuple(one.calls[0] for one in made))
+    return refused or Decision(DecisionKind.CALL, f, tuple(one.calls[0] for one in made))
 
 
 def _settled(frame: Frame) -> Frame:
@@ -409,17 +479,33 @@ def _settled(frame: Frame) -> Frame:
     ):
         f.features["cmp"] = [one for one in f.all("cmp") if one not in ("min", "max")]  # a bound of nothing: "at least"
     _lowest_left_out(f)
+    f = _of_whole_table(f)
     if f.has("owner:unassigned", "status:New") and "updated" in f.all("attr") and "end_time" in f.window:
         untouched = [item for item in f.items if item.sense("attr", _UPDATED)]
         if "start_time" not in f.window and any(one.sense("owner") or one.sense("status") for one in untouched):
             f.features["owner"] = f.features["status"] = []  # "nobody touched for three days"
     if f.has("attr:classification") and f.has("kind:incident") and f.has("plural") and not f.has(*_OF_SOME, "group"):
         f.tell("group", "classification")
+    if len(set(f.all("class"))) > 1 and not f.has("group", "kind:alert", "incident"):
+        f.features["class"] = []
+        f.tell("group", "classification")  # how many there are of each
+    fields = [field for field in f.all("attr") if field in _FIELDS_OF_ALERTS]
+    if fields and f.has("ask:what") and f.has("kind:alert") and not f.has(*_ONE_OF_ALERTS):
+        f.tell("group", fields[0])  # "which tactics occur among the alerts"
     if f.has("ask:who") and f.has("op:top") and f.has("kind:alert") and not f.has("kind:incident", "attr", "owner"):
         f.tell("counted_kind", "account")
         f.tell("kind", "account")
-    if f.has("status") and f.has("kind:incident", "op:count") and not f.has("kind:alert", "rel", "topic", "owner"):
+    of_work = set(f.all("rel")) <= {"owned_by"} and set(f.all("topic")) <= {"workload"}
+    if f.has("status") and f.has("kind:incident", "op:count") and of_work and not f.has("kind:alert", "owner"):
         _owned(f)
+    if {"newest", "oldest"} <= set(f.all("order")):  # "the first and the last alert": the rows hold both
+        for type_ in ("order", "singular", "limit"):
+            f.features[type_] = []
+    if f.has("attr:created") and f.has("kind:thing", "product") and not f.has("ask:when", "incident", "group"):
+        f.features["attr"] = [attr for attr in f.all("attr") if attr != "created"]  # "anything that came in"
+    ranked = f.has("op:top") and f.has("kind:incident") and f.has("attr:owner", "ask:who") and not f.has("name")
+    if ranked and f.has("status:Closed") and not f.has("group", "topic"):
+        f.tell("group", "owner")  # "which analyst closed the most cases", where no stored query tells them apart
     if f.has("cmp:only") and f.has("kind:incident", "kind:alert"):
         f.features["op"] = [op for op in f.all("op") if op != "summary"]  # "what came in, incidents only"
     if f.has("op:compare") and f.window and f.all("ref") == ["previous"]:
@@ -434,9 +520,17 @@ def _settled(frame: Frame) -> Frame:
             f.tell("incident", number)
         f.features.pop("num", None)
         f.features["incident"].sort(key=f.text.find)
-    if f.has("counted") and f.all("kind") == ["thing"] and not f.has("plural"):
-        f.features["incident"] = f.features.pop("limit")  # "is 31 still a thing"
-    if f.has("digits") and f.has(*_OF_INCIDENTS) and not f.has(*_COUNTS) and not re.search(r"\d/\d", f.text):
+    one = f.has("counted") and not f.has("plural", "order", "op:top")
+    if one and (f.all("kind") == ["thing"] or (f.has("kind:incident") and int(f.all("limit")[0]) > DEFAULT_LIMIT)):
+        f.features["incident"] = f.features.pop("limit")  # "is 31 still a thing", "655, which case is that"
+    if f.has("singled") and not f.has("order") and _asks_for_state(f):
+        f.features["status"], f.features["when"] = [], []  # "the phishing case of 12 July: is that one done?"
+        f.tell("attr", "status")
+    if f.has("not") and f.has("meta:sample") and f.has("table"):
+        f.features["meta"], f.features["not"] = [], []  # "columns of X, no samples needed"
+    alone = len(f.all("digits")) == 1 and not f.has("op:compare") and not f.window
+    numbered = (alone and not f.unread) if f.has("topic") else f.has("digits") and f.has(*_OF_INCIDENTS)
+    if numbered and not f.has(*_COUNTS) and not re.search(r"\d/\d", f.text):
         for number in f.features.pop("digits"):
             f.tell("incident", number)
         f.features.pop("num", None)
@@ -455,7 +549,7 @@ def _settled(frame: Frame) -> Frame:
     if (f.has("kind:alert", "kind:incident") or len(f.all("topic")) > 1) and not f.has("topic:mail"):
         wide.add("received")  # "which alerts did we receive", "who received admin rights" ask nothing of mails
     if f.has("topic:office", "topic:azure", "topic:entra"):
-        wide.add("activity")  # what was done there, and not over all logs
+        wide |= {"activity", "run"}  # what was done there, and not over all logs
     if not any(item.sense("topic", frozenset({"logon"})) for item in f.items) and len(f.all("topic")) > 1:
         wide.add("logon")  # "who has this host ..." goes on with another verb where verbs come last
     if wide & set(f.all("topic")):
@@ -464,12 +558,41 @@ def _settled(frame: Frame) -> Frame:
     return f
 
 
+def _of_whole_table(f: Frame) -> Frame:
+    """The frame without words that its table's name says ("sign-ins in SigninLogs"), where those are all it says."""
+    name = fold(f.one("table") or "")
+
+    def repeats(text: str) -> bool:
+        return all(word.rstrip("s") in name for word in words_of(text.replace("-", "")))
+
+    if not name or not any(repeats(text) for text in (*(item.text for item in f.items), *f.unread)):
+        return f
+    less = part_with(f, [item for item in f.items if item.sense("lit") or not repeats(item.text)])
+    less.loose = [word for word in f.loose if not repeats(word)]
+    return less if _asks_table_size(less) else f
+
+
+def _asks_table_size(f: Frame) -> bool:
+    """Whether it asks how many rows a table holds, or whether any, and narrows them by nothing."""
+    listed = f.has("op:list") or not f.has("op:exists", "attr:row_count", "kind:data", "kind:thing")
+    whole = {*f.all("attr")} <= {"row_count", "events", "detail"} and {*f.all("kind")} <= {"data", "thing", "table"}
+    narrowed = any(values for type_, values in f.features.items() if type_ not in _OF_A_TABLE_SIZE)
+    return f.has("table") and whole and not narrowed and not f.has("op:top") and (f.has("op:count") or not listed)
+
+
+def _asks_for_state(f: Frame) -> bool:
+    """True where a state stands behind the one incident that it is asked of, and does not say which one is meant."""
+    nouns = [item.start for item in f.items if item.sense("kind", frozenset({"incident"}))]
+    states = [item.start for item in f.items if item.type == "status"]
+    return bool(nouns and states) and min(states) > max(nouns)
+
+
 def _owned(f: Frame) -> None:
     """Take a person beside incidents of a state for who works on them: "how many has Ines open"."""
     names = f.all("name")
     person = len(names) == 1 and f.name_kinds(names[0])[:1] == ("account",) and not f.has("of_kind")
     if person and shaped_tokens(names[0])[:1] != (Token("service", names[0], 0, len(names[0])),):
-        f.features["owner"], f.features["name"] = names, []
+        f.features["owner"], f.features["name"], f.features["topic"] = names, [], []
 
 
 def _lowest_left_out(f: Frame) -> None:
@@ -514,6 +637,9 @@ def _features(f: Frame) -> frozenset[str]:
         "topics": set(topics) - {"run"},
         "people": f.has("attr:owner", "attr:status", "attr:severity"),
         "window": f.window,
+        "length": f.duration and topics,
+        "both_lists": alerts and incidents and f.has("follow:and") and not one and not topics,
+        "everywhere": f.has("meta:everywhere") and (not topics or (topics == ["activity"] and not person)),
         "unlike": f.has("attr:comments", "attr:timeline", "attr:bookmarks", "attr:events", "attr:columns"),
         # Each with a word for its kind, and none that joins them: "of user X on host Y".
         "joined": len(f.all("name")) > 1 and len({*f.all("of_kind")}) > 1 and not f.has("follow"),
@@ -521,6 +647,7 @@ def _features(f: Frame) -> frozenset[str]:
         "fields": f.has("attr") or any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),
         "things": any(kind not in ("incident", "alert", "thing") for kind in f.all("kind")),
         "two_periods": f.other_window or (f.has("op:compare") and f.window),
+        "table_size": _asks_table_size(f),
         "trend": (f.has("op:trend") or {*f.all("group")} & _UNITS) and not f.has("topic", "name"),
         # Topics of the logs, groups, means, rankings of what is no entity.
         "stored": (
@@ -541,6 +668,7 @@ def _features(f: Frame) -> frozenset[str]:
             or {*f.all("group")} & set(RANKED)
             or f.has("counted_kind")
             or (f.has("op:count") and not lists)
+            or (lists and f.has("plural", "all") and f.all("kind")[0] in RANKED and f.has("ask:what", "op:list"))
         )
         and not one
         and set(f.all("topic")) <= ({"proc"} if ranked_kinds == ["process"] else set())
@@ -572,7 +700,7 @@ def _sample(f: Frame) -> Decision:
     rows = f.copy()
     rows.features = {type_: values for type_, values in f.features.items() if type_ in _OF_A_SAMPLE}
     narrowed = to_tool(rows, tool)
-    return replace(narrowed if narrowed.calls else call(f, tool, {}), kind=Kind.SAMPLE, frame=f)
+    return replace(narrowed if narrowed.calls else call(f, tool, {}), kind=DecisionKind.SAMPLE, frame=f)
 
 
 def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:
@@ -589,7 +717,7 @@ def _searched(wish: KnowledgeWish) -> dict[str, JsonValue]:
 def _compared(f: Frame, now: datetime) -> Decision:
     """The reports of two periods; said as "than last week", the later one is the one after that."""
     if not f.has("op:compare", "op:trend"):
-        return ask(f, Reason.ONE_TIME)
+        return ask(f, Unclear.ONE_TIME)
     later, earlier = periods(f, now)
     f.window = later or f.window
     decision = to_tool(f, "get_threat_summary")

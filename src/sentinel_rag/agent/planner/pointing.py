@@ -8,7 +8,7 @@ from datetime import datetime, timedelta
 from itertools import pairwise
 
 from sentinel_rag.agent.planner.context import ShownList
-from sentinel_rag.agent.planner.decisions import Decision, Option, Reason, ask
+from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear, ask
 from sentinel_rag.agent.planner.going_on import moved_time
 from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, changes_an_answer, is_list, is_outside, merged
 from sentinel_rag.agent.planner.questions_back import about, things
@@ -18,7 +18,7 @@ from sentinel_rag.agent.planner.sentence import (
     SAYS_WHICH,
     SIDE_BY_SIDE,
     Done,
-    Sentence,
+    FrameCompletion,
     ask_which,
     unmarked,
 )
@@ -36,7 +36,7 @@ _PEOPLE = ("account", "owner", "sender")
 _ENTITIES = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware", "domain")
 
 
-def placed(asked: Sentence) -> Done | None:
+def placed(asked: FrameCompletion) -> Done | None:
     """Bind places of a list: "[2]", "the second host", "2"."""
     frame = asked.frame
     places = _places(asked)
@@ -55,7 +55,7 @@ def placed(asked: Sentence) -> Done | None:
             frame.tell("singular" if abs(last) == 1 else "limit", "one" if abs(last) == 1 else str(last))
             frame.features.pop("ref", None)
             return None
-        return ask(frame, Reason.NO_SUCH_ROW if asked.talk.lists and not noun else Reason.WHICH_THING)
+        return ask(frame, Unclear.NO_SUCH_ROW if asked.talk.lists and not noun else Unclear.WHICH_THING)
     found: list[ListItem] = []
     for first, last in places:
         lines = shown.items[first - 1 : last] if first > 0 else shown.items[first : first + 1 or None]
@@ -69,15 +69,15 @@ def placed(asked: Sentence) -> Done | None:
     return asked.bound(found)
 
 
-def _beyond(asked: Sentence, shown: ShownList) -> Decision:
+def _beyond(asked: FrameCompletion, shown: ShownList) -> Decision:
     """A question back about a place that the list does not have; things told of in a line are offered."""
     in_a_line = shown not in asked.talk.lists and len(shown.items) <= MOST_AT_ONCE
     plain = unmarked(asked.frame)
     plain.features["kind"] = [kind for kind in plain.all("kind") if kind != shown.items[0].of_kind]
-    return replace(ask(plain, Reason.NO_SUCH_ROW), options=things(plain, shown.items) if in_a_line else ())
+    return replace(ask(plain, Unclear.NO_SUCH_ROW), options=things(plain, shown.items) if in_a_line else ())
 
 
-def _beside_the_last(asked: Sentence) -> Done:
+def _beside_the_last(asked: FrameCompletion) -> Done:
     """The line behind or before the one that is spoken of."""
     spoken = asked.talk.spoken[-1].item.key if asked.talk.spoken else None
     step = 1 if asked.frame.has("ref:next") else -1
@@ -89,10 +89,10 @@ def _beside_the_last(asked: Sentence) -> Done:
                 return asked.bound([shown.items[place]], leans=True) or asked.frame
             break
     asked.frame.tell("shift", "later" if step > 0 else "earlier")
-    return moved_time(asked) or ask(asked.frame, Reason.NO_SUCH_ROW if asked.talk.lists else Reason.WHICH_THING)
+    return moved_time(asked) or ask(asked.frame, Unclear.NO_SUCH_ROW if asked.talk.lists else Unclear.WHICH_THING)
 
 
-def _places(asked: Sentence) -> list[tuple[int, int]]:
+def _places(asked: FrameCompletion) -> list[tuple[int, int]]:
     found: list[tuple[int, int]] = []
     for value in asked.frame.all("ref"):
         first, _, last = value.lstrip("-").partition("-")
@@ -103,7 +103,7 @@ def _places(asked: Sentence) -> list[tuple[int, int]]:
     return found
 
 
-def _noun_of_a_place(asked: Sentence) -> str:
+def _noun_of_a_place(asked: FrameCompletion) -> str:
     """The kind right behind a place: "the second host"."""
     items = asked.items
     for item, behind in pairwise(items):
@@ -114,7 +114,7 @@ def _noun_of_a_place(asked: Sentence) -> str:
     return ""
 
 
-def _noun_of_before(asked: Sentence) -> str:
+def _noun_of_before(asked: FrameCompletion) -> str:
     """The kind of the things that were asked for last, or of the entity of which "and the second?" asks the same."""
     before, shown = asked.talk.before, asked.last_list()
     for kind in before.frame.all("kind") if before and not asked.correcting and not asked.frame.has("list_of") else ():
@@ -127,10 +127,11 @@ def _noun_of_before(asked: Sentence) -> str:
     return kinds[0] if kinds else ""
 
 
-def _bare_number(asked: Sentence) -> Done | None:
+def _bare_number(asked: FrameCompletion) -> Done | None:
     """Bind a number alone: a line of the list, or an incident; asked back where it may be either."""
     frame, talk = asked.frame, asked.talk
-    numbers = [(item, sense[1]) for item in asked.items if (sense := item.sense("digits")) is not None]
+    counted = "num" if frame.has("talk:adjust") else "digits"  # "make that six"
+    numbers = [(item, sense[1]) for item in asked.items if (sense := item.sense(counted)) is not None]
     about_incident = frame.has("incident")
     screen = asked.pointed_list()
     of_a_ranking = screen is not None and screen.items[0].kind == ENTITY and frame.has(*LISTED_KINDS)
@@ -138,7 +139,7 @@ def _bare_number(asked: Sentence) -> Done | None:
     if len(numbers) != 1 or (not about_incident and frame.has("kind", "name", "cmp", "unit", "group", "limit")):
         return None
     item, value = numbers[0]
-    if item.text != value:
+    if item.text != value and counted == "digits":
         return None  # "007" is the number of nothing
     limits = talk.before is not None and talk.before.frame.has("limit", "op:top") and frame.has("talk:adjust")
     if limits and value not in talk.known_incidents():
@@ -165,7 +166,7 @@ def _bare_number(asked: Sentence) -> Done | None:
     return asked.bound([here if here is not None and not known else incident])
 
 
-def _measures(asked: Sentence, value: str) -> dict[str, Frame]:
+def _measures(asked: FrameCompletion, value: str) -> dict[str, Frame]:
     """The last question with the number as the length of its time or as its limit, by words for each."""
     before, number = asked.talk.before, int(value)
     if before is None or number < 1 or asked.frame.has("attr", "topic", "ask"):
@@ -185,11 +186,11 @@ def _measures(asked: Sentence, value: str) -> dict[str, Frame]:
     return found
 
 
-def _by_measure(asked: Sentence, measures: Mapping[str, Frame], value: str) -> Done:
+def _by_measure(asked: FrameCompletion, measures: Mapping[str, Frame], value: str) -> Done:
     """The one measure that "make it 30" changes, or a question back between the measures and an incident."""
     if asked.frame.has("talk:adjust") and len(measures) == 1:
         return next(iter(measures.values()))
-    back = ask(unmarked(asked.frame), Reason.NUMBER_OF_WHAT, value)
+    back = ask(unmarked(asked.frame), Unclear.NUMBER_OF_WHAT, value)
     incident = about(Frame(""), ListItem(INCIDENT, value, incident=value))
     frames = {**measures, f"incident {value}": incident}
     options = [Option(text, frame, number) for number, (text, frame) in enumerate(frames.items(), start=1)]
@@ -207,13 +208,13 @@ def _unit_back(window: Mapping[str, str], now: datetime) -> tuple[str, timedelta
     return "", timedelta()
 
 
-def _called_incident(asked: Sentence, number: Item) -> bool:
+def _called_incident(asked: FrameCompletion, number: Item) -> bool:
     items = asked.items
     place = items.index(number)
     return place > 0 and items[place - 1].sense("kind", frozenset({"incident"})) is not None
 
 
-def pointed(asked: Sentence) -> Done | None:
+def pointed(asked: FrameCompletion) -> Done | None:
     """Bind pronouns and "that host"."""
     frame = asked.frame
     kinds = frame.all("that")
@@ -221,28 +222,30 @@ def pointed(asked: Sentence) -> Done | None:
     if is_outside(frame):
         return None
     if frame.has("sorted") and not frame.has("order"):
-        return ask(unmarked(frame), Reason.NOT_EXPRESSIBLE, *(item.text for item in asked.items if item.sense("attr")))
+        return ask(unmarked(frame), Unclear.NOT_EXPRESSIBLE, *(item.text for item in asked.items if item.sense("attr")))
     before = asked.talk.before
     if (
-        refs == ["it"]
+        refs in (["it"], ["within"])
         and changes_an_answer(frame)
         and before is not None
         and (before.frame.window or is_list(before.frame))
     ):
         frame.features["ref"] = []  # "it" is the answer, and no thing of it
         return None
-    if "there" in refs:
-        return _there(asked)
+    if refs == ["within"] and frame.has("digits", "name", "incident"):
+        return None
     if "other" in refs:
         return _other(asked)
+    if "there" in refs:
+        return _there(asked)
     if (frame.has("ref:them", "both") or "ones" in refs) and not frame.has("know:similar"):
         named = frame.has("name", "incident") or len(frame.all("digits")) > 1
         # "Both high and medium alerts" joins levels.
         named |= frame.has("both") and frame.has(*LISTED_KINDS) and len(frame.all("severity")) > 1
         return None if named else _several(asked)
-    if frame.has("know:similar") and not frame.has("name", "incident") and refs:
+    if frame.has("know") and not frame.has("name", "incident") and refs:
         kinds = [INCIDENT]
-    if not kinds and not {"it", "its"} & set(refs):
+    if not kinds and not {"it", "its", "within"} & set(refs):
         return None
     beside = frame.has(*SIDE_BY_SIDE)
     if frame.has("name", "incident") and not beside:
@@ -254,15 +257,19 @@ def pointed(asked: Sentence) -> Done | None:
         return None
     if item is None and candidates:
         return ask_which(frame, candidates, asked.talk)
+    if item is None and frame.has("know") and not frame.has("know:similar"):
+        return None
+    if item is None and not kinds and before is not None and is_list(before.frame) and not before.frame.has("topic"):
+        return None  # "which of that are new" is of the answer itself
     if item is None:
         says = frame.window or frame.has(*SAYS_WHICH) or frame.has("follow")
-        return None if says and not kinds else ask(frame, Reason.WHICH_THING)
+        return None if says and not kinds else ask(frame, Unclear.WHICH_THING)
     if noun in LISTED:
         _forget_noun(asked, noun)
     return asked.bound([item])
 
 
-def _there(asked: Sentence) -> Done | None:
+def _there(asked: FrameCompletion) -> Done | None:
     """The place that is spoken of: whatever was spoken of last, unless that is a person."""
     frame = asked.frame
     if frame.has("name", "incident"):
@@ -278,17 +285,17 @@ def _there(asked: Sentence) -> Done | None:
     item, candidates = asked.it(kind)
     if item is not None:
         return asked.bound([item])
-    return ask_which(frame, candidates, asked.talk) if candidates else ask(frame, Reason.WHICH_THING)
+    return ask_which(frame, candidates, asked.talk) if candidates else ask(frame, Unclear.WHICH_THING)
 
 
-def _forget_noun(asked: Sentence, kind: str) -> None:
+def _forget_noun(asked: FrameCompletion, kind: str) -> None:
     """The noun of "that incident" asks for no incidents, unless it is said twice."""
     said = [item for item in asked.items if item.sense("kind", frozenset({kind})) and not item.sense("that")]
     if not said:
         asked.frame.features["kind"] = [each for each in asked.frame.all("kind") if each != kind]
 
 
-def _other(asked: Sentence) -> Done:
+def _other(asked: FrameCompletion) -> Done:
     talk, frame = asked.talk, asked.frame
     kinds = [kind for kind in (*frame.all("that"), *frame.all("kind")) if kind in (*LISTED, *_ENTITIES)]
     noun = next((kind for kind in kinds if _right_behind_other(asked, kind)), "")
@@ -303,10 +310,10 @@ def _other(asked: Sentence) -> Done:
         frame.features["kind"] = [kind for kind in frame.all("kind") if kind != noun]
     if len(pool) == 2 and len(left) == 1:
         return asked.bound(list(left), leans=True) or frame
-    return ask_which(frame, left, talk) if left else ask(frame, Reason.WHICH_THING)
+    return ask_which(frame, left, talk) if left else ask(frame, Unclear.WHICH_THING)
 
 
-def _right_behind_other(asked: Sentence, kind: str) -> bool:
+def _right_behind_other(asked: FrameCompletion, kind: str) -> bool:
     items = asked.items
     return any(
         item.sense("ref", frozenset({"other"})) and behind.sense("kind", frozenset({kind}))
@@ -314,7 +321,7 @@ def _right_behind_other(asked: Sentence, kind: str) -> bool:
     )
 
 
-def _several(asked: Sentence) -> Done | None:
+def _several(asked: FrameCompletion) -> Done | None:
     """Several things at once, or the list that they stand in."""
     talk, frame = asked.talk, asked.frame
     lines = asked.last_list()
@@ -326,7 +333,7 @@ def _several(asked: Sentence) -> Done | None:
     asks |= frame.has("kind:incident") and lines is not None and lines.items[0].kind == ENTITY
     if not asks or (frame.has("both") and not pair and (lines is None or len(lines.items) != 2)):
         if frame.has("both") and not pair:
-            return ask(frame, Reason.WHICH_THING)
+            return ask(frame, Unclear.WHICH_THING)
         return None
     found = pair or (() if lines is None else tuple(line for line in lines.items if line.value))
     noun = frame.one("that") or ""
@@ -338,7 +345,7 @@ def _several(asked: Sentence) -> Done | None:
         for type_ in ("num", "digits", "limit", "counted"):
             frame.features.pop(type_, None)
     if not found or (noun and noun != found[0].of_kind):
-        return ask(frame, Reason.WHICH_THING)
+        return ask(frame, Unclear.WHICH_THING)
     if len({item.kind for item in found}) > 1 or len(found) > MOST_AT_ONCE:
         return ask_which(frame, found, talk)
     if found[0].kind != INCIDENT:

@@ -6,21 +6,21 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Option, Reason
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Option, Unclear
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, OWNER, ListItem, shown_words
-from sentinel_rag.language.frames import Frame, Names
+from sentinel_rag.language.frames import Frame, WorkspaceNames
 
 MOST_OPTIONS = 9
 _OF_AN_OWNER = {OWNER: ("kind:incident", "status"), "account": ()}
 """What makes a person the owner of incidents, and not one of those that they name."""
 
 
-def with_options(decision: Decision, names: Names) -> Decision:
+def with_options(decision: Decision, names: WorkspaceNames) -> Decision:
     """The decision with what it offers, if it is a question back that has a few answers."""
     offers = None if decision.reason is None else _OFFERS.get(decision.reason)
-    if decision.kind is not Kind.ASK or decision.options or offers is None:
+    if decision.kind is not DecisionKind.ASK or decision.options or offers is None:
         return decision
     found = offers(decision, names)
     numbered = [replace(option, number=place) for place, option in enumerate(found, start=1)]
@@ -58,7 +58,7 @@ def things(frame: Frame, items: Sequence[ListItem], numbers: Sequence[int] = ())
     )
 
 
-def _other_name(decision: Decision, names: Names) -> list[Option]:
+def _other_name(decision: Decision, names: WorkspaceNames) -> list[Option]:
     """The names that the one may have meant."""
     said, *others = decision.values
     offered: list[Option] = []
@@ -72,8 +72,8 @@ def _other_name(decision: Decision, names: Names) -> list[Option]:
     return offered
 
 
-def _one_of(type_: str) -> Callable[[Decision, Names], list[Option]]:
-    def offered(decision: Decision, _names: Names) -> list[Option]:
+def _one_of(type_: str) -> Callable[[Decision, WorkspaceNames], list[Option]]:
+    def offered(decision: Decision, _names: WorkspaceNames) -> list[Option]:
         return [
             Option(plain(value), _told(decision.frame, {type_: [value]}))
             for value in dict.fromkeys(decision.frame.all(type_))
@@ -88,11 +88,11 @@ def _told(frame: Frame, features: Mapping[str, list[str]]) -> Frame:
     return told
 
 
-def _incidents_or_alerts(decision: Decision, _names: Names) -> list[Option]:
+def _incidents_or_alerts(decision: Decision, _names: WorkspaceNames) -> list[Option]:
     return [Option(f"{kind}s", _told(decision.frame, {"kind": [kind]})) for kind in (INCIDENT, ALERT)]
 
 
-def _incidents_with_owners(decision: Decision, _names: Names) -> list[Option]:
+def _incidents_with_owners(decision: Decision, _names: WorkspaceNames) -> list[Option]:
     """Incidents in the place of alerts, which have no owner."""
     if not decision.frame.has("owner") or not decision.frame.has("kind:alert"):
         return []
@@ -101,11 +101,11 @@ def _incidents_with_owners(decision: Decision, _names: Names) -> list[Option]:
     return [Option("incidents", told)]
 
 
-def _alerts(decision: Decision, _names: Names) -> list[Option]:
+def _alerts(decision: Decision, _names: WorkspaceNames) -> list[Option]:
     return [Option("alerts", _told(decision.frame, {"kind": [ALERT]}))]
 
 
-def _owner_or_involved(decision: Decision, _names: Names) -> list[Option]:
+def _owner_or_involved(decision: Decision, _names: WorkspaceNames) -> list[Option]:
     name = decision.frame.one("name") or ""
     owned = _told(decision.frame, {"owner": [name], "name": [], "of_kind": []})
     involved = _told(decision.frame, {"rel": ["involve"]})
@@ -113,7 +113,7 @@ def _owner_or_involved(decision: Decision, _names: Names) -> list[Option]:
     return [Option(f"incidents that {words} owns", owned), Option(f"incidents that involve {words}", involved)]
 
 
-def _alerts_of_the_name(decision: Decision, _names: Names) -> list[Option]:
+def _alerts_of_the_name(decision: Decision, _names: WorkspaceNames) -> list[Option]:
     """The alerts that name what no stored query can be narrowed by."""
     asked = decision.frame
     offered = []
@@ -126,7 +126,7 @@ def _alerts_of_the_name(decision: Decision, _names: Names) -> list[Option]:
     return offered
 
 
-def _number_of_what(decision: Decision, _names: Names) -> list[Option]:
+def _number_of_what(decision: Decision, _names: WorkspaceNames) -> list[Option]:
     value = decision.values[0] if decision.values else ""
     if not value.isdecimal() or value == "0":
         return []
@@ -134,15 +134,15 @@ def _number_of_what(decision: Decision, _names: Names) -> list[Option]:
     return [Option(f"incident {value}", _told(decision.frame, {**kept, "incident": [value]}))]
 
 
-_OFFERS: Mapping[Reason, Callable[[Decision, Names], list[Option]]] = {
-    Reason.NEAR_NAME: _other_name,
-    Reason.AMBIGUOUS_NAME: _other_name,
-    Reason.ONE_NAME: _one_of("name"),
-    Reason.ONE_SEVERITY: _one_of("severity"),
-    Reason.INCIDENTS_OR_ALERTS: _incidents_or_alerts,
-    Reason.NOT_TAKEN: _incidents_with_owners,
-    Reason.NO_TREND_OF_INCIDENTS: _alerts,
-    Reason.OWNER_OR_INVOLVED: _owner_or_involved,
-    Reason.NO_STORED_QUERY: _alerts_of_the_name,
-    Reason.NUMBER_OF_WHAT: _number_of_what,
+_OFFERS: Mapping[Unclear, Callable[[Decision, WorkspaceNames], list[Option]]] = {
+    Unclear.NEAR_NAME: _other_name,
+    Unclear.AMBIGUOUS_NAME: _other_name,
+    Unclear.ONE_NAME: _one_of("name"),
+    Unclear.ONE_SEVERITY: _one_of("severity"),
+    Unclear.INCIDENTS_OR_ALERTS: _incidents_or_alerts,
+    Unclear.NOT_TAKEN: _incidents_with_owners,
+    Unclear.NO_TREND_OF_INCIDENTS: _alerts,
+    Unclear.OWNER_OR_INVOLVED: _owner_or_involved,
+    Unclear.NO_STORED_QUERY: _alerts_of_the_name,
+    Unclear.NUMBER_OF_WHAT: _number_of_what,
 }

@@ -9,13 +9,13 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Reason
+from sentinel_rag.agent.planner.decisions import Unclear
 from sentinel_rag.agent.planner.plan import View
 from sentinel_rag.contracts.json_values import JsonValue
 
 
 @dataclass(frozen=True, slots=True)
-class Row:
+class DecisionRow:
     """One kind of question. `needs` all hold, `never` none; `stored` looks among the stored queries."""
 
     kind: str
@@ -24,7 +24,7 @@ class Row:
     score: float
     tool: str = ""
     fixed: Mapping[str, JsonValue] | None = None
-    reason: Reason | None = None
+    reason: Unclear | None = None
     stored: bool = False
     compute: str = ""
     """The calculation of `computing` that answers it."""
@@ -48,26 +48,26 @@ def carries() -> Mapping[str, Sequence[str]]:
 
 
 @cache
-def rows() -> tuple[Row, ...]:
+def rows() -> tuple[DecisionRow, ...]:
     """All rows, the best first."""
     told = _data()["row"]
     return tuple(sorted(map(_row, told), key=lambda row: -row.score))
 
 
-def _row(told: Mapping[str, object]) -> Row:
+def _row(told: Mapping[str, object]) -> DecisionRow:
     needs = tuple(tuple(one.split("|")) for one in _list(told, "needs"))
     weight = told.get("weight", 0)
     exact = sum(1 for one in needs if all(":" in each for each in one))
     assert isinstance(weight, int | float)
     fixed = told.get("fixed")
-    return Row(
+    return DecisionRow(
         kind=str(told["kind"]),
         needs=needs,
         never=tuple(_list(told, "never")),
         score=10 * len(needs) + 3 * exact + weight,
         tool=str(told.get("tool", "")),
         fixed=fixed if isinstance(fixed, dict) else None,
-        reason=Reason(str(told["ask"])) if "ask" in told else None,
+        reason=Unclear(str(told["ask"])) if "ask" in told else None,
         stored=bool(told.get("stored")),
         compute=str(told.get("compute", "")),
         view=View(str(told["view"])) if "view" in told else None,

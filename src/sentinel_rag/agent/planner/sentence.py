@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 
 from sentinel_rag.agent.planner.context import Context, Pointed, ShownList
-from sentinel_rag.agent.planner.decisions import Decision, Option, Reason, ask
+from sentinel_rag.agent.planner.decisions import Decision, Option, Unclear, ask
 from sentinel_rag.agent.planner.merging import LISTED, asks_of_a_thing, is_list, merged
 from sentinel_rag.agent.planner.questions_back import about, things
 from sentinel_rag.agent.things import ALERT, INCIDENT, OWNER, ListItem
@@ -53,7 +53,7 @@ class Readings:
 Done = Frame | Decision | Option | Readings
 
 
-class Sentence:
+class FrameCompletion:
     """One frame on its way to be whole."""
 
     def __init__(self, talk: Context, frame: Frame, now: datetime) -> None:
@@ -152,7 +152,7 @@ class Sentence:
         self.talk.pointed = (*self.talk.pointed, Pointed(self._said_of_pointing(), tuple(items)))
         frame = self.frame
         if frame.has("rel:after") and frame.around is None and items[0].kind == ALERT:
-            return replace(ask(unmarked(frame), Reason.HOW_LONG), frame=about(unmarked(frame), items[0]))
+            return replace(ask(unmarked(frame), Unclear.HOW_LONG), frame=about(unmarked(frame), items[0]))
         beside = frame.all("incident") if frame.has(*SIDE_BY_SIDE) else []
         if frame.has(*SIDE_BY_SIDE) and len(items) == 1 and frame.has("ref:it") and self.it("")[0] != items[0]:
             other, candidates = self.it("")
@@ -183,7 +183,7 @@ class Sentence:
             named = [before.frame.whole.get(name, name) for name in before.frame.all("name")]
             same = items[0].value in (*named, *before.frame.all("incident"))
             unchanged = same and not self.correcting and self.only("ref", "that", "follow", "person", "kind")
-            return ask(told, Reason.WHICH_THING) if unchanged else again  # "and him?" is of another
+            return ask(told, Unclear.WHICH_THING) if unchanged else again  # "and him?" is of another
         return told
 
     def _asked_before(self, item: ListItem) -> Frame:
@@ -227,7 +227,7 @@ def ask_which(frame: Frame, items: Sequence[ListItem], talk: Context) -> Decisio
     all_there = all(item.key in on_screen for item in items)
     numbers = [on_screen.index(item.key) + 1 for item in items] if all_there else []
     plain = unmarked(frame)
-    return replace(ask(plain, Reason.WHICH_OF_THESE), options=things(plain, items, numbers))
+    return replace(ask(plain, Unclear.WHICH_OF_THESE), options=things(plain, items, numbers))
 
 
 def unmarked(frame: Frame, marks: Sequence[str] = _MARKS) -> Frame:

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Decision, Reason, ask, call
+from sentinel_rag.agent.planner.decisions import Decision, Unclear, ask, call
 from sentinel_rag.agent.planner.tools import lost
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.language.frames import Frame, Reader
@@ -23,7 +23,7 @@ PARAMETERS: dict[str, tuple[str, ...]] = {
     "account": ("account",), "user": ("account",), "actor": ("account",), "caller": ("account",),
     "target": ("account",),
     "ip": ("ip",), "address": ("ip",), "destination": ("ip", "domain"), "host": ("host",), "client": ("host", "ip"),
-    "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender",),
+    "domain": ("domain",), "url_contains": ("url", "domain"), "sender": ("sender", "domain"),
     "process": ("process", "file", "filehash"),
     "parent": ("process",), "child": ("process",), "indicator": ("ip", "domain", "url", "filehash", "sender"),
     "table": ("table",),
@@ -37,6 +37,8 @@ _COMPARED = ("topic", "attr", "class", "kind", "prop", "unit", "grouped")
 _OF_EVERYTHING = {"kind:data", "kind:thing", "kind:template", "attr:detail"}
 _OF_CHANGES = {"topic:change", "topic:fileevent", "topic:mailrule", "topic:role", "topic:consent"}
 """What is said of a query whose rows are changes, so that "created" says nothing more."""
+_ALSO_SAID = ("kind", "product", "prop")
+"""What is also said where the query's own texts say its English word, whatever the language of the question."""
 _COMPARE = frozenset({"compare"})
 _UNITS = ("hour", "day", "week")
 _ALSO_CARRIED = ("status", "severity", "class", "owner")
@@ -54,7 +56,7 @@ _FARTHEST = 3
 """Words between a name and the one that says its part."""
 _LESS = {"ask": 0.4, "word": 0.4}
 """What tells less: who or where, and words that no language file holds."""
-_MISSING_NAME, _ANOTHER_TOPIC = 0.55, 0.6
+_MISSING_NAME, _ANOTHER_TOPIC, _LACKS_TOPIC = 0.55, 0.6, 0.9
 _SHORTEST_STEM, _LONGEST_ENDING = 4, 3
 _FITTING, _FILLING = 0.2, 0.05
 
@@ -62,7 +64,8 @@ _FITTING, _FILLING = 0.2, 0.05
 def features(frame: Frame, *, stored: bool = False) -> frozenset[str]:
     """What a frame says, as features that can be compared; of a stored query also the words that hardly narrow."""
     told = {f"{type_}:{value}" for type_ in _COMPARED for value in frame.all(type_)}
-    told -= {f"attr:{sense[1]}" for item in frame.items if item.sense("topic") and (sense := item.sense("attr"))}
+    asked = [item for item in frame.items if item.sense("topic") or (item.sense("ask") and frame.has("topic"))]
+    told -= {f"attr:{sense[1]}" for item in asked if (sense := item.sense("attr"))}
     told |= {f"threat:{sense[1] or fold(item.text)}" for item in frame.items if (sense := item.sense("threat"))}
     told |= {f"op:{op}" for op in frame.all("op") if op in ("top", "average")}
     told |= {f"ask:{word}" for word in frame.all("ask") if word in ("who", "where")}
@@ -173,7 +176,8 @@ class StoredQueries:
         }
         heaviest = max((weight for feature, weight in topics.items() if feature in asked), default=0.0)
         other = any(weight > heaviest for feature, weight in topics.items() if feature not in asked)
-        return share * (_ANOTHER_TOPIC if other else 1.0)
+        lacks = any(self._weights.get(each, 0.0) > heaviest for each in asked - one if each.startswith("topic:"))
+        return share * (_ANOTHER_TOPIC if other else 1.0) * (_LACKS_TOPIC if lacks else 1.0)
 
     def _said(self, entry: StoredQuery, frame: Frame, asked: frozenset[str]) -> float:
         # A query that never speaks of what was said ("failed", "by day") would leave it out.
@@ -196,6 +200,8 @@ class StoredQueries:
                 else _FILLING
                 for name, value in values.items()
             )
+        for named in frame.all("parameter"):
+            best = best + _FITTING if named.partition("=")[0] in entry.parameters else best * _MISSING_NAME
         if frame.has("symbol"):
             bounds = bounded(entry, frame)
             counted = {f"kind:{what}" for what in frame.all("bounded")}
@@ -233,6 +239,7 @@ def _behind(frame: Frame, name: str, part: str) -> bool:
 def contained(frame: Frame, queries: StoredQueries) -> Frame:
     """The frame with an unknown word as what rows are to contain: behind "with" or a comma, where the stored query
     that is asked for takes such a word."""
+    frame = _parameters_told(frame, queries)
     text = frame.unread[0] if len(frame.unread) == 1 and frame.has("topic", "prop", "kind:file", "kind:process") else ""
     start = frame.text.find(text) if text else 0
     before = frame.text[:start].rstrip()
@@ -246,17 +253,41 @@ def contained(frame: Frame, queries: StoredQueries) -> Frame:
     return told if found is not None and found[0] >= SURE and "contains" in found[1].parameters else frame
 
 
-def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, str], list[str]]:
+def _parameters_told(frame: Frame, queries: StoredQueries) -> Frame:
+    """The frame with values of parameters that it says by their names ("type 2" for `logon_type`), or as the query's
+    own texts write them ("NTLM")."""
+    if not frame.has("topic") or not (frame.unread or frame.has("digits")):
+        return frame
+    told = frame.copy()
+    topics = {f"topic:{topic}" for topic in frame.all("topic")}
+    for entry in queries.entries if topics else ():
+        for name, description in entry.described.items() if topics <= entry.whole else ():
+            what, number = name.rpartition("_")[2], next(iter(told.all("digits")), "")
+            if number and f"{what} {number}" in fold(told.text):
+                told.tell("parameter", f"{name}={number}")
+                told.features["num"] = told.features["digits"] = told.features["cmp"] = []
+                told.unread = [word for word in told.unread if fold(word) != what]
+            written = [word for word in told.unread if word in description and not word.islower()]
+            if written and not entry.parameters[name]:
+                told.tell("parameter", f"{name}={written[0]}")
+                told.unread.remove(written[0])
+    return told
+
+
+def filled(entry: StoredQuery, frame: Frame) -> tuple[dict[str, Any], list[str]]:
     """Parameters out of the names that were said, and the names for which there is no parameter."""
-    values: dict[str, str] = {}
+    values: dict[str, Any] = {}
     left: list[str] = []
-    for table in frame.all("table")[:1]:
-        # A name such as "FileDownloaded" is that of an operation where it is none of a table.
-        place = next((one for one in ("table", "operation") if one in entry.parameters), "")
-        if place:
-            values[place] = table
-        elif table not in entry.tables:
-            left.append(table)
+    said = [told.partition("=") for told in frame.all("parameter")]
+    values |= {
+        name: int(value) if entry.types[name] == "int" else value for name, _, value in said if name in entry.parameters
+    }
+    for place in ("table", "operation"):
+        for value in frame.all(place)[:1]:
+            if place in entry.parameters:
+                values[place] = value
+            elif value not in entry.tables:
+                left.append(value)
     for name in frame.all("name"):
         kinds = set(frame.name_kinds(name))
         fit = [one for one, takes in entry.parameters.items() if one not in values and kinds & set(takes)]
@@ -287,12 +318,12 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
         for type_ in ("title", "maybe_title", "guess"):
             asked.features.pop(type_, None)  # a word of a topic is none of a title once the query is chosen
         missing = [entry.described[name] for name in entry.described if name in entry.required - set(values)]
-        return ask(asked, Reason.WHICH_NAME, entry.name, *missing)
+        return ask(asked, Unclear.WHICH_NAME, entry.name, *missing)
     if frame.has("not", "without", "problem"):
-        return ask(frame, Reason.CANNOT_LEAVE_OUT)
+        return ask(frame, Unclear.CANNOT_LEAVE_OUT)
     compared = [item.text for item in frame.items if item.sense("op", _COMPARE) and not item.sense("rel")]
     if compared and frame.has("op:compare") and frame.window:
-        return ask(frame, Reason.NOT_TAKEN, *compared)
+        return ask(frame, Unclear.NOT_TAKEN, *compared)
     titles = _other_titles(entry, frame)
     if titles:
         if "contains" not in entry.parameters:
@@ -307,19 +338,23 @@ def to_stored_query(frame: Frame, queries: StoredQueries) -> Decision | None:
     if frame.has("symbol"):
         bounds = bounded(entry, frame)
         if not bounds:
-            return ask(frame, Reason.NOT_EXPRESSIBLE, *frame.all("symbol"))
+            return ask(frame, Unclear.NOT_EXPRESSIBLE, *frame.all("symbol"))
         values |= bounds
     carried = {*entry.whole, *(_NEAR_TOPICS.get(one, "") for one in entry.whole)}
     carried |= {"class"} if "attr:classification" in entry.whole else set()
     carried |= {"attr:created", "attr:updated"} if entry.whole & _OF_CHANGES else set()
+    carried |= {"attr:created"} if frame.has("kind:alert", "kind:incident") and frame.window else set()
     carried |= {"threat"} if not titles else set()
+    carried |= {"product"} if frame.has("topic") and len(frame.all("product")) == 1 else set()  # the source of the logs
+    said = {sense for item in frame.items for sense in item.senses if sense[0] in _ALSO_SAID}
+    carried |= {f"{type_}:{value}" for type_, value in said if value and entry.says(words_of(value))}
     carried |= {"kind:account", "attr:actor", "attr:closer"}  # who it was is told by most rows of logs
     carried |= {f"attr:{group}" for group in frame.all("group")}
-    carried |= {"lit"} if "table" in frame.features else set()
+    carried |= {"lit"} if frame.has("table", "operation") else set()
     carried |= {"severity"} if levels(entry, frame) or "attr:severity" in entry.whole else set()
-    missed = lost(frame, "run_kql_query", carried) if not named else []
+    missed = [one for one in lost(frame, "run_kql_query", carried) if not named and not entry.says(words_of(one))]
     if missed:
-        return ask(frame, Reason.NOT_TAKEN, ", ".join(missed))
+        return ask(frame, Unclear.NOT_TAKEN, ", ".join(missed))
     told: dict[str, Any] = {"template": entry.name, **window}
     told |= {"parameters": values} if values else {}
     told |= {"limit": int(str(frame.one("limit")))} if frame.one("limit") else {}

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any
 
-from sentinel_rag.agent.planner.decisions import Call, Decision, Kind, Reason, ask, call
+from sentinel_rag.agent.planner.decisions import Call, Decision, DecisionKind, Unclear, ask, call
 from sentinel_rag.agent.planner.rows import carries
 from sentinel_rag.contracts.tool_schemas import DEFAULT_LIMIT, MAX_LIMIT, SEVERITIES
 from sentinel_rag.language.frames import Frame
@@ -14,7 +14,7 @@ from sentinel_rag.language.frames.phrases import SILENT
 
 RANKED = ("account", "host", "ip", "url", "file", "process", "mailbox", "filehash", "malware")
 TAKES: dict[str, tuple[str, ...]] = {
-    "query_incidents": ("severity", "min", "above", "status", "title", "owner", "name", "order", "class"),
+    "query_incidents": ("severity", "min", "above", "status", "title", "owner", "name", "order", "class", "closed_by"),
     "query_alerts": (
         "severity", "min", "above", "status", "title", "name", "order", "incident", "product", "tactic",
     ),
@@ -26,18 +26,20 @@ TAKES: dict[str, tuple[str, ...]] = {
     "get_threat_summary": ("order", "status"),
     "list_tables": ("order",),
     "list_workspaces": (),
+    "search_logs": ("name", "title"),
     "run_kql_query": ("name", "order", "owner", "template", "title"),
 }  # fmt: skip
 """Which features that narrow a question each tool has a place for."""
 NARROWING = (
     "severity", "min", "above", "status", "title", "owner", "name", "incident", "product", "tactic", "class",
-    "without", "not", "both",
+    "without", "not", "both", "closed_by",
 )  # fmt: skip
 _NOT_SETTLED = ("New", "InProgress")
 _OPEN_ALERTS = "Alerts have no status Open. New and InProgress are not settled yet, so I asked for both."
 _STATUS_OF_INCIDENTS = {"InProgress": "Active", "Dismissed": "Closed"}
 _STATUS_OF_ALERTS = {"Closed": "Resolved", "Active": "InProgress", "Open": "New"}
-_INTERVALS = {"hour": "1h", "day": "1d", "week": "7d"}
+_INTERVALS = {"hour": ("1h", "6h"), "day": ("1d", "7d"), "week": ("7d",)}
+"""Steps of a trend by their unit, the first one where no number was said."""
 _ROWS_WITH_STEPS = 5
 """Rows for which the tool tells steps of remediation."""
 
@@ -52,27 +54,30 @@ def to_tool(frame: Frame, tool: str) -> Decision:
             continue  # the whole record tells what is not there: "is 40 taken or not"
         if frame.has(feature) and feature not in takes:
             if feature in ("not", "without"):
-                return ask(frame, Reason.CANNOT_LEAVE_OUT)
-            return ask(frame, Reason.NOT_TAKEN, ", ".join(frame.all(feature)))
+                return ask(frame, Unclear.CANNOT_LEAVE_OUT)
+            return ask(frame, Unclear.NOT_TAKEN, ", ".join(frame.all(feature)))
     if frame.has("class") and frame.has("status:Open"):
-        return ask(frame, Reason.CANNOT_LEAVE_OUT)
+        return ask(frame, Unclear.CANNOT_LEAVE_OUT)
     for feature in ("tactic", "product"):
         if len(frame.all(feature)) > 1:
-            return ask(frame, Reason.NOT_TAKEN, *frame.all(feature)[1:])
+            return ask(frame, Unclear.NOT_TAKEN, *frame.all(feature)[1:])
     if tool == "get_threat_summary" and frame.has("status") and not frame.has("status:Open"):
-        return ask(frame, Reason.NOT_TAKEN, *frame.all("status"))
+        return ask(frame, Unclear.NOT_TAKEN, *frame.all("status"))
     for feature in ("problem", "symbol"):
         if frame.has(feature):
-            return ask(frame, Reason.NOT_EXPRESSIBLE, str(frame.one(feature)))
+            return ask(frame, Unclear.NOT_EXPRESSIBLE, str(frame.one(feature)))
     if tool == "get_incident_detail":
         return call(frame, tool, {"incident": frame.all("incident")[0]})
     if tool in ("list_tables", "list_workspaces"):
         return call(frame, tool, {})
+    if tool == "search_logs":
+        table = {"table": frame.one("table")} if frame.has("table") else {}
+        return call(frame, tool, {"text": (*frame.all("name"), *frame.all("title"))[0], **table, **frame.window})
     severity = _severity(frame)
     if severity is None and tool.startswith("query_") and frame.has("op:count") and not frame.has("min"):
         return _each_severity(frame, tool)
     if severity is None:
-        return ask(frame, Reason.ONE_SEVERITY)
+        return ask(frame, Unclear.ONE_SEVERITY)
     told: dict[str, Any] = dict(frame.window)
     if tool != "get_threat_summary":
         told |= severity
@@ -83,12 +88,14 @@ def to_tool(frame: Frame, tool: str) -> Decision:
     if tool == "get_alert_trend":
         unit = next((u for u in (*frame.all("group"), *frame.all("unit")) if u in _INTERVALS), None)
         if unit:
-            told["interval"] = _INTERVALS[unit]
+            told["interval"] = f"{frame.one('every')}{unit[0]}" if frame.has("every") else _INTERVALS[unit][0]
+            if told["interval"] not in _INTERVALS[unit]:
+                return ask(frame, Unclear.NOT_TAKEN, told["interval"])
     if tool not in ("get_alert_trend", "get_threat_summary"):
         told |= _limit(frame, tool, told)
     if tool == "query_alerts" and set(frame.all("status")) == {"Open"}:
         both = tuple(Call(tool, {**told, "status": status}) for status in _NOT_SETTLED)
-        return Decision(Kind.CALL, frame, calls=both, opening=(_OPEN_ALERTS,))
+        return Decision(DecisionKind.CALL, frame, calls=both, opening=(_OPEN_ALERTS,))
     return call(frame, tool, told)
 
 
@@ -111,7 +118,7 @@ def lost(frame: Frame, tool: str, more: Iterable[str] = ()) -> list[str]:
 
 def _each_severity(frame: Frame, tool: str) -> Decision:
     """One call for each of several severities that are no threshold."""
-    decision = Decision(Kind.CALL, frame)
+    decision = Decision(DecisionKind.CALL, frame)
     for severity in dict.fromkeys(frame.all("severity")):
         one = frame.copy()
         one.features["severity"] = [severity]
@@ -150,8 +157,12 @@ def _filters(frame: Frame, tool: str) -> dict[str, Any]:
         told |= {"entity_kind": of_kind[0]} if of_kind else {}
     if tool == "query_incidents":
         told |= {"owner": frame.one("owner")} if frame.has("owner") else {}
+        told |= {"classification": frame.one("class")} if len(frame.all("class")) == 1 else {}
+        told |= {"closed_by": frame.one("closed_by")} if frame.has("closed_by") else {}
     else:
         told |= {name: frame.one(name) for name in ("incident", "product", "tactic") if frame.has(name)}
+        if frame.has("alert") and "incident" in told:
+            told["alert_id"] = told.pop("incident")
     status = _status(frame, tool)
     if status:
         told["status"] = status
@@ -166,6 +177,8 @@ def _filters(frame: Frame, tool: str) -> dict[str, Any]:
             told["time_field"] = "closed"
         if frame.has("attr:updated"):
             told["time_field"] = "updated"
+    if frame.has("offset"):
+        told["offset"] = int(str(frame.one("offset")))
     order = next((one for one in frame.all("order") if one != "top"), None)
     if frame.has("order:top") and frame.has("group:severity"):
         order = "severity"

@@ -41,12 +41,17 @@ def said_words(section: str, name: str) -> frozenset[str]:
 
 @cache
 def technique_called(words: str) -> str | None:
-    """The technique of that name, as people say it."""
+    """The technique of that name, as people say it; in one word or two ("bruteforce") is the same."""
+    said = _joined(words)
     for told in _sections().values():
         for technique, phrases in told.get("technique", {}).items():
-            if words.lower() in phrases:
+            if said in map(_joined, phrases):
                 return technique
     return None
+
+
+def _joined(words: str) -> str:
+    return words.lower().replace(" ", "").replace("-", "")
 
 
 def asides(text: str, section: str, name: str, *, whole: bool = False, leads: bool = False) -> Iterator[re.Match[str]]:

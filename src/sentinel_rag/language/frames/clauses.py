@@ -16,7 +16,7 @@ from sentinel_rag.language.frames.phrases import Item, PhraseBook, phrase_book, 
 from sentinel_rag.language.lexicon import fold
 
 _BREAK = re.compile(r"[,;:!?–—]|\.(?=\s|$)|\s-+>?\s|\.\.+|[()]")
-_LABEL = re.compile(r"\s*:\s")
+_LABEL = re.compile(r"\s*[:?]\s|\s+[-–—]\s")
 _NARROWING = ("name", "lit", "digits", "severity", "status", "class", "threat", "tactic", "product", "not")
 _TOLD = ("name", "lit", "kind", "severity", "class", "threat", "tactic", "product", "order", "plural")
 """What a clause that tells gives to the one that asks."""
@@ -25,9 +25,12 @@ _ASKS = (
     ("op", frozenset({"list", "count", "summary", "trend", "priority", "top", "average", "exists", "compare"})),
 )
 """With what the question itself begins behind a clause that no comma ends."""
+_HEADS = ("text", "threat", "tactic")
+"""What a label before a question names: "C2 hypothesis: blocked destinations"."""
 _POINTS = ("ref", "that")
 _NOTHING = (("f", "f"),)
-_FEWEST_WORDS, _MOST_LOOSE = 4, 6
+_LISTED = frozenset({"incident", "alert"})
+_FEWEST_WORDS, _MOST_LOOSE, _LONGEST_TAG, _LONGEST_LABEL = 4, 6, 3, 2
 
 
 def without(items: Sequence[Item], clauses: Sequence[tuple[int, int]]) -> list[Item]:
@@ -72,8 +75,8 @@ def told_apart(items: Sequence[Item], text: str, book: PhraseBook) -> tuple[list
     segments = _segments(items, text)
     asking = [any(map(_asks, items[first:last])) for first, last in segments]
     strange = [any(item.type == "text" for item in items[first:last]) for first, last in segments]
-    whole = [asks and not odd for asks, odd in zip(asking, strange, strict=True)]
-    if not any(whole):
+    says = [any(not item.silent and not _only_asks(item) for item in items[first:last]) for first, last in segments]
+    if not any(asks and full and not odd for asks, full, odd in zip(asking, says, strange, strict=True)):
         return list(items), []
     telling = [
         (first, last)
@@ -97,6 +100,23 @@ def told_apart(items: Sequence[Item], text: str, book: PhraseBook) -> tuple[list
     if content:  # "that" of the clause that asks points at what the other one tells
         said = [replace(item, senses=_NOTHING) if item.type in _POINTS else item for item in said]
     return said, unknown
+
+
+def _only_asks(item: Item) -> bool:
+    """True for a word that asks and tells nothing of what: "who?", "have a look"."""
+    return item.type == "ask" or item.sense("op", frozenset({"list", "exists", "count"})) is not None
+
+
+def tags(items: Sequence[Item], text: str) -> list[tuple[int, int]]:
+    """The questions that only ask to agree, each behind a sign: ", weren't they?"."""
+    return [
+        (first, last)
+        for first, last in _segments(items, text)[1:]
+        if last - first <= _LONGEST_TAG
+        and any(item.type == "not" for item in items[first:last])
+        and any(item.type == "ref" for item in items[first:last])
+        and all(item.silent or item.type in ("not", "ref") for item in items[first:last])
+    ]
 
 
 def _says_little(item: Item) -> bool:
@@ -138,18 +158,31 @@ def _narrows(item: Item) -> bool:
 
 def loose(items: Sequence[Item], text: str, book: PhraseBook) -> list[Item]:
     """The unknown words that hardly narrow anything."""
-    label = next((at for at, item in enumerate(items) if _LABEL.match(text, item.end)), -1)
-    labelled = label < min(2, len(items) - 1) and all(one.type == "text" for one in items[: label + 1])
+    label = _label(items, text)
     found = [
         item
         for place, item in enumerate(items)
-        if (item.type == "text" and ((labelled and place <= label) or _adverb(item, text, book)))
+        if (item.type in _HEADS and place < label)
+        or (item.type == "text" and _adverb(item, text, book))
         or (item.type in ("text", "qualifier") and _explains_a_name(items[place : place + 3], text, book))
     ]
     others = [place for place, item in enumerate(items) if item.type == "text" and item not in found]
     if len(others) == 1 and _stands_apart(items, others[0], text, book):
         found.append(items[others[0]])
     return found
+
+
+def _label(items: Sequence[Item], text: str) -> int:
+    """How many items are a heading that names the matter: "Note:", "BEC check:" before a question to the logs."""
+    length = 1 + next((at for at, item in enumerate(items) if _LABEL.match(text, item.end)), len(items))
+    first, rest = items[:length], items[length:]
+    if length > _LONGEST_TAG or not rest:
+        return 0
+    unknown = all(item.type == "text" for item in first) and length <= _LONGEST_LABEL
+    logs = any(item.type == "topic" for item in rest) and not any(item.sense("kind", _LISTED) for item in rest)
+    heads = all(item.type in _HEADS or item.silent or _only_asks(item) for item in first)
+    heads = heads and not any(item.sense("program") for item in first)
+    return length if unknown or (logs and heads) else 0
 
 
 def _explains_a_name(items: Sequence[Item], text: str, book: PhraseBook) -> bool:
@@ -191,6 +224,7 @@ def ordinary(items: Sequence[Item], text: str, language: str) -> bool:
         and (
             not item.text.isalpha()
             or len(item.text) == 1
+            or text.startswith("'", item.end)  # a possessor, or a word in quotes
             or _behind(item, text, book, "never_behind")
             or _describes(items[place : place + 2])
             or _of_time(item, book)

@@ -33,7 +33,7 @@ def _squashed(text: str) -> str:
 
 
 @dataclass(frozen=True)
-class Names:
+class WorkspaceNames:
     """The names of one workspace by every form in which they are said."""
 
     whole: Mapping[str, tuple[Known, ...]] = field(default_factory=dict)
@@ -42,7 +42,7 @@ class Names:
     """Parts of accounts' names."""
 
     @classmethod
-    def of(cls, names: Mapping[str, Sequence[str]]) -> Names:
+    def of(cls, names: Mapping[str, Sequence[str]]) -> WorkspaceNames:
         """Names by their kind ("account", "host", ...)."""
         whole: dict[str, dict[Known, None]] = defaultdict(dict)
         parts: dict[str, dict[Known, None]] = defaultdict(dict)

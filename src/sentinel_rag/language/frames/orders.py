@@ -41,7 +41,7 @@ _SETTING = frozenset({"set", "make", "lower", "raise", "classify"})
 _NEEDS = {"run": "playbook", "bring": "channel"}
 """Verbs that are orders for what no tool does only beside words of a type: "run the playbook", "send me it by mail"."""
 _HANDING = frozenset({"assign", "give"})
-_NO_LITERALS = frozenset({"table", "template"})
+_NO_LITERALS = frozenset({"table", "template", "operation"})
 """Shapes that words of an order may have ("FalsePositive")."""
 _SILENT = ("to", "joint", "filler", "opening", "field", "thing", "person")
 _PASTED = re.compile(r"\s*(?:>|```|[\"'“‘«„`])")
@@ -794,7 +794,8 @@ class _Slots:
         order = self._with_tail(order)
         if comments or changes:
             lost = self.act in _WEAK and not order.aims and (order.unread or not self.fields or order.every)
-            return None if lost else order
+            nobody = self.act in _HANDING and not order.aims and order.problem is Problem.VALUES
+            return None if lost or nobody else order  # "weisen Sie die Änderungen an den Rollen nach"
         if self.act in ("lower", "raise"):
             return replace(order, problem=Problem.WHICH_SEVERITY) if order.aims else None
         if not order.aims or order.unread:

@@ -17,6 +17,7 @@ from itertools import chain
 from typing import Any
 
 from sentinel_rag.language.lexicon import fold, language_data
+from sentinel_rag.language.times.kinds import MONTHS, WEEKDAYS
 
 LANGUAGES = ("en", "de", "es", "fr")
 WORD = re.compile(r"[^\W_]+|\+|[<>]=?")
@@ -31,6 +32,9 @@ letters that are `written` for others ("ae"), what joins the parts of a `compoun
 `capital`, and the endings of words that stand `before` them and qualify them."""
 ANY_NUMBER = "0"
 """Stands for any number in a phrase that is read for another ("des 0 derniers jours")."""
+ANY_OF_TIME = ("0weekday", "0month", "0yyyy")
+"""Stand for any day of the week, any month and any year of four digits."""
+_NAMES_OF_TIME: Mapping[str, Mapping[str, int]] = {"0weekday": WEEKDAYS, "0month": MONTHS}
 SILENT = ("f", "pad", "definite", "one", "aside")
 """Types of words that mean nothing by themselves."""
 _UNKNOWN, _KNOWN, _LONGER = 3.0, 1.0, 0.01
@@ -270,6 +274,14 @@ class PhraseBook:
         one, joint, tens = word.partition(self.inside) if self.inside else (word, "", "")
         units = self.numbers.get(one, self.digits.get(one, 0))
         return units + self.numbers[tens] if joint and units and self.numbers.get(tens, 0) >= 20 else None
+
+    def of_time(self, wanted: str, word: str) -> str:
+        """The English day of the week or month, or the year that a word says, where one of those is wanted."""
+        if wanted == "0yyyy":
+            return word if len(word) == 4 and word.isdecimal() and word[:2] in ("19", "20") else ""
+        names = _NAMES_OF_TIME.get(wanted, {})
+        said = next((one for phrase, one in self.instead.get(word, ()) if len(phrase) == 1), word)
+        return next((name for name, value in names.items() if value == names[said]), "") if said in names else ""
 
     def known(self, words: Iterable[str]) -> int:
         """How many of the words the language has."""

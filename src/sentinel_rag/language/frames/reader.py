@@ -13,12 +13,13 @@ from dataclasses import dataclass, field, replace
 from functools import cache
 from string import digits
 
-from sentinel_rag.language.frames.clauses import asides, loose, told_apart, without
+from sentinel_rag.language.frames.clauses import asides, loose, tags, told_apart, without
 from sentinel_rag.language.frames.frame import Frame
 from sentinel_rag.language.frames.grammar import compose
-from sentinel_rag.language.frames.names import Names
+from sentinel_rag.language.frames.names import WorkspaceNames
 from sentinel_rag.language.frames.phrases import (
     ANY_NUMBER,
+    ANY_OF_TIME,
     LANGUAGES,
     SILENT,
     WORD,
@@ -34,13 +35,17 @@ from sentinel_rag.language.lexicon import fold, months
 from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import TimeReading
 
-_HEADING = re.compile(r"\s*(?:[-–—]\s|:\s)")
-"""Between a number and what is asked of it: "18 - hosts"."""
+_HEADING = re.compile(r"\s*[-–—:]\s|[.,]\s+(?=[^\W\d])")
+"""Between a number and what is asked of it: "18 - hosts", "ok, 7. who has it"."""
+_LINKS = ("meta", "follow", "talk")
+"""Types of words that may stand before it."""
 _BREAKS = re.compile(r"[,;:]")
 _DENIAL = re.compile(r"(?<=[,;])\s*\w[^,;.?!]*")
-_A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?!\d)")
-_MAYBE_WORDS = ("host", "user", "template", "table")
+_A_NUMBER = re.compile(rf"(?<!\d){ANY_NUMBER}(?:{'|'.join(one[1:] for one in ANY_OF_TIME)})?(?!\d)")
+_MAYBE_WORDS = ("host", "user", "template", "table", "operation")
 """Shapes that a word of the language may have."""
+_LEVELS = ("severity", "status", "class")
+"""What a field holds, and no title does: "informational" in quotes."""
 _LISTED = ("kind", "topic", "severity", "status", "class", "owner", "threat", "know", "prop")
 """What a relative clause may stand behind."""
 _NEAR_ENOUGH = 0.7
@@ -48,6 +53,7 @@ _NEAR_ENOUGH = 0.7
 _BEFORE_A_NOUN = ("status", "severity", "owner", "f", "class", "threat")
 _SEVERITY = frozenset({"severity"})
 _RANKED = frozenset({"top"})
+_SEVERAL = frozenset({"them", "ones"})
 ReadTime = Callable[[str], TimeReading]
 
 
@@ -56,7 +62,7 @@ class Reader:
     """Reads sentences about one workspace; `read_time` knows the clock."""
 
     read_time: ReadTime
-    names: Names = field(default_factory=Names)
+    names: WorkspaceNames = field(default_factory=WorkspaceNames)
     languages: tuple[str, ...] = LANGUAGES
 
     def read(self, text: str) -> Frame:
@@ -73,8 +79,10 @@ class Reader:
         enough = min(_NEAR_ENOUGH * max(known.values()), max(known.values()) - 1)
         best: _Attempt | None = None
         for name in (first, *sorted(self.languages[1:], key=lambda name: -known[name])):
-            more = name == first or known[name] > known[first]
-            if more and known[name] >= enough and (best is None or best.strange):
+            # Of a sentence that the first one mostly knows, one word more may be a name: `user agents of mira`.
+            more = name == first or known[name] > known[first] + (known[first] >= _NEAR_ENOUGH * len(words))
+            level = best is not None and known[name] == known[best.book.language]
+            if more and known[name] >= enough and (best is None or best.strange or level):
                 other = _Attempt(text, phrase_book(name), self)
                 if best is None or other.worth(known) < best.worth(known):
                     best = other
@@ -99,6 +107,7 @@ class _Attempt:
         for start, end in joined:
             self.rest = self.rest[:start] + self.text[start:end] + self.rest[end:]
         self.cost, covered = self._cover()
+        covered = without(covered, tags(covered, self.text))
         beside = asides(covered, self.text)
         self.items, self.beside = told_apart(without(covered, beside), self.text, book)
         if beside and self.time.window:
@@ -166,6 +175,8 @@ class _Attempt:
             if re.search(rf"(?<!['\w]){re.escape(title)}(?:'s|')\s", frame.text):
                 frame.tell("problem", f"whose: {title}")
         frame.features["incident"].sort(key=frame.text.find)
+        if not frame.has("ref") and any(_holds_pronoun(item, self.book) for item in self.items):
+            frame.tell("ref", "within")
         return frame
 
     def _tokens(self, text: str) -> list[Token]:
@@ -191,6 +202,9 @@ class _Attempt:
 
     def _as_token(self, token: Token) -> Token | None:
         """The token, unless it is a word of the language; a number that is written to its noun is one ("inc-124")."""
+        if token.shape == "quoted":
+            senses = self.book.senses(*words_of(token.value))
+            return None if senses and senses[0][0] in _LEVELS else token
         if token.shape not in _MAYBE_WORDS:
             return token
         words = words_of(token.value)
@@ -266,8 +280,9 @@ class _Attempt:
         """How many words from `place` on are said otherwise, and how."""
         first = words[place]
         glued = ANY_NUMBER + first.lstrip(digits) if first[0].isdecimal() else ""
-        counts = self.book.instead.get(ANY_NUMBER, ()) if self._matched((ANY_NUMBER,), [first]) else ()
-        for phrase, said in (*self.book.instead.get(first, ()), *counts, *self.book.instead.get(glued, ())):
+        anything = [one for one in (ANY_NUMBER, *ANY_OF_TIME) if self._matched((one,), [first])]
+        begun = [told for one in (first, *anything, glued) for told in self.book.instead.get(one, ())]
+        for phrase, said in sorted(begun, key=lambda told: -len(told[0])):
             number = self._matched(phrase, words[place : place + len(phrase)])
             if number is not None:
                 between = itertools.zip_longest(_A_NUMBER.split(said), number, fillvalue="")
@@ -275,7 +290,7 @@ class _Attempt:
         return spoken_number(words[place:], self.book, words[place - 1] if place else "")
 
     def _matched(self, phrase: tuple[str, ...], words: list[str]) -> list[str] | None:
-        """The numbers that stand where the phrase has any; None if the words are others."""
+        """The numbers, days and months that stand where the phrase has any; None if the words are others."""
         numbers: list[str] = []
         if len(words) < len(phrase):
             return None
@@ -286,15 +301,19 @@ class _Attempt:
                 value = next((one for one in told if one is not None), None)
             elif wanted[0] == ANY_NUMBER and word[0].isdecimal() and word.lstrip(digits) == wanted[1:]:
                 value = int(word.removesuffix(wanted[1:]))  # "18h"
-            if value is not None:
-                numbers.append(str(value))
+            said = self.book.of_time(wanted, word) if value is None else str(value)
+            if said:
+                numbers.append(said)
             elif wanted != word:
                 return None
         return numbers
 
     def _qualified(self) -> Iterator[Item]:
-        """The items, with unknown words that only qualify the noun behind them as no word of a title."""
+        """The items without signs that join, and with unknown words that only qualify a noun as no words of a title."""
+        ends = {item.end for item in self.items}
         for item, behind in itertools.zip_longest(self.items, self.items[1:]):
+            if item.text == "+" and item.start - 1 in ends and behind is not None and behind.start == item.end + 1:
+                continue  # "new + unassigned" joins, "medium+" bounds
             qualifies = item.type == "text" and item.text.islower() and item.text.endswith(self.book.qualifying)
             if qualifies and behind is not None and behind.sense("kind") and behind.start - item.end <= 1:
                 item = replace(item, senses=(("qualifier", ""),))
@@ -339,8 +358,9 @@ class _Attempt:
                 spans.append((start, end))
             last_end = end
         cost += flush()
-        if items and items[0].sense("digits") and _HEADING.match(self.text, items[0].end):
-            items[0] = replace(items[0], senses=(("lit", "number"),))
+        first = next((at for at, one in enumerate(items) if not one.silent and one.type not in _LINKS), None)
+        if first is not None and items[first].sense("digits") and _HEADING.match(self.text, items[first].end):
+            items[first] = replace(items[first], senses=(("lit", "number"),))
         return cost, items
 
 
@@ -475,9 +495,11 @@ def _relative(items: list[Item], place: int, begins: frozenset[tuple[str, ...]])
         return listed
     if item.sense("ref", frozenset({"it"})) is not None and listed and _told_before(items, place):
         return True
-    if place and item.sense("ref") is not None and words_of(items[place - 1].text) in begins:
-        return False  # "which incident is that part of"
-    return item.sense("relative") is not None and listed and any(not one.silent for one in items[place + 1 :])
+    if place and item.sense("relative") and (items[place - 1].sense("ref", _SEVERAL) or items[place - 1].sense("cmp")):
+        return True  # "only those that are closed"
+    if place and (items[place - 1].sense("of") or (item.sense("ref") and words_of(items[place - 1].text) in begins)):
+        return False  # "which incident is that part of", "which of that"
+    return item.sense("relative") is not None and listed and place + 1 < len(items)
 
 
 def _told_before(items: list[Item], place: int) -> bool:
@@ -508,6 +530,11 @@ def _mark_one(items: list[Item], frame: Frame, book: PhraseBook) -> None:
                 break
             if later.type not in _BEFORE_A_NOUN and later.sense("attr", _SEVERITY) is None:
                 break
+
+
+def _holds_pronoun(item: Item, book: PhraseBook) -> bool:
+    """True for a phrase that asks something of what a pronoun in it means: "who has it", "in it"."""
+    return item.type in ("attr", "rel") and any(book.senses(word) == (("ref", "it"),) for word in words_of(item.text))
 
 
 _BETWEEN = ("text", "threat", "severity", "status", "class", "topic", "pad", "name")

@@ -39,6 +39,7 @@ _SHAPES: tuple[tuple[str, str], ...] = (
         "ipv6",
         r"(?<![\w:.])(?=[0-9a-f:]*:[0-9a-f:]*:)(?=[0-9:.]*[a-f]|[0-9a-f.]*::|(?:[0-9a-f]+:){7})[0-9a-f:]+(?![\w:])",
     ),
+    ("switch", r"(?<!\S)-{1,2}[A-Za-z][\w-]*"),
     ("technique", r"\bT\d{4}(?:\.\d{3})?\b"),
     ("number", r"(?<![\w#])#\s?\d{1,9}\b"),
     ("item", r"\[\d{1,3}\]"),
@@ -48,7 +49,8 @@ _SHAPES: tuple[tuple[str, str], ...] = (
         rf"(?<![\w.@-])(?:[^\W_](?:[\w-]*[^\W_])?\.)+(?:{'|'.join(_TOP_DOMAINS.split())})\b(?![\w@-])(?!\.\w)",
     ),
     ("user", rf"(?<![\w.@]){_L}{{1,20}}\.[od]['’]{_L}{{3,}}\b|\b{_L}{{1,20}}\.{_L}{{2,30}}\b(?!@|\.\w)"),
-    ("table", r"(?-i:\b[A-Z][a-z]+(?:[A-Z][a-z]*)+(?:_CL)?\b|\b\w+_CL\b)"),
+    ("operation", r"(?-i:\b[A-Z][a-z]+(?:[A-Z][a-z]+)*[A-Z][a-z]+ed\b)"),
+    ("table", r"\bsyslog\b|(?-i:\b[A-Z]+[a-z]+(?:[A-Z][a-z]*)+(?:_CL)?\b|\b\w+_CL\b)"),
     ("template", rf"\b{_L}+(?:_{_L}+)+\b"),
     (
         "host",

@@ -23,7 +23,7 @@ from sentinel_rag.language.times.kinds import (
     number_of,
     zone_of,
 )
-from sentinel_rag.language.times.spans import Span
+from sentinel_rag.language.times.spans import TimeSpan
 
 
 def day_without_year(month: int, day: int, now: Now, *, year: int | None = None) -> Day | None:
@@ -95,16 +95,18 @@ def _range_in_month(first: str, last: str, month: str, year: str | None, text: s
     begin, end = _named(first, month, year, text, now), _named(last, month, year, text, now)
     if not isinstance(begin, Day) or not isinstance(end, Day) or begin.span.start > end.span.start:
         return DateProblem(text)
-    return Day(Span(begin.span.start, end.span.end, whole_days=True))
+    return Day(TimeSpan(begin.span.start, end.span.end, whole_days=True))
 
 
 def month_year(match: re.Match[str], now: Now) -> Moment:
     """`July 2024`, or the latest July."""
-    number = MONTHS[match[1].lower()]
-    if match[2]:
-        return Day(spans.month(int(match[2]), number, now.zone))
-    year = now.today.year if number <= now.today.month else now.today.year - 1
-    return Day(spans.month(year, number, now.zone))
+    return Day(_month(match[1], match[2], now))
+
+
+def _month(name: str, year: str | None, now: Now) -> TimeSpan:
+    """That month of the year, or the latest one that has begun."""
+    number = MONTHS[name.lower()]
+    return spans.month(int(year) if year else now.today.year - (number > now.today.month), number, now.zone)
 
 
 def quarter(match: re.Match[str], now: Now) -> Moment:
@@ -112,7 +114,7 @@ def quarter(match: re.Match[str], now: Now) -> Moment:
     first = 3 * int(match[1]) - 2
     year = int(match[2]) if match[2] else now.today.year - (first > now.today.month)
     begin, last = spans.month(year, first, now.zone), spans.month(year, first + 2, now.zone)
-    return Day(Span(begin.start, last.end, whole_days=True))
+    return Day(TimeSpan(begin.start, last.end, whole_days=True))
 
 
 def year_month(match: re.Match[str], now: Now) -> Moment:
@@ -160,18 +162,27 @@ def named_day(match: re.Match[str], now: Now) -> Moment:
     return Day(spans.days(when, when, now.zone))
 
 
-def part_of_day(match: re.Match[str], now: Now) -> Moment:
-    """`this morning`, `last night`, `Friday evening`; a night goes from 18:00 to 6:00."""
-    words = match[0].lower().split()
-    night = words[-1].endswith("night") and words[0] != "today"
-    day = now.today - timedelta(days=night or words[0] == "yesterday")
-    named = [WEEKDAYS[word] for word in words if word in WEEKDAYS]
-    if named:
-        day = now.today - timedelta(days=(now.today.weekday() - named[0]) % 7)
-    begin, end = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24)}.get(words[-1], (18, 30))
+_PARTS = {"morning": (0, 12), "afternoon": (12, 18), "evening": (18, 24), "night": (18, 30)}
+"""Parts of a day by the hours with which they begin and end."""
+_OVER_NIGHT = timedelta(days=2)
+
+
+def part_of_day(whole: TimeSpan, part: str, now: Now) -> Day | None:
+    """The part of one day; the night of two days lies between them."""
+    if whole.end - whole.start > (_OVER_NIGHT if part == "night" else timedelta(days=1, hours=1)):
+        return None
+    day = whole.start.astimezone(now.zone).date()
+    begin, end = _PARTS[part]
     last = day + timedelta(days=end // 24)
     start = spans.at(day, time(begin), now.zone, timedelta(0)).start
-    return Day(Span(start, spans.at(last, time(end % 24), now.zone, timedelta(0)).start))
+    return Day(TimeSpan(start, spans.at(last, time(end % 24), now.zone, timedelta(0)).start))
+
+
+def part_of_today(match: re.Match[str], now: Now) -> Moment | None:
+    """`this morning`, `last night`; the night is the one that has begun."""
+    part = next((part for part in _PARTS if match[0].lower().endswith(part)), "")
+    day = now.today - timedelta(days=part == "night")
+    return part_of_day(spans.days(day, day, now.zone), part, now)
 
 
 def weekday(match: re.Match[str], now: Now) -> Moment:
@@ -183,20 +194,54 @@ def weekday(match: re.Match[str], now: Now) -> Moment:
     return Day(spans.days(when, when, now.zone), weekday=True)
 
 
+def weekday_of_week(match: re.Match[str], now: Now) -> Moment:
+    """`Monday of last week`."""
+    back = now.today.weekday() - WEEKDAYS[match[1].lower()] + 7 * (match[2].lower() != "this")
+    when = now.today - timedelta(days=back)
+    return Day(spans.days(when, when, now.zone))
+
+
 def calendar(match: re.Match[str], now: Now) -> Moment:
     """`last week`, `this month`: whole calendar units."""
     which, unit = " ".join(match[1].lower().split()), match[2].lower()
-    back = {"this": 0, "the current": 0, "current": 0, "the week before": 2}.get(which, 1)
+    return Day(_unit(unit, {"this": 0, "the current": 0, "current": 0, "the week before": 2}.get(which, 1), now))
+
+
+def _unit(unit: str, back: int, now: Now) -> TimeSpan:
+    """The whole calendar unit that many before the present one."""
     today = now.today
     if unit == "week":
-        return Day(spans.week(today, now.zone, back=back))
+        return spans.week(today, now.zone, back=back)
     if unit == "month":
-        return Day(spans.month(today.year, today.month - back, now.zone))
+        return spans.month(today.year, today.month - back, now.zone)
     if unit == "quarter":
         first = today.month - (today.month - 1) % 3 - 3 * back
         begin, last = spans.month(today.year, first, now.zone), spans.month(today.year, first + 2, now.zone)
-        return Day(Span(begin.start, last.end, whole_days=True))
-    return Day(spans.year(today.year - back, now.zone))
+        return TimeSpan(begin.start, last.end, whole_days=True)
+    return spans.year(today.year - back, now.zone)
+
+
+def edge(match: re.Match[str], now: Now) -> Moment:
+    """`start of the quarter`, `end of July`: a third of it."""
+    whole = _month(match[4], match[5], now) if match[4] else _unit(match[3].lower(), int(bool(match[2])), now)
+    first = whole.start.astimezone(now.zone).date()
+    days = (whole.end.astimezone(now.zone).date() - first).days
+    third = max(1, days // 3)
+    begin = {"end": days - third, "middle": third}.get(match[1].lower(), 0)
+    return Day(spans.days(first + timedelta(begin), first + timedelta(begin + third - 1), now.zone))
+
+
+def numbered_week(match: re.Match[str], now: Now) -> Moment | None:
+    """`calendar week 28` of ISO 8601, the latest one that has begun."""
+    years = (int(match[2]),) if match[2] else (now.today.isocalendar().year, now.today.isocalendar().year - 1)
+    for year in years:
+        try:
+            monday = date.fromisocalendar(year, int(match[1]), 1)
+        except ValueError:
+            continue
+        if match[2] or monday <= now.today:
+            return Day(spans.week(monday, now.zone))
+    return None
 
 
 def week_before_last(match: re.Match[str], now: Now) -> Moment:
@@ -214,7 +259,7 @@ def ago(match: re.Match[str], now: Now) -> Moment:
     count, unit = number_of(match[1]), match[2].lower()
     if unit.startswith(("h", "m")) and not unit.startswith("mo"):
         step = timedelta(hours=count) if unit.startswith("h") else timedelta(minutes=count)
-        return Instant(Span(now.moment - step, now.moment - step + timedelta(minutes=1)))
+        return Instant(TimeSpan(now.moment - step, now.moment - step + timedelta(minutes=1)))
     when = now.today - timedelta(days=count * (7 if unit.startswith("w") else 30 if unit.startswith("mo") else 1))
     return Day(spans.days(when, when, now.zone))
 
@@ -242,7 +287,7 @@ def week_of_month(match: re.Match[str], now: Now) -> Moment:
         middle = date(year, number, 15)
         if match[1].lower() == "first":
             return Day(spans.days(date(year, number, 1), middle, now.zone))
-        return Day(Span(spans.midnight(date(year, number, 16), now.zone), whole.end, whole_days=True))
+        return Day(TimeSpan(spans.midnight(date(year, number, 16), now.zone), whole.end, whole_days=True))
     if match[1].lower() == "last":
         last = (whole.end.astimezone(now.zone) - timedelta(days=1)).date()
         return Day(spans.days(last - timedelta(days=6), last, now.zone))
@@ -261,7 +306,7 @@ def week_from(match: re.Match[str], now: Now) -> Moment:
 
 def this_moment(match: re.Match[str], now: Now) -> Moment:
     """`now`."""
-    return Instant(Span(now.moment, now.moment))
+    return Instant(TimeSpan(now.moment, now.moment))
 
 
 def clock(match: re.Match[str], now: Now) -> Moment | None:

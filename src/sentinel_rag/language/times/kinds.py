@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, time, timedelta, timezone, tzinfo
 
-from sentinel_rag.language.times.spans import Span
+from sentinel_rag.language.times.spans import TimeSpan
 
 MONTHS = {
     name: number
@@ -91,6 +91,7 @@ MANY_ZONES = ("ist", "cst", "bst", "mst", "ast", "gst", "sst")
 """Abbreviations that stand for more than one zone; they are asked back."""
 ZONE = rf"\s*((?:utc|gmt)\s?[+-]\d{{1,2}}(?::?\d\d)?|{'|'.join(sorted(ZONES, key=len, reverse=True))}|[+-]\d\d:?\d\d)\b"
 DAY_WORD = r"o'?\s*clock|yesterday|today|this\s+morning|on\b|utc|last\s+(?:mon|tues|wednes|thurs|fri|satur|sun)day"
+DAY_PARTS = "morning|afternoon|evening|night"
 WEEKDAY = "(?:mon|tues|wednes|thurs|fri|satur|sun)day"
 DASH = r"(?:-|–|—|to|and|until|till|through)"
 NUMBER = r"(?:\d{1,4}|" + "|".join(sorted(NUMBER_WORDS, key=len, reverse=True)) + ")"
@@ -114,7 +115,7 @@ class Day:
     """A stretch of whole days. `yearless` holds (month, day) where the year was left to us; `weekday`: only
     the day of the week was said."""
 
-    span: Span
+    span: TimeSpan
     yearless: tuple[int, int] | None = None
     weekday: bool = False
 
@@ -133,7 +134,7 @@ class Instant:
     """A full date and time; `zone` where one was said, `unzoned` if it was written without one and read in the
     session's."""
 
-    span: Span
+    span: TimeSpan
     zone: tzinfo | None = None
     unzoned: bool = False
 
@@ -150,7 +151,7 @@ Moment = Day | Clock | Instant | DateProblem
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class FoundTime:
     """A moment and where it stands in the sentence."""
 
     begin: int

@@ -23,6 +23,7 @@ from sentinel_rag.language.times.date_builders import (
     day_range,
     dotted,
     dotted_without_year,
+    edge,
     iso_date,
     iso_instant,
     month_day_range,
@@ -30,7 +31,9 @@ from sentinel_rag.language.times.date_builders import (
     month_year,
     named_clock,
     named_day,
+    numbered_week,
     part_of_day,
+    part_of_today,
     quarter,
     slashed,
     this_moment,
@@ -38,12 +41,14 @@ from sentinel_rag.language.times.date_builders import (
     week_from,
     week_of_month,
     weekday,
+    weekday_of_week,
     weekend,
     whole_year,
     year_month,
 )
 from sentinel_rag.language.times.kinds import (
     DASH,
+    DAY_PARTS,
     DAY_WORD,
     MONTH,
     NTH,
@@ -53,40 +58,84 @@ from sentinel_rag.language.times.kinds import (
     ZONE,
     Clock,
     Day,
-    Found,
+    FoundTime,
     Now,
 )
 
 
-def find_moments(text: str, now: Now) -> list[Found]:
+def find_moments(text: str, now: Now) -> list[FoundTime]:
     """Every date and time in `text`, from left to right, none overlapping; at one place the longest wins."""
-    found: list[Found] = []
+    found: list[FoundTime] = []
     taken_to = 0
     for begin in _word_starts(text):
         if begin < taken_to:
             continue
-        best: Found | None = None
+        best: FoundTime | None = None
         for pattern, build in _PATTERNS:
             match = pattern.match(text, begin)
             if match is None or (best is not None and match.end() <= best.end):
                 continue
             moment = build(match, now)
             if moment is not None:
-                best = Found(begin, match.end(), moment)
+                best = FoundTime(begin, match.end(), moment)
         if best is not None:
             found.append(best)
             taken_to = best.end
-    return _with_bare_hours(text, found)
+    return _with_bare_hours(text, [_with_part_of_day(text, each, now) for each in _dated(text, found)])
+
+
+_BESIDE = re.compile(r"\s*,?\s*(?:the\s+)?", re.IGNORECASE)
+
+
+def _dated(text: str, found: list[FoundTime]) -> list[FoundTime]:
+    """The moments without the day of the week that a date says too: "Sunday 21 July"."""
+    kept: list[FoundTime] = []
+    for each in found:
+        before = kept[-1] if kept else None
+        named = before is not None and isinstance(before.moment, Day) and before.moment.weekday
+        if (
+            before is not None
+            and named
+            and isinstance(each.moment, Day)
+            and _BESIDE.fullmatch(text, before.end, each.begin)
+        ):
+            kept[-1] = FoundTime(before.begin, each.end, each.moment)
+        else:
+            kept.append(each)
+    return kept
+
+
+_PART_BEHIND = re.compile(rf"\s*,?\s*(?:in\s+the\s+|at\s+)?({DAY_PARTS})\b(?!\s+(?:of|on)\b)", re.IGNORECASE)
+_PART_BEFORE = re.compile(
+    rf"(?:\b(?:in|on|during|over)\s+)?(?:\bthe\s+)?\b({DAY_PARTS})\s+(?:(?:of|on|from)\s+)?(?:the\s+)?$", re.IGNORECASE
+)
+
+
+_RANGES = re.compile(rf"\s*{DASH}\s", re.IGNORECASE)
+"""What makes a day the first of several."""
+
+
+def _with_part_of_day(text: str, found: FoundTime, now: Now) -> FoundTime:
+    """The moment with the part of its day that stands beside it: "20 July in the morning", "the night of Friday"."""
+    behind, before = _PART_BEHIND.match(text, found.end), _PART_BEFORE.search(text[: found.begin])
+    match = behind or before
+    if match is None or not isinstance(found.moment, Day) or _RANGES.match(text, found.end):
+        return found
+    part = part_of_day(found.moment.span, match[1].lower(), now)
+    if part is None:
+        return found
+    return FoundTime(found.begin if behind else match.start(), behind.end() if behind else found.end, part)
 
 
 _BARE_HOURS = re.compile(
-    r"\b(?:between|from)\s+(?P<first>\d\d?)\s*(?:and|to|until|till|-|–|—)\s*(?P<last>\d\d?)(?=\s*(?:$|[?!.,]\s|[?!.,]$))",
+    r"\b(?:between|from)\s+(?P<first>\d\d?)\s*(?:and|to|until|till|-|–|—)\s*(?P<last>\d\d?)"
+    r"(?=\s*(?:$|[?!.,]\s|[?!.,]$|(?:hours|o'?clock)\b))",
     re.IGNORECASE,
 )
 _SINCE_HOUR = re.compile(r"\b(?:since|until|till)\s+(?P<first>\d\d?)(?=\s*(?:$|[?!.,]\s|[?!.,]$))", re.IGNORECASE)
 
 
-def _with_bare_hours(text: str, found: list[Found]) -> list[Found]:
+def _with_bare_hours(text: str, found: list[FoundTime]) -> list[FoundTime]:
     """Numbers alone as hours: "between 8 and 12" beside a day, "since 6" in any sentence."""
     on_a_day = any(isinstance(each.moment, Day) for each in found)
     match = (_BARE_HOURS.search(text) if on_a_day else None) or _SINCE_HOUR.search(text)
@@ -96,7 +145,7 @@ def _with_bare_hours(text: str, found: list[Found]) -> list[Found]:
     if any(int(match[place]) > 23 for place in places):
         return found
     hours = [
-        Found(match.start(place), match.end(place), Clock(time(int(match[place])), timedelta(minutes=1)))
+        FoundTime(match.start(place), match.end(place), Clock(time(int(match[place])), timedelta(minutes=1)))
         for place in places
     ]
     return sorted([*found, *hours], key=lambda each: each.begin)
@@ -129,19 +178,38 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         (rf"(?:the\s+)?{NTH}[\s-]+(?:of\s+)?({MONTH})\b\.?(?:[,\s-]*{YEAR})?", day_month_year),
         (rf"({MONTH})\.?\s+(?:the\s+)?{NTH}(?:,?\s+{YEAR})?(?![\w:.])", month_day_year),
         (rf"({MONTH})\.?,?\s+{YEAR}\b", month_year),
-        (r"(january|february|june|july|august|september|october|november|december)()\b", month_year),
-        (r"(?<=in )(march|april|may|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)()\b", month_year),
+        (r"(january|february|april|june|july|august|september|october|november|december)()\b", month_year),
+        (
+            r"(?:(?<=in )|(?<=of )|(?<=from )|(?<=until )|(?<=through ))"
+            r"(march|may|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)()\b",
+            month_year,
+        ),
         (r"(?<=since )(march|april|may)()\b", month_year),
-        (rf"(?<=in ){YEAR}(?![\w:-])", whole_year),
+        (r"(?:(?<=and )|(?<=to )|(?<=between ))(march|jan|feb|mar|apr|jun|jul|aug|sept?|oct|nov|dec)()\b", month_year),
+        (
+            rf"(?:(?<=in )|(?<=of )|(?<=for )|(?<=since )|(?<=during )|(?:the\s+)?(?:calendar\s+)?year\s+){YEAR}"
+            r"(?![\w:-])",
+            whole_year,
+        ),
+        (
+            rf"(?:the\s+)?(?:very\s+)?(start|beginning|first\s+days|end|middle)\s+of\s+(?:(?:the|this|current)\s+|(last|previous)\s+)?"
+            rf"(?:(week|month|quarter|year)|({MONTH})(?:\s+{YEAR})?)\b",
+            edge,
+        ),
+        (
+            rf"(?:the\s+)?(?:calendar\s+week|cw|week\s+(?:number|no\.?))\s*(\d\d?)(?:(?:\s*/\s*|\s+(?:of\s+)?){YEAR})?(?![\w:])",
+            numbered_week,
+        ),
+        (rf"(?<!per )(?:the\s+)?week\s+(\d\d?)(?:\s+(?:of\s+)?{YEAR})?(?![\w:])", numbered_week),
         (r"(\d\d?)/(\d\d?)/(\d{4}|\d\d)(?![\w/])", slashed),
         (r"(\d\d?)\.(\d\d?)\.(\d{4}|\d\d)(?![\w.])", dotted),
         (r"(\d\d?)\.(\d\d?)\.(?![\w.])", dotted_without_year),
         (r"(?:the\s+)?day\s+before\s+yesterday\b|yesterday\b|today\b", named_day),
         (
-            rf"(?:this|yesterday|today|(?:last\s+)?{WEEKDAY})\s+(?:in\s+the\s+|at\s+)?(?:morning|afternoon|evening|night)\b"
-            r"|(?:last|over)\s*night\b|tonight\b",
-            part_of_day,
+            r"this\s+(?:morning|afternoon|evening|night)\b|(?:last|over)\s*night\b|tonight\b",
+            part_of_today,
         ),
+        (rf"({WEEKDAY})\s+of\s+(this|last|previous)\s+week\b", weekday_of_week),
         (r"(?:(last|previous|this|past)\s+)?(monday|tuesday|wednesday|thursday|friday|saturday|sunday)\b", weekday),
         (r"(?:(last|previous|this)\s+)(mon|tues?|wed|thu|thurs?|fri|sat|sun)\b", weekday),
         (r"(?<=since )()(mon|tues?|wed|thu|thurs?|fri|sat|sun)\b", weekday),
@@ -157,6 +225,11 @@ _PATTERNS: list[tuple[re.Pattern[str], Build]] = [
         ),
         (r"(\d\d?)(?::(\d\d))?(?=\s*(?:-|–|—|to|until|till)\s*(\d\d?)(?::\d\d)?\s*([ap])\.?m\b)", clock_of_half),
         (rf"(\d\d?):(\d\d)(?::(\d\d))?\s*(am|pm|a\.m\.|p\.m\.)?(?:(?!\s*-\d){ZONE})?(?![\w:])", clock),
+        (
+            rf"(?:(?<=since )|(?<=from )|(?<=between )|(?<=at )|(?<=to )|(?<=and )|(?<=-)|(?<=after )|(?<=before ))"
+            rf"(0\d|1[0-8]|2[1-3])([0-5]\d)((?!))?((?!))?(?:\s?(?:h|hrs|hours)\b)?(?:{ZONE})?(?![\w:.-])",
+            clock,
+        ),
         (rf"(?<=at )(\d\d?)()(?:{ZONE})(?![\w:])", clock_twelve),
         (rf"(\d\d?)\s*(am|pm|a\.m\.|p\.m\.)(?:{ZONE})?(?!\w)", clock_twelve),
         (rf"(?:(?<=from )|(?<=between ))(\d\d?)()()(?=\s*(?:-|to|and|until)\s*\d\d?\s+(?:{DAY_WORD}))", clock_twelve),

@@ -13,10 +13,10 @@ from datetime import timedelta, tzinfo
 from sentinel_rag.language.text import blank
 from sentinel_rag.language.times import spans
 from sentinel_rag.language.times.date_builders import day_without_year
-from sentinel_rag.language.times.kinds import NUMBER, Clock, DateProblem, Day, Found, Instant, Now, number_of
+from sentinel_rag.language.times.kinds import NUMBER, Clock, DateProblem, Day, FoundTime, Instant, Now, number_of
 from sentinel_rag.language.times.moments import find_moments
 from sentinel_rag.language.times.relative import read_relative
-from sentinel_rag.language.times.spans import Span
+from sentinel_rag.language.times.spans import TimeSpan
 from sentinel_rag.language.times.windows import TimeQuestion, TimeReading, WindowSlot
 
 _DAY = timedelta(days=1)
@@ -46,11 +46,12 @@ _BOUNDED = re.compile(r"\b(?:between|from)\s+(?:the\s+)?$", re.IGNORECASE)
 _SINCE = re.compile(r"\b(?:since|starting(?:\s+(?:from|at|on))?|beginning|as\s+of)\s+(?:the\s+)?$", re.IGNORECASE)
 _FROM = re.compile(r"\bfrom\s+(?:the\s+)?$", re.IGNORECASE)
 """From a time onward; "alerts from last week" are those of last week."""
-_ONWARDS = re.compile(r"\s*,?\s*(?:onwards?|forwards?|and\s+later)\b", re.IGNORECASE)
+_ONWARDS = re.compile(r"\s*,?\s*(?:onwards?\b|forwards?\b|and\s+later\b)", re.IGNORECASE)
 """Behind a time that opens a window: "from 3 July onwards"."""
+_ON = re.compile(r"\s*on\b(?=\s*(?:$|[,.;?!]))", re.IGNORECASE)
 _AFTER = re.compile(r"\b(?:after|later\s+than|newer\s+than|following)\s+(?:the\s+)?$", re.IGNORECASE)
 _BEFORE = re.compile(r"\b(?:before|prior\s+to|earlier\s+than|older\s+than)\s+(?:the\s+)?$", re.IGNORECASE)
-_UNTIL = re.compile(r"\b(?:until|till|up\s+to|through)\s+(?:the\s+)?$", re.IGNORECASE)
+_UNTIL = re.compile(r"\b(?:until|till|up\s+to(?:\s+and\s+including)?|through)\s+(?:the\s+)?$", re.IGNORECASE)
 _AND = re.compile(r"\b(?:and|but)\s+$", re.IGNORECASE)
 _PREPOSITION = re.compile(
     r"\b(?:on|in|at|during|for|over|from|of|between|the|dated|throughout|within)\s{1,2}$", re.IGNORECASE
@@ -108,7 +109,7 @@ def _ask_date(problem: DateProblem) -> TimeQuestion:
     )
 
 
-def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta | None) -> TimeReading:
+def _read_absolute(text: str, moments: list[FoundTime], now: Now, around: timedelta | None) -> TimeReading:
     shape, first, last = _first_shape(text, moments)
     parts = [found.moment for found in moments[first : last + 1]]
     begin, end = moments[first].begin, moments[last].end
@@ -124,7 +125,7 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
         begin = _strip(head, _NEAR)
     elif match := _SINCE.search(head) or (_FROM.search(head) if shape in ("T", "I", "DAT", "TAD") else None):
         window, begin = WindowSlot(left.start, None), match.start()
-    elif (after := _ONWARDS.match(text, end)) is not None:
+    elif (after := _ONWARDS.match(text, end) or (_FROM.search(head) and _ON.match(text, end))) is not None:
         window, end = WindowSlot(left.start, None), after.end()
         begin = _strip(head, _FROM)
     elif match := _AFTER.search(head):
@@ -158,7 +159,7 @@ def _read_absolute(text: str, moments: list[Found], now: Now, around: timedelta 
     return TimeReading(rest, bounded, other=said, other_window=other, later=later)
 
 
-def _are_two_periods(text: str, first: Found, last: Found, window: WindowSlot) -> bool:
+def _are_two_periods(text: str, first: FoundTime, last: FoundTime, window: WindowSlot) -> bool:
     """True for "this week and last week": no range, since the second lies before the first and no "between" stands."""
     whole = isinstance(first.moment, Day) and isinstance(last.moment, Day)
     backwards = window.start is not None and window.end is not None and window.start >= window.end
@@ -172,7 +173,7 @@ def _is_period(moment: Day | Clock | Instant | DateProblem) -> bool:
     return isinstance(moment, Day) and moment.span.end - moment.span.start > 2 * _DAY
 
 
-def _with_other_bound(text: str, later: list[Found], window: WindowSlot) -> WindowSlot:
+def _with_other_bound(text: str, later: list[FoundTime], window: WindowSlot) -> WindowSlot:
     """An open window closed by a later bound of the other side: "before B and after A"."""
     for found in later:
         if not isinstance(found.moment, Day | Instant):
@@ -193,7 +194,7 @@ def _bound_begins(text: str, begin: int) -> int:
 
 
 def _other_time(
-    text: str, moments: list[Found], first: int, last: int, window: WindowSlot
+    text: str, moments: list[FoundTime], first: int, last: int, window: WindowSlot
 ) -> tuple[str, WindowSlot | None]:
     """A day or an instant that is no part of the window that is read and does not hold it, as said and as a window."""
     for place, found in enumerate(moments):
@@ -208,10 +209,25 @@ def _other_time(
     return "", None
 
 
-_SHAPES = ("DATRDAT", "TADRTAD", "TRTAD", "DATRT", "IRI", "IRT", "IRD", "DRI", "DATRD", "DRD", "TRT", "DAT", "TAD")
+_SHAPES = (
+    "DATRDAT",
+    "TADRTAD",
+    "TRTAD",
+    "DATRT",
+    "TRI",
+    "IRI",
+    "IRT",
+    "IRD",
+    "DRI",
+    "DATRD",
+    "DRD",
+    "TRT",
+    "DAT",
+    "TAD",
+)
 
 
-def _first_shape(text: str, moments: list[Found]) -> tuple[str, int, int]:
+def _first_shape(text: str, moments: list[FoundTime]) -> tuple[str, int, int]:
     """The longest known pattern of moments and connectors, leftmost first: its name, first and last moment."""
     symbols = ""
     for position, found in enumerate(moments):
@@ -228,7 +244,7 @@ def _first_shape(text: str, moments: list[Found]) -> tuple[str, int, int]:
     raise AssertionError(symbols)
 
 
-def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: Now) -> tuple[Span, Span | None]:
+def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: Now) -> tuple[TimeSpan, TimeSpan | None]:
     """Left and right end of a range, each as wide as written; the right one is None for a single moment."""
     days = [part for part in parts if isinstance(part, Day)]
     clocks = [part for part in parts if isinstance(part, Clock)]
@@ -246,10 +262,12 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
         case "DRD":
             left, right = _with_year_of(days[0], days[1], now).span, days[1].span
             if days[0].weekday and left.start > right.start:
-                left = Span(left.start - timedelta(days=7), left.end - timedelta(days=7), left.whole_days)
+                left = TimeSpan(left.start - timedelta(days=7), left.end - timedelta(days=7), left.whole_days)
             return left, right
         case "IRI":
             return _in_zone(instants[0], instants[1].zone, now), instants[1].span
+        case "TRI":
+            return _on(spans.days(now.today, now.today, now.zone), clocks[0], now), instants[0].span
         case "IRT":
             zone = clocks[0].zone or instants[0].zone or now.zone
             left = _in_zone(instants[0], clocks[0].zone, now)
@@ -263,7 +281,7 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
             left = _on(today, clocks[0], now)
             right = _later(left, _on(today, clocks[1], now))
             if left.start > now.moment:
-                return Span(left.start - _DAY, left.end - _DAY), Span(right.start - _DAY, right.end - _DAY)
+                return TimeSpan(left.start - _DAY, left.end - _DAY), TimeSpan(right.start - _DAY, right.end - _DAY)
             return left, right
         case "DAT" | "TAD":
             return _on(days[0].span, clocks[0], now), None
@@ -273,10 +291,10 @@ def _sides(shape: str, parts: list[Day | Clock | Instant | DateProblem], now: No
             return instants[0].span, None
         case _:
             span = _on(spans.days(now.today, now.today, now.zone), clocks[0], now)
-            return (span if span.start <= now.moment else Span(span.start - _DAY, span.end - _DAY)), None
+            return (span if span.start <= now.moment else TimeSpan(span.start - _DAY, span.end - _DAY)), None
 
 
-def _in_zone(instant: Instant, zone: tzinfo | None, now: Now) -> Span:
+def _in_zone(instant: Instant, zone: tzinfo | None, now: Now) -> TimeSpan:
     """ "2024-07-02 09:45 to 09:48 UTC": a zone that is said once, at the end, is that of both."""
     if not instant.unzoned or zone is None:
         return instant.span
@@ -284,21 +302,21 @@ def _in_zone(instant: Instant, zone: tzinfo | None, now: Now) -> Span:
     return spans.at(local.date(), local.time(), zone, instant.span.end - instant.span.start)
 
 
-def _day_of(parts: list[Day | Clock | Instant | DateProblem], now: Now) -> Span:
+def _day_of(parts: list[Day | Clock | Instant | DateProblem], now: Now) -> TimeSpan:
     """The day on which a time was said: "after 22:00 on the 14th" ends with the 14th, "before 10:00" begins with it."""
     return next((part.span for part in parts if isinstance(part, Day)), spans.days(now.today, now.today, now.zone))
 
 
-def _later(left: Span, right: Span) -> Span:
+def _later(left: TimeSpan, right: TimeSpan) -> TimeSpan:
     """The right end of a range of times of day: on the next day where the clock has gone round ("22:00 to 2:00")."""
-    return right if right.start > left.start else Span(right.start + _DAY, right.end + _DAY)
+    return right if right.start > left.start else TimeSpan(right.start + _DAY, right.end + _DAY)
 
 
-def _on(day: Span, clock: Clock, now: Now) -> Span:
+def _on(day: TimeSpan, clock: Clock, now: Now) -> TimeSpan:
     zone: tzinfo = clock.zone or now.zone
     on = spans.at(day.start.astimezone(now.zone).date(), clock.clock, zone, clock.width)
     if on.start < day.start and on.start + _DAY < day.end:  # "3 am last night"
-        on = Span(on.start + _DAY, on.end + _DAY)
+        on = TimeSpan(on.start + _DAY, on.end + _DAY)
     return on
 
 

@@ -10,11 +10,11 @@ from datetime import timedelta
 
 from sentinel_rag.contracts.tool_schemas import TIME_WINDOWS
 from sentinel_rag.language.text import blank
-from sentinel_rag.language.times.kinds import NUMBER, Found, Now, number_of
+from sentinel_rag.language.times.kinds import NUMBER, FoundTime, Now, number_of
 from sentinel_rag.language.times.windows import TimeReading, WindowSlot
 
-_UNITS = {"mi": 1 / 60, "m": 1 / 60, "h": 1, "d": 24, "w": 168, "f": 336, "mo": 720, "y": 8760}
-_UNIT = r"(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|wks?|w|fortnights?|months?|years?|m)"
+_UNITS = {"mi": 1 / 60, "m": 1 / 60, "h": 1, "d": 24, "w": 168, "f": 336, "mo": 720, "mt": 720, "y": 8760}
+_UNIT = r"(minutes?|mins?|hours?|hrs?|h|days?|d|weeks?|wks?|w|fortnights?|months?|mths?|mos?|years?|yrs?|m)"
 _RELATIVE = re.compile(
     rf"\b(?:(?:with)?in|over|during|for|from|of)?\s?\s?(?:the\s+)?"
     rf"\b(?:last|past|previous|recent|latest|trailing|prior)[\s_-]+"
@@ -27,14 +27,18 @@ _OLDER = re.compile(
     re.IGNORECASE,
 )
 _SINCE = re.compile(rf"\bsince\s+({NUMBER})\s+{_UNIT}\b(?!\s+(?:ago|back))", re.IGNORECASE)
+_COUNTED = "two|three|four|five|six|seven|eight|nine|ten|eleven|twelve"
 _WITHIN = re.compile(
-    rf"\b(?:within|in|for|over)\s+(?:the\s+)?(\d{{1,4}})\s*{_UNIT}\b(?!\s+(?:of|around|ago|back))", re.I
+    rf"\b(?:within|in|for|over)\s+(?:the\s+)?(\d{{1,4}}|{_COUNTED})\s*{_UNIT}\b(?!\s+(?:of|around|ago|back))", re.I
 )
-_BARE = re.compile(r"(?<![\w.:-])(\d{1,3})\s*(h|hrs?|hours|d|days)\b(?!\s*(?:of|around|ago|back|old))", re.IGNORECASE)
+_BARE = re.compile(
+    r"(?<![\w.:-])(?<!per )(\d{1,3})\s*(h|hrs?|hours|d|days|w|wks?|weeks|months)\b(?!\s*(?:of|around|ago|back|old))",
+    re.I,
+)
 _ISO_DURATION = re.compile(r"\b(?:last\s+|past\s+)?(P(?:\d+W|(?:\d+D)?(?:T(?:\d+H)?(?:\d+M)?)?))(?!\w)", re.IGNORECASE)
 
 
-def read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | None:
+def read_relative(text: str, now: Now, moments: list[FoundTime]) -> TimeReading | None:
     """The first window counted from now; None if there is none outside of `moments`."""
     older = _OLDER.search(text)
     if older is not None:
@@ -46,12 +50,12 @@ def read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | No
         hours = _iso_hours(iso[1])
         if hours:
             return TimeReading(blank(text, iso.start(), iso.end()), _window_of(hours, now))
-    for pattern in (_RELATIVE, _SINCE, _WITHIN, _BARE):
+    for pattern in (_RELATIVE, _SINCE, _WITHIN, *(() if moments else (_BARE,))):
         for match in pattern.finditer(text):
             if any(found.begin < match.end() and match.start() < found.end for found in moments):
                 continue
             unit = match[2].lower()
-            if not match[1] and unit.startswith(("d", "mi", "m", "y")) and not unit.startswith(("mo", "mi", "da")):
+            if not match[1] and (unit in ("d", "m") or unit[0] == "y"):
                 continue
             hours = (number_of(match[1]) if match[1] else 1) * _unit_hours(unit)
             if not hours:
@@ -61,7 +65,7 @@ def read_relative(text: str, now: Now, moments: list[Found]) -> TimeReading | No
 
 
 def _unit_hours(unit: str) -> float:
-    for prefix in ("mo", "mi", "m", "h", "d", "w", "f", "y"):
+    for prefix in ("mo", "mt", "mi", "m", "h", "d", "w", "f", "y"):
         if unit.startswith(prefix):
             return _UNITS[prefix]
     raise AssertionError(unit)

@@ -11,7 +11,7 @@ from datetime import UTC, date, datetime, time, timedelta, tzinfo
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TimeSpan:
     """`[start, end)` in UTC. `whole_days` is True where both ends are midnights of the session's zone."""
 
     start: datetime
@@ -24,36 +24,36 @@ def midnight(day: date, zone: tzinfo) -> datetime:
     return datetime.combine(day, time.min, zone).astimezone(UTC)
 
 
-def days(first: date, last: date, zone: tzinfo) -> Span:
+def days(first: date, last: date, zone: tzinfo) -> TimeSpan:
     """From the start of `first` to the end of `last`, both included."""
-    return Span(midnight(first, zone), midnight(last + timedelta(days=1), zone), whole_days=True)
+    return TimeSpan(midnight(first, zone), midnight(last + timedelta(days=1), zone), whole_days=True)
 
 
-def week(day: date, zone: tzinfo, *, back: int = 0) -> Span:
+def week(day: date, zone: tzinfo, *, back: int = 0) -> TimeSpan:
     """The week, Monday to Sunday, `back` weeks before the one that holds `day`."""
     monday = day - timedelta(days=day.weekday(), weeks=back)
     return days(monday, monday + timedelta(days=6), zone)
 
 
-def month(year: int, number: int, zone: tzinfo) -> Span:
+def month(year: int, number: int, zone: tzinfo) -> TimeSpan:
     """A calendar month; `number` may run past the year on either side (0 is December of the year before)."""
     year, number = year + (number - 1) // 12, (number - 1) % 12 + 1
     following = date(year + number // 12, number % 12 + 1, 1)
     return days(date(year, number, 1), following - timedelta(days=1), zone)
 
 
-def year(number: int, zone: tzinfo) -> Span:
+def year(number: int, zone: tzinfo) -> TimeSpan:
     """A calendar year."""
     return days(date(number, 1, 1), date(number, 12, 31), zone)
 
 
-def weekend(day: date, zone: tzinfo) -> Span:
+def weekend(day: date, zone: tzinfo) -> TimeSpan:
     """The latest Saturday and Sunday that have begun on `day`."""
     saturday = day - timedelta(days=(day.weekday() - 5) % 7)
     return days(saturday, saturday + timedelta(days=1), zone)
 
 
-def at(day: date, clock: time, zone: tzinfo, width: timedelta) -> Span:
+def at(day: date, clock: time, zone: tzinfo, width: timedelta) -> TimeSpan:
     """The moment `clock` on `day`, as a span as wide as it was written (a minute, a second)."""
     moment = datetime.combine(day, clock, zone).astimezone(UTC)
-    return Span(moment, moment + width)
+    return TimeSpan(moment, moment + width)
