@@ -53,7 +53,7 @@ _CODES: Mapping[str, NarrowingCode] = {
     ),
     **dict.fromkeys(("incident", "alert_id", "classification"), NarrowingCode.NAME),
     "status": NarrowingCode.STATUS,
-    "owner": NarrowingCode.OWNER,
+    **dict.fromkeys(("owner", "closed_by"), NarrowingCode.OWNER),
     "limit": NarrowingCode.LIMIT,
 }
 

@@ -17,12 +17,12 @@ from itertools import takewhile
 from typing import Any
 
 from sentinel_rag.agent.answers.comparing import Comparison, Verdict, compare
-from sentinel_rag.agent.answers.evidence import ADDRESSES, Evidence
+from sentinel_rag.agent.answers.evidence import ADDRESSES, ReadResults
 from sentinel_rag.agent.answers.facts import Facts, Source
 from sentinel_rag.agent.answers.markup import CellAt, Markup, Unit, UnitKind, sentence_spans
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.rules import RULES
-from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
+from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, ReadSentence
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Mark, SentenceState
 from sentinel_rag.contracts.evidence import Sentence as CheckedSentence
 from sentinel_rag.language.lexicon import CANONICAL, everything, plain_words
@@ -30,6 +30,10 @@ from sentinel_rag.language.literals import Kind, Literal, key
 
 MOST_SHOWN_REFS = 40
 """Citations that a checked sentence names."""
+WEAK = 1 / 3
+"""The share of statements with a source below which a writer gives few."""
+FEWEST_JUDGED = 3
+"""Statements about the environment, below which nothing is said of their sources."""
 _ORDER = (
     SentenceState.CONTRADICTED,
     SentenceState.NOT_FOUND,
@@ -64,7 +68,7 @@ class CheckedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class UnitVerdicts:
     """The verdict on a unit, and who gave it its citations. `places` are the texts that verdicts were made of, with
     their start in the unit."""
 
@@ -124,18 +128,24 @@ def _note(sentence: CheckedSentence, rule: str, words: Mapping[str, str]) -> str
 
 
 def cited_share(checked: CheckedAnswer) -> float:
-    """The part of the sentences about the environment to which the writer gave a citation; 1.0 where there are none.
-
-    Under a third the writer gives no sources, which is said above the answer.
-    """
-    about = [sentence for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
+    """The part of the sentences about the environment to which the writer gave a citation; 1.0 where there are none."""
+    about = _about(checked)
     if not about:
         return 1.0
     cited = sum(sentence.cited_by in (CitedBy.WRITER, CitedBy.BLOCK) for sentence in about)
     return cited / len(about)
 
 
-def checked_sentence(unit: Unit, found: Found, evidence: Evidence) -> CheckedSentence:
+def gives_few_sources(checked: CheckedAnswer) -> bool:
+    """Whether the writer cites so little that it is asked for its sources, and its reader told."""
+    return len(_about(checked)) >= FEWEST_JUDGED and cited_share(checked) < WEAK
+
+
+def _about(checked: CheckedAnswer) -> list[CheckedSentence]:
+    return [sentence for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
+
+
+def checked_sentence(unit: Unit, found: UnitVerdicts, evidence: ReadResults) -> CheckedSentence:
     """A unit with its state, citations and marks."""
     worst = found.worst
     refs = dict.fromkeys(ref for _, verdict in found.verdicts for ref in verdict.refs)
@@ -151,7 +161,7 @@ def checked_sentence(unit: Unit, found: Found, evidence: Evidence) -> CheckedSen
     )
 
 
-def _citation(ref: str, unit: Unit, evidence: Evidence) -> Citation:
+def _citation(ref: str, unit: Unit, evidence: ReadResults) -> Citation:
     at = tuple(dict.fromkeys(each.at for each in unit.cited if ref in each.refs))
     name, _, rest = ref.partition(".")
     number = rest.partition(".")[0]
@@ -162,7 +172,7 @@ def _citation(ref: str, unit: Unit, evidence: Evidence) -> Citation:
     return Citation(shown, name, "" if result is None else result.tool, pointer, at)
 
 
-def _marks(unit: Unit, found: Found, evidence: Evidence) -> Iterator[Mark]:
+def _marks(unit: Unit, found: UnitVerdicts, evidence: ReadResults) -> Iterator[Mark]:
     """Marks of the literals that were compared, in their order, none inside another."""
     made: dict[tuple[int, int], Mark] = {}
     for cell in unit.cells:
@@ -186,14 +196,14 @@ def _marks(unit: Unit, found: Found, evidence: Evidence) -> Iterator[Mark]:
             last = end
 
 
-def _source(literal: Literal, held: Sequence[Facts], verdict: Verdict, evidence: Evidence) -> Source | None:
+def _source(literal: Literal, held: Sequence[Facts], verdict: Verdict, evidence: ReadResults) -> Source | None:
     """The cell that holds a literal; of a whole result its total."""
     wholes = [] if held else [evidence.facts(ref.partition(".")[0]) for ref in verdict.refs[:3]]
     holding = held[:3] or [whole for whole in wholes if whole is not None and whole.holds(literal)]
     return next((source for facts in holding if (source := facts.source(literal)) is not None), None)
 
 
-def _cell_mark(cell: CellAt, unit: Unit, evidence: Evidence) -> Mark:
+def _cell_mark(cell: CellAt, unit: Unit, evidence: ReadResults) -> Mark:
     row_ref, _, column = cell.ref.rpartition(".")
     facts = evidence.facts(row_ref)
     if facts is None or facts.row is None or column not in facts.row.cells:
@@ -212,7 +222,7 @@ AHEAD = 8
 """Sentences before and behind from which one may borrow a citation."""
 
 
-def check_answer(raw: str, evidence: Evidence) -> CheckedAnswer:
+def check_answer(raw: str, evidence: ReadResults) -> CheckedAnswer:
     """An answer as its writer wrote it, checked. Linear in its length."""
     growing = GrowingAnswer(evidence)
     growing.add(raw)
@@ -223,7 +233,7 @@ def check_answer(raw: str, evidence: Evidence) -> CheckedAnswer:
 class GrowingAnswer:
     """An answer that is checked while it is written. Results that come later than the start are not seen."""
 
-    def __init__(self, evidence: Evidence) -> None:
+    def __init__(self, evidence: ReadResults) -> None:
         evidence.update()
         self._evidence = evidence
         self._markup = Markup(evidence.cell_text)
@@ -311,12 +321,12 @@ class _Advice:
 
 
 # -- one unit --------------------------------------------------------------------------------------------------------
-def _check(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool) -> Found:
+def _check(units: Sequence[Unit], at: int, evidence: ReadResults, *, advises: bool) -> UnitVerdicts:
     unit = units[at]
     if len(unit.text) > LONGEST_SENTENCE or sum(len(each.refs) for each in unit.cited) > MOST_REFS:
         reason = "it is too long to be compared as one sentence"
         return _single(Verdict(SentenceState.NOT_FOUND, reason, unit.refs[:MOST_SHOWN_REFS]), CitedBy.NOBODY)
-    sentence = Sentence(unit.text, unit.kind, evidence, advises=advises)
+    sentence = ReadSentence(unit.text, unit.kind, evidence, advises=advises)
     refs = (*unit.refs, *(ref for cell in unit.cells if (ref := cell.ref.rpartition(".")[0]) not in unit.refs))
     found = (
         _of_others(unit, sentence, refs, evidence)
@@ -331,7 +341,7 @@ def _check(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool)
     return _of_demands(found, sentence)
 
 
-def _of_demands(found: Found, sentence: Sentence) -> Found:
+def _of_demands(found: UnitVerdicts, sentence: ReadSentence) -> UnitVerdicts:
     """What an outsider's text asks for is never shown as found or as the writer's own."""
     where = sentence.evidence.demand_of_others(sentence.demands) if sentence.kind is not UnitKind.CODE else ""
     if not where or found.worst.state not in (SentenceState.VALUES_FOUND, SentenceState.OWN_WORDS):
@@ -346,14 +356,14 @@ def _of_demands(found: Found, sentence: Sentence) -> Found:
         worst, state=SentenceState.SOURCE_GIVEN, reason=reason, refs=worst.refs or (where,), rule="theirs"
     )
     by = CitedBy.CHECK if found.cited_by is CitedBy.NOBODY else found.cited_by
-    return Found((*found.verdicts, (0, verdict)), by)
+    return UnitVerdicts((*found.verdicts, (0, verdict)), by)
 
 
-def _single(verdict: Verdict, cited_by: CitedBy) -> Found:
-    return Found(((0, verdict),), cited_by if verdict.refs else CitedBy.NOBODY)
+def _single(verdict: Verdict, cited_by: CitedBy) -> UnitVerdicts:
+    return UnitVerdicts(((0, verdict),), cited_by if verdict.refs else CitedBy.NOBODY)
 
 
-def _of_others(unit: Unit, sentence: Sentence, refs: Sequence[str], evidence: Evidence) -> Found | None:
+def _of_others(unit: Unit, sentence: ReadSentence, refs: Sequence[str], evidence: ReadResults) -> UnitVerdicts | None:
     """Words or an address that an outsider wrote, told as if they were the writer's own."""
     where = evidence.words_of_others(sentence.runs(), sentence.length)
     if unit.kind is UnitKind.CODE:
@@ -389,7 +399,7 @@ def _address(literal: Literal) -> Literal | None:
     return None
 
 
-def _of_cells(unit: Unit, refs: Sequence[str], evidence: Evidence) -> Found | None:
+def _of_cells(unit: Unit, refs: Sequence[str], evidence: ReadResults) -> UnitVerdicts | None:
     """Holes and pointers: the cell must be there, and what a pointer shows must be in it."""
     for cell in unit.cells:
         right = evidence.cell_text(cell.ref)
@@ -415,7 +425,7 @@ def _are_comparable(shown: str, right: str) -> bool:
     return states or (shown.strip().isdigit() and right.strip().isdigit())
 
 
-def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bool) -> Found | None:
+def _of_parts(units: Sequence[Unit], at: int, evidence: ReadResults, *, advises: bool) -> UnitVerdicts | None:
     """Several citations inside one sentence: each part is compared with its own; the worst is the sentence's. So are
     the cells of a table's row, and those without a citation with all of the row's."""
     unit, near = units[at], _near(units, at)
@@ -429,7 +439,7 @@ def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bo
     verdicts: list[tuple[int, Verdict]] = []
     for place, text, refs in [*parts, *([(0, rest, unit.refs)] if rest else [])]:
         bids = text is rest and not rest.partition("|")[0].strip()  # the first cell says what to do
-        sentence = Sentence(text, unit.kind, evidence, advises=advises or bids)
+        sentence = ReadSentence(text, unit.kind, evidence, advises=advises or bids)
         verdict = against(sentence, refs, around)
         bare = sentence.literals and all(each.kind is Kind.NUMBER for each in sentence.literals)
         if place and (bare if row else verdict.missing and all(each.kind is Kind.NUMBER for each in verdict.missing)):
@@ -438,14 +448,14 @@ def _of_parts(units: Sequence[Unit], at: int, evidence: Evidence, *, advises: bo
         known = frozenset(str(each.value) for _, before in verdicts for each in before.support)
         verdict = _with_more(verdict, sentence, refs, unit.refs, (*unit.refs, *near), known)
         if verdict.state is SentenceState.NOT_FOUND and not verdict.missing:  # `Neither address [a] is among them [b]`
-            whole = against(Sentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
+            whole = against(ReadSentence(unit.text, unit.kind, evidence, advises=advises), unit.refs)
             verdict = whole if whole.state in (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN) else verdict
         listed = sentence.bag <= plain_words() or text is rest
         if listed and verdict.state is SentenceState.SOURCE_GIVEN and verdicts and not verdict.missing:
             # `124 is High [c1.1], and so is 108 [c1.8]`
             verdict = replace(verdict, state=verdicts[-1][1].state, reason=verdicts[-1][1].reason)
         verdicts.append((place, verdict))
-    return Found(tuple(verdicts), CitedBy.WRITER) if verdicts else None
+    return UnitVerdicts(tuple(verdicts), CitedBy.WRITER) if verdicts else None
 
 
 _Part = tuple[int, str, tuple[str, ...]]
@@ -477,7 +487,7 @@ def _cited_parts(unit: Unit, start: int, end: int) -> list[_Part]:
     return parts
 
 
-def _parts_of_cells(unit: Unit, evidence: Evidence) -> tuple[list[_Part], str]:
+def _parts_of_cells(unit: Unit, evidence: ReadResults) -> tuple[list[_Part], str]:
     """The parts of the cells of a row that cite something, and the rest of the row, without what it bids to do; all of
     it is rest where one place is cited."""
     parts: list[_Part] = []
@@ -486,7 +496,7 @@ def _parts_of_cells(unit: Unit, evidence: Evidence) -> tuple[list[_Part], str]:
         end = at + len(cell)
         cited = _cited_parts(unit, at, end)
         told = cited if _has_words(cell) else []
-        if told or (not cited and _is_to_do(Sentence(cell, unit.kind, evidence))):
+        if told or (not cited and _is_to_do(ReadSentence(cell, unit.kind, evidence))):
             rest = rest[:at] + " " * len(cell) + rest[end:]
         parts += told
         at = end + 1
@@ -498,7 +508,7 @@ def _parts_of_cells(unit: Unit, evidence: Evidence) -> tuple[list[_Part], str]:
 
 
 def _in_context(
-    unit: Unit, place: int, text: str, refs: Sequence[str], evidence: Evidence, near: Sequence[str]
+    unit: Unit, place: int, text: str, refs: Sequence[str], evidence: ReadResults, near: Sequence[str]
 ) -> Verdict:
     """A part with what stands before it, which says what its numbers count: in a table the first cell of the row, else
     all of the sentence."""
@@ -506,7 +516,7 @@ def _in_context(
     if unit.kind is UnitKind.ROW:
         label = ahead.partition("|")[0]
         ahead = f"{label}|{' ' * (place - len(label) - 1)}" if len(label) < place else ""
-    whole = Sentence(ahead + text, unit.kind, evidence)
+    whole = ReadSentence(ahead + text, unit.kind, evidence)
     said = frozenset(each for each in whole.literals if each.start < place)
     return against(whole, refs, near, granted=said)
 
@@ -515,7 +525,7 @@ def _has_words(text: str) -> bool:
     return any(letter.isalnum() for letter in text)
 
 
-def _is_to_do(cell: Sentence) -> bool:
+def _is_to_do(cell: ReadSentence) -> bool:
     """Whether a cell asks for something, and speaks of what some row holds."""
     strong = (each for each in cell.literals if _is_strong(each, cell))
     return cell.asks and all(_is_free_in_advice(each, cell, advises=True) for each in strong)
@@ -523,7 +533,7 @@ def _is_to_do(cell: Sentence) -> bool:
 
 def _with_more(
     verdict: Verdict,
-    sentence: Sentence,
+    sentence: ReadSentence,
     refs: Sequence[str],
     unit_refs: Sequence[str],
     near: Sequence[str],
@@ -552,7 +562,7 @@ def _with_more(
 
 
 def _needs_none(
-    literal: Literal, sentence: Sentence, verdict: Verdict, near: Sequence[str], known: frozenset[str]
+    literal: Literal, sentence: ReadSentence, verdict: Verdict, near: Sequence[str], known: frozenset[str]
 ) -> str:
     """Why a literal that stands nowhere in what is cited needs no citation: it is free in advice, the person said it,
     a sentence before cites it, or a name stands beside one that the cited rows hold. Empty where it needs one."""
@@ -577,7 +587,7 @@ def _needs_none(
     return f"“{literal.raw}” stands in {where}, which it does not cite" if where else ""
 
 
-def _rows_of_thing(literal: Literal, sentence: Sentence, verdict: Verdict) -> list[str]:
+def _rows_of_thing(literal: Literal, sentence: ReadSentence, verdict: Verdict) -> list[str]:
     """Rows of a thing that a sentence names by number beside what it cites, and says no state of: those that hold a
     name of the sentence too, all of them where no name was found."""
     stated = any(each.kind in STATES for each in sentence.inside(literal.start, sentence.literals))
@@ -588,11 +598,11 @@ def _rows_of_thing(literal: Literal, sentence: Sentence, verdict: Verdict) -> li
     return sorted(own & frozenset().union(*names) if names else own)
 
 
-def _rows_cited(verdict: Verdict, evidence: Evidence) -> list[Facts]:
+def _rows_cited(verdict: Verdict, evidence: ReadResults) -> list[Facts]:
     return [facts for ref in verdict.refs[:MOST_TRIED] for facts in evidence.rows_at(ref)[:MOST_TRIED]]
 
 
-def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict, known: frozenset[str]) -> str:
+def _row_beside(literal: Literal, sentence: ReadSentence, verdict: Verdict, known: frozenset[str]) -> str:
     """A row in which a name stands beside one that the cited rows hold, or in the dossier of a cited incident: of a
     label any such row, of another name one of another sort of thing than the cited rows tell of, or, of the number of
     an incident, where the sentence names theirs too (`the account of 102 is used in 124`)."""
@@ -620,7 +630,7 @@ def _row_beside(literal: Literal, sentence: Sentence, verdict: Verdict, known: f
     return "" if not sorts or any(facts.tells_other(sorts, said, numbers) for facts in cited) else min(there)
 
 
-def _row_of_state(literal: Literal, sentence: Sentence, verdict: Verdict) -> str:
+def _row_of_state(literal: Literal, sentence: ReadSentence, verdict: Verdict) -> str:
     """The row of the one incident that the sentence names, with a state of which the cited rows say nothing."""
     numbers = {each.number for each in verdict.support if each in sentence.thing_numbers}
     cited = _rows_cited(verdict, sentence.evidence)
@@ -631,7 +641,7 @@ def _row_of_state(literal: Literal, sentence: Sentence, verdict: Verdict) -> str
     return next((facts.ref for facts in own if facts.states.get(literal.domain) == literal.value), "")
 
 
-def _of_citations(units: Sequence[Unit], at: int, sentence: Sentence, refs: Sequence[str]) -> Found | None:
+def _of_citations(units: Sequence[Unit], at: int, sentence: ReadSentence, refs: Sequence[str]) -> UnitVerdicts | None:
     if not refs:
         return None
     unit = units[at]
@@ -648,12 +658,12 @@ def _near(units: Sequence[Unit], at: int) -> tuple[str, ...]:
     return tuple(dict.fromkeys(ref for unit in before for ref in unit.refs[:MOST_SHOWN_REFS]))
 
 
-def _of_own_words(sentence: Sentence) -> Found | None:
+def _of_own_words(sentence: ReadSentence) -> UnitVerdicts | None:
     verdict = own_words(sentence, advises=sentence.bids)
     return None if verdict is None else _single(verdict, CitedBy.NOBODY)
 
 
-def _of_rows_or_advice(sentence: Sentence) -> Found:
+def _of_rows_or_advice(sentence: ReadSentence) -> UnitVerdicts:
     """The rows that hold it; without any, what stands in judgement or advice is own words."""
     verdict = automatic(sentence)
     free = own_words(sentence, advises=True) if sentence.advises and verdict.state is SentenceState.NOT_FOUND else None
@@ -676,7 +686,7 @@ def _following(units: Sequence[Unit], at: int) -> list[Unit]:
     return list(takewhile(belongs, units[at + 1 : at + 1 + AHEAD]))
 
 
-def _of_neighbours(units: Sequence[Unit], at: int, sentence: Sentence) -> Found | None:
+def _of_neighbours(units: Sequence[Unit], at: int, sentence: ReadSentence) -> UnitVerdicts | None:
     """Citations of the same block: of the next sentence that has some, of the one before, of all that follow together:
     what opens a list or a table tells what its lines bear out."""
     unit = units[at]
@@ -707,7 +717,7 @@ _DEED = "it claims a deed: only the result of a call that changes something can 
 
 
 def against(
-    sentence: Sentence,
+    sentence: ReadSentence,
     refs: Sequence[str],
     near: Sequence[str] = (),
     *,
@@ -746,7 +756,7 @@ def against(
     return compare(Comparison(sentence, rows, wholes, refs, near, granted, borrowed), RULES)
 
 
-def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:
+def own_words(sentence: ReadSentence, *, advises: bool = False) -> Verdict | None:
     """Own words without a citation: nothing of the workspace, or only names of things that exist; of judgement and
     advice (`advises`) what no row says otherwise, too."""
     evidence = sentence.evidence
@@ -771,24 +781,24 @@ def own_words(sentence: Sentence, *, advises: bool = False) -> Verdict | None:
     return None if bound else Verdict(SentenceState.OWN_WORDS)
 
 
-def _is_advice(sentence: Sentence) -> bool:
+def _is_advice(sentence: ReadSentence) -> bool:
     """Whether it says what may or should be, or what the writer thinks."""
-    asks = sentence.text.rstrip().endswith(("?", ":"))
+    asks = sentence.text.rstrip("*_ ").endswith(("?", ":"))
     return asks or bool(sentence.has("possible", "i", "we", "opinion"))
 
 
-def _is_free_in_advice(literal: Literal, sentence: Sentence, *, advises: bool) -> bool:
+def _is_free_in_advice(literal: Literal, sentence: ReadSentence, *, advises: bool) -> bool:
     """What advice and judgement may say of a thing: a state, a share, a count, a time that some row has."""
     if literal.kind is Kind.NUMBER and literal not in sentence.thing_numbers:
         return advises
-    if literal.kind is Kind.MOMENT and sentence.bids:
-        return True  # `look at 18:00 to 20:10`
+    if literal.kind is Kind.MOMENT and (sentence.bids or sentence.text.rstrip("*_ ").endswith("?")):
+        return True  # `look at 18:00 to 20:10`, `was he there at 18:00?`
     if literal.kind in (Kind.MOMENT, Kind.NUMBER, *STRONG_NAMES):
         return advises and bool(sentence.evidence.holders(literal))
     return literal.kind in (*STATES, Kind.PERCENT, Kind.DURATION)
 
 
-def _is_known_otherwise(sentence: Sentence) -> bool:
+def _is_known_otherwise(sentence: ReadSentence) -> bool:
     """`My judgement: 124 is Low`, where each row of 124 says High. A proposal (`set it to Low`) is none."""
     if sentence.bids or sentence.has("possible", "i", "we") or sentence.text.rstrip().endswith("?"):
         return False
@@ -802,7 +812,7 @@ def _is_known_otherwise(sentence: Sentence) -> bool:
     return False
 
 
-def _is_strong(literal: Literal, sentence: Sentence) -> bool:
+def _is_strong(literal: Literal, sentence: ReadSentence) -> bool:
     """Whether a literal says something of the workspace."""
     evidence = sentence.evidence
     match literal.kind:
@@ -831,7 +841,7 @@ def _is_strong(literal: Literal, sentence: Sentence) -> bool:
     return not (evidence.was_said(literal) and not evidence.holders(literal))
 
 
-def automatic(sentence: Sentence) -> Verdict:
+def automatic(sentence: ReadSentence) -> Verdict:
     """A sentence without a citation, given the one row or the smallest set of rows that holds all its literals."""
     evidence = sentence.evidence
     names = STRONG_NAMES | {Kind.MOMENT}

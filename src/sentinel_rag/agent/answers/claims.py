@@ -23,7 +23,7 @@ from sentinel_rag.agent.answers.comparing import (
 from sentinel_rag.agent.answers.facts import PRIMARY_TIMES, Facts, column_words
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Cell
-from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, Sentence
+from sentinel_rag.agent.answers.sentence import STATES, STRONG_NAMES, ReadSentence
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import date_names, everything, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Word, key, tokens
@@ -262,7 +262,7 @@ def _is_none_beyond(of: Comparison) -> bool:
     return bool(cited) and (end.fits(newest, of.evidence.zone) or (end.day is not None and not is_later(newest, end)))
 
 
-def _ends_what_is_denied(sentence: Sentence, moment: Literal) -> bool:
+def _ends_what_is_denied(sentence: ReadSentence, moment: Literal) -> bool:
     """Whether `after` or `newer than` stands before a time, and a denial in its clause or in the one that it opens."""
     before = sentence.words_before(moment.start, 2)
     after = sentence.clause_end(moment.start)
@@ -421,7 +421,7 @@ def _columns_meant(of: Comparison, facts: Facts) -> list[str]:
     return named or list(facts.amounts)[:1]
 
 
-def _is_beyond_all(sentence: Sentence) -> bool:
+def _is_beyond_all(sentence: ReadSentence) -> bool:
     """`more often than any other`."""
     others = (sentence.words_before(word.start, 2) for word in sentence.words if sentence.says(word, "others"))
     return any(sentence.says(each, "than") for words in others for each in words)
@@ -547,7 +547,7 @@ def _tells_rising(of: Comparison) -> bool | None:
     return rising.pop() if len(rising) == 1 else None
 
 
-def _opens_with_length(sentence: Sentence, word: Word) -> bool:
+def _opens_with_length(sentence: ReadSentence, word: Word) -> bool:
     """Whether nothing but a length of time stands before a word."""
     lexicon, before = sentence.lexicon, sentence.words_before(word.start, _STEM)
     units = [each.text in lexicon.time_units for each in before]

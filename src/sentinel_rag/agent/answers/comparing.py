@@ -10,17 +10,19 @@ from datetime import datetime, timedelta
 from functools import cached_property, partial, wraps
 from itertools import combinations, pairwise, permutations
 
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.facts import Facts, column_words, near
 from sentinel_rag.agent.answers.markup import UnitKind
 from sentinel_rag.agent.answers.results import Result
-from sentinel_rag.agent.answers.sentence import DOMAINS, LARGE, STATES, STRONG_NAMES, Sentence
+from sentinel_rag.agent.answers.sentence import DOMAINS, LARGE, STATES, STRONG_NAMES, ReadSentence
 from sentinel_rag.contracts.evidence import SentenceState
 from sentinel_rag.language.lexicon import CANONICAL, everything, fold, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Moment, key, tokens
 
 NONE = "(none)"
 """How a computed row writes an empty value."""
+MANY_ROWS = 10
+"""Rows of a table that are known by their number; fewer may count anything."""
 MOST_LABELS = 8
 _STEM = 5
 """Letters by which a word is known in another form."""
@@ -35,6 +37,7 @@ _BESIDE = 8
 _LONGEST_AROUND = 86_400
 """Seconds of a window that is around something."""
 _CAMEL = re.compile(r"[a-z][A-Z]")
+_PART_OF_NAME = re.compile(r"[A-Z][a-z]+")
 _CODES = frozenset({"type", "id", "code", "port", "score", "eventid"})
 """Last words of columns whose numbers count nothing."""
 _STATES = frozenset(fold(value) for values in CANONICAL.values() for value in values)
@@ -61,7 +64,7 @@ class Comparison:
 
     def __init__(
         self,
-        sentence: Sentence,
+        sentence: ReadSentence,
         rows: Sequence[Facts],
         wholes: Sequence[Result],
         refs: Sequence[str],
@@ -71,7 +74,7 @@ class Comparison:
     ) -> None:
         self.sentence = sentence
         self.literals = sentence.literals
-        self.evidence: Evidence = sentence.evidence
+        self.evidence: ReadResults = sentence.evidence
         self.rows = list(rows)
         self.wholes = list(wholes)
         self.refs = tuple(refs)
@@ -119,6 +122,8 @@ class Comparison:
                 continue
             if held is not None:
                 self.support[literal] = held
+            elif self._is_own_count(literal):
+                self.uncounted = not self.sentence.refers(literal)
             elif literal.kind is Kind.SPOKEN:
                 ends = not self.sentence.inside(literal.start, self.sentence.words_after(literal.end - 1, 1))
                 if len(self.rows) == 1 and self.rows[0].is_thing and (" " in literal.raw or ends):
@@ -287,6 +292,15 @@ class Comparison:
             if each.kind is not Kind.MOMENT or not self._in_head(each)
         ]
 
+    def _is_own_count(self, literal: Literal) -> bool:
+        """`two others`, `the last three that I read`: a small count in words, of what no row is called."""
+        if literal.kind is not Kind.NUMBER or not literal.raw.isalpha() or literal in self.sentence.thing_numbers:
+            return False
+        if literal.number < 2 or self.sentence.counted(literal) or self._is_of_a_part(literal):
+            return False
+        behind = self.sentence.inside(literal.start, self.sentence.words_after(literal.start, 1))
+        return all(self.sentence.says(word, "others") or word.text in plain_words() for word in behind)
+
     def _may_be_a_word(self, literal: Literal) -> bool:
         """A word of the trade with a figure in it (`C2`) that no row holds; a one-word name at the start of a sentence,
         where ordinary words have a capital too; not a person's."""
@@ -341,6 +355,8 @@ class Comparison:
             if got is None and facts.computed:
                 return f" {key(str(literal.value))} " in f" {key(str(facts.cells.get('unless', '')))} "
             return got is not None and got != literal.value and not (literal.value == "open" and got != "Closed")
+        if literal.kind is Kind.STATE and facts.states.get(literal.domain) in sentence.reach(literal):
+            return True
         if literal.kind in STATES and sentence.has("tells") and f" {fold(str(literal.value))} " in facts.words:
             return True  # what a text of others says
         if literal.kind is Kind.MOMENT:
@@ -499,13 +515,25 @@ class Comparison:
         said |= {"rows"} if self.sentence.has("head") or self._is_of_a_part(literal) else set()
         states = {fold(str(each.value)) for each in clause}  # `Azure Active Directory` is a name with a state's word
         return "" in labels or any(
-            label in said or (states.issubset(tokens(label)) and self._names_label(label)) for label in labels
+            label in said or (states.issubset(tokens(label)) and self._names_label(label, facts, literal))
+            for label in labels
         )
 
-    def _names_label(self, label: str) -> bool:
-        """Whether the sentence has most of the words of a total's label."""
+    def _names_label(self, label: str, facts: Facts, literal: Literal) -> bool:
+        """Whether the sentence has most of the words of a total's label, or one that no other label has: `294 process
+        rows` of DeviceProcessEvents beside DeviceNetworkEvents. The rows of a table ("74 firewall rows") are no
+        other table's unless the sentence has such a word of another table."""
         words = [word for word in tokens(label) if word not in plain_words()]
-        return bool(words) and 2 * sum(f" {word} " in self.sentence.key for word in words) > len(words)
+        if words and 2 * sum(f" {word} " in self.sentence.key for word in words) > len(words):
+            return True
+        parts = {fold(part) for part in _PART_OF_NAME.findall(label)}
+        if len(parts) < 2:
+            return False
+        others = [name for names in facts.numbers.values() for name in names if name != label]
+        theirs = {fold(part) for name in others for part in _PART_OF_NAME.findall(name)}
+        said = {part for part in parts | theirs if f" {part} " in self.sentence.key}
+        of_rows = literal.number >= MANY_ROWS and self.sentence.counted(literal) in ("", "other")
+        return bool(said & parts - theirs) or (of_rows and not said & theirs - parts)
 
     def universe(self, wholes: Iterable[Result] | None = None, *, strict: bool = False) -> list[Facts]:
         """The rows that a claim about all of them is about: those of complete results, else the cited ones.

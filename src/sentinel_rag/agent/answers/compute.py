@@ -49,6 +49,7 @@ OPS = (
 _OF_TWO = OPS[OPS.index("ratio") :]
 """Those of two operands, `a` and `b`."""
 _TEXT = {"type": "string"}
+_NOW = "now"
 COMPUTE = ToolSchema(
     NAME,
     "Counts, compares and orders rows you already have; cite its result instead of calculating. count, share: rows "
@@ -66,7 +67,7 @@ COMPUTE = ToolSchema(
                 "description": "title contains phish; owner is empty; count(tactics) > 1; time > 2026-01-31",
             },
             "that": {**_TEXT, "description": "like where"},
-            "column": {**_TEXT, "description": "or closed_time - created_time: seconds"},
+            "column": {**_TEXT, "description": "or now - created_time: seconds"},
             "by": {**_TEXT, "description": "column; or hour, day, week, hour_of_day, weekday of the time"},
             "a": {**_TEXT, "description": "cell c1.3.alert_count, total c1.by_severity.High, result c1, now"},
             "b": _TEXT,
@@ -114,7 +115,8 @@ class Computation:
 
     def column(self, argument: str = "column", name: str = "") -> str:
         """The column that an argument names: one of the rows; or `later - earlier`, the seconds between two times of
-        each row, or `count(list)`, how many values a cell holds, which are added to the rows. Raises ComputeError."""
+        each row, of which one may be `now`, or `count(list)`, how many values a cell holds, which are added to the
+        rows. Raises ComputeError."""
         name = name or self.call.said(argument)
         later, minus, earlier = (part.strip() for part in name.partition(" - "))
         if not minus or squashed(name) in map(squashed, self.selection.columns()):
@@ -122,11 +124,15 @@ class Computation:
             if name.startswith("count("):
                 self.rows = tuple(replace(row, cells={**row.cells, name: cell_of(row, name) or 0}) for row in self.rows)
             return name
-        a, b = (self.selection.column(each, argument) for each in (later, earlier))
+        a, b = (_NOW if fold(each) == _NOW else self.selection.column(each, argument) for each in (later, earlier))
         name = f"{a} - {b}"
+
+        def at(row: Row, column: str) -> datetime:
+            return self.call.now if column == _NOW else time_of(row, column)
+
         self.rows = tuple(
-            replace(row, cells={**row.cells, name: rounded((time_of(row, a) - time_of(row, b)).total_seconds())})
-            if row.cells.keys() >= {a, b}
+            replace(row, cells={**row.cells, name: rounded((at(row, a) - at(row, b)).total_seconds())})
+            if row.cells.keys() >= {a, b} - {_NOW}
             else row
             for row in self.rows
         )
@@ -623,7 +629,7 @@ def _operand(call: ComputeCall, argument: str) -> tuple[Cell, str, bool]:
     told = call.said(argument).strip("[]")
     if not told:
         raise ComputeError(f"{argument} is missing: a cell, a total, a result, a number or now", argument)
-    if fold(told) == "now":
+    if fold(told) == _NOW:
         return format_time(call.now), "", True
     if number(told) is not None or moment(told) is not None:
         # A result would else prove whatever a writer puts in

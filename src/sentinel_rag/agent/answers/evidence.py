@@ -61,7 +61,7 @@ class _Read:
     by_kind: dict[str, list[Facts]] = field(default_factory=dict)
 
 
-class Evidence:
+class ReadResults:
     """All results of a conversation, read.
 
     `zone` is the reader's: times without a zone may be in it. `said` are the person's own words, which an answer may
@@ -272,7 +272,7 @@ class Evidence:
             low, high = value - 0.5, value + 0.5
         yield from (ref for _, ref in _between(read.numbers, low, high))
         if literal.other_reading is not None:
-            yield from Evidence._numbered(read, literal.other_reading)
+            yield from ReadResults._numbered(read, literal.other_reading)
 
     def says(self, result: Result, start: str, *, quoted: bool = True) -> bool:
         """Whether some row of a result has a word that begins so."""
@@ -551,7 +551,8 @@ class Evidence:
         for name in ("table_oldest", "table_newest"):
             if (at := row_time(str(result.coverage.get(name)))) is not None:
                 facts.moments.append((name, at))
-        for text in _flat(result.arguments) if result.problem else ():
+        sought = [result.arguments.get(name) for name in ("text", "parameters")]
+        for text in _flat(result.arguments if result.problem else sought):  # `4698: nothing`
             if text.isdigit():
                 facts.numbers[float(text)].add("")
         _take_window(facts, result)

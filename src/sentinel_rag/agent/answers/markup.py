@@ -262,6 +262,11 @@ class Markup:
         return bracket + hole.end()
 
 
+def is_citation(text: str) -> bool:
+    """Whether `text` is one citation and nothing else: `[c1.3, c2]`."""
+    return _CITATION.fullmatch(text) is not None
+
+
 def expanded_refs(found: str) -> tuple[str, ...]:
     """`c1.3-5, c2` as `c1.3`, `c1.4`, `c1.5`, `c2`."""
     refs: list[str] = []

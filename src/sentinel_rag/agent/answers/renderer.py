@@ -1,10 +1,11 @@
 """One renderer for all views: the lines and tables of `views.toml`, filled with facts that point into one result.
 
 A line's `{verb path}` takes a fact (`n` a number, `q` a name in quotation marks, `x` an identifier, `t` a time, `w` a
-longer text, `d` a duration, `#` how many a list holds; `n*` and the like each element of a list), `{one|many}` goes by
-the number before it. A path is below the thing told of, `/` begins at the result, `^` at the thing above; `a|b` is the
-first that is there, `list/*/name` each distinct value. What data cannot say is a block of code: `@name`. A line that
-begins with `& ` stands in the paragraph of the one before it; a table with `folded` is shown on demand.
+longer text, `d` a duration, `a` how long ago, `#` how many a list holds; `n*` and the like each element of a list),
+`{one|many}` goes by the number before it. A path is below the thing told of, `/` begins at the result, `^` at the thing
+above; `a|b` is the first that is there, `list/*/name` each distinct value. What data cannot say is a block of code:
+`@name`. A line that begins with `& ` stands in the paragraph of the one before it; a table with `folded` is shown on
+demand.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from sentinel_rag.agent.things import ALERT, ENTITY, INCIDENT, ListItem, alert_i
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Outcome, Picture
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryResult, format_time
+from sentinel_rag.contracts.query_results import QueryResult, format_time, note_code
 
 _SLOT = re.compile(r"\{([^{}]*)\}")
 _MOST_JOINED = 12
@@ -36,7 +37,7 @@ Lines = Sequence[str | Mapping[str, Any]]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Composed:
+class RenderedView:
     """What a view hands back beside the text. `items` continue the list from `first`; `incident`, `alert` and `entity`
     become the focus where set."""
 
@@ -256,6 +257,7 @@ _VERBS: Mapping[str, Callable[[AnswerWriter, ToolRun, str, str], Fact]] = {
     "t": lambda writer, run, at, _: writer.time(run, at),
     "w": lambda writer, run, at, limit: writer.words(run, at, limit=int(limit or 600)),
     "d": lambda writer, run, at, _: writer.duration(run, at),
+    "a": lambda writer, run, at, _: writer.age(run, at),
     "#": lambda writer, run, at, _: writer.count(run, at),
 }  # fmt: skip
 
@@ -379,7 +381,7 @@ def _item(scene: Scene, kind: str, place: str) -> ListItem:
 # --- views
 
 
-def render(writer: AnswerWriter, plan: Plan, run: ToolRun, name: str, **parts: Part) -> Composed:
+def render(writer: AnswerWriter, plan: Plan, run: ToolRun, name: str, **parts: Part) -> RenderedView:
     """One result as `[view.name]` says."""
     spec, scene = view_data()["view"][name], Scene(writer, run, plan, parts=parts)
     if "empty" in spec and (scene.holds(spec["empty_if"]) if "empty_if" in spec else is_empty(run)):
@@ -394,7 +396,7 @@ def render(writer: AnswerWriter, plan: Plan, run: ToolRun, name: str, **parts: P
     return _composed(scene, spec)
 
 
-def _composed(scene: Scene, spec: Mapping[str, Any]) -> Composed:
+def _composed(scene: Scene, spec: Mapping[str, Any]) -> RenderedView:
     items, run = tuple(scene.items), scene.run
     only = items[0] if len(items) == 1 and spec.get("focus") else None
     incident = run.call.arguments.get("incident") if spec.get("focus") == ALERT or "incident_asked" in spec else None
@@ -410,7 +412,7 @@ def _composed(scene: Scene, spec: Mapping[str, Any]) -> Composed:
     enough = len(items) >= spec.get("suggest_from", 0)
     first = items[0].value if items else ""
     lacks = not items and "items_needed" in spec
-    return Composed(
+    return RenderedView(
         outcome=Outcome.NO_DATA if lacks else Outcome(spec.get("outcome", "answered")),
         items=items,
         first=scene.plan.first if items else 0,
@@ -436,13 +438,13 @@ def say_partial(writer: AnswerWriter, run: ToolRun, aspects: Sequence[str] = ())
     """A warning where the service cut the result, and the notes that the tool's code wrote. Of a note that the tools
     explain at length the beginning; none of one about other fields than `aspects`, those that were asked for."""
     tell(Scene(writer, run), ["@cut"])
-    explained, folded = view_data()["explained"], []
-    for place in range(len(run.result.notes) if run.result is not None else 0):
-        text = str(run.at(f"/notes/{place}"))
-        if any(re.search(pattern, text) for pattern in view_data()["folded_notes"]["texts"]):
+    codes, folded = view_data()["notes"], []
+    for place, note in enumerate(() if run.result is None else run.result.notes):
+        code = note_code(note)
+        if code in codes["folded"]:
             folded.append([writer.cell(run, f"/notes/{place}", limit=600)])
             continue
-        about = next((topics for pattern, topics in explained.items() if re.search(pattern, text)), None)
+        about = codes["brief"].get(code)
         if about is None:
             writer.note(run, place)
         elif not aspects or {*about} & {*aspects}:
@@ -491,17 +493,17 @@ def is_empty(run: ToolRun) -> bool:
     return not run.rows and not run.at("/coverage/rows_total")
 
 
-def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> Composed:
+def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> RenderedView:
     """Nothing matched: says so, with filters and window, whether the table has rows at all, and what to try."""
     scene = Scene(writer, run, plan, parts={"noun": Fact(noun)})
     if run.at("/coverage/partial") and run.at("/coverage/rows_total") is None:
         tell(scene, ["@unknown", "@window", "@partial"])
-        return Composed(outcome=Outcome.NO_DATA)
+        return RenderedView(outcome=Outcome.NO_DATA)
     tell(scene, ["@empty"])
     say_partial(writer, run)
     if run.at("/coverage/table_rows") == 0:
         tell(scene, ["@no_rows", "@fill"])
-        return Composed(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
+        return RenderedView(outcome=Outcome.NO_DATA, suggestions=("What data do you have?",))
     arguments = dict(run.call.arguments)
     unbounded = {name: value for name, value in arguments.items() if name not in _WINDOW_NAMES}
     wider: list[tuple[str, dict[str, JsonValue]]] = []
@@ -514,12 +516,12 @@ def compose_empty(writer: AnswerWriter, plan: Plan, run: ToolRun, noun: str) -> 
             without = {key: value for key, value in arguments.items() if key != name}
             wider.append((f"The same without the filter on {label}", without))
     if plan.section:  # numbers would not say which workspace's offer is meant
-        return Composed(outcome=Outcome.NO_DATA)
+        return RenderedView(outcome=Outcome.NO_DATA)
     offers = tuple(offer(text, run.call.tool_name, given, listed(plan.view)) for text, given in wider)
     if offers:
         tell(scene, ["@look_further"])
         say_numbered(writer, offers)
-    return Composed(outcome=Outcome.NO_DATA, offers=offers, suggestions=tuple(each.text for each in offers))
+    return RenderedView(outcome=Outcome.NO_DATA, offers=offers, suggestions=tuple(each.text for each in offers))
 
 
 def say_numbered(writer: AnswerWriter, offers: Sequence[Option]) -> None:
@@ -610,27 +612,6 @@ def _say_counts(scene: Scene, told: str) -> None:
         scene.writer.table(title, (head, "Count"), rows, folded=folded, picture=Picture(picture))
 
 
-MAX_COLUMNS = 8
-
-
-def _say_rows(scene: Scene, _: str) -> None:
-    """The rows as a table, of the columns that hold values."""
-    run, writer = scene.run, scene.writer
-    assert run.result is not None
-    types = {column.name: column.type for column in run.result.columns}
-    names = list(types) or list(run.rows[0])
-    filled = [name for name in names if any(row.get(name) not in (None, "") for row in run.rows)]
-    if len(filled) > MAX_COLUMNS:
-        writer.fixed("Only the first columns that hold values are shown.")
-
-    def cell(place: int, name: str) -> Fact:
-        is_time = types.get(name) == "datetime" and not isinstance(run.rows[place].get(name), Mapping)
-        return (writer.time_cell if is_time else writer.cell)(run, f"/rows/{place}/{escape(name)}")
-
-    shown = filled[:MAX_COLUMNS]
-    writer.table("", shown, [[cell(place, name) for name in shown] for place in range(len(run.rows))])
-
-
 MOST_DETAILS = 40
 
 
@@ -658,7 +639,6 @@ BLOCKS: dict[str, Callable[[Scene, str], None]] = {
     "counts": _say_counts,
     "workspaces": _say_workspaces,
     "fill": _say_fill,
-    "rows": _say_rows,
     "details": _say_details,
     "partial": lambda scene, _: say_partial(scene.writer, scene.run),
 }

@@ -1,4 +1,4 @@
-"""The one repair round: which sentences go back to their writer, and how the corrected ones are put in.
+"""What goes back to the writer of an answer: sentences that lack a source, then those that do not stand in theirs.
 
 Only listed sentences are touched; whatever of the reply cannot be read leaves the original. The result is checked again
 by the caller.
@@ -7,13 +7,17 @@ by the caller.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from sentinel_rag.agent.answers.check import CheckedAnswer
-from sentinel_rag.agent.answers.markup import Unit, UnitKind
+from sentinel_rag.agent.answers.markup import Unit, UnitKind, is_citation
 from sentinel_rag.contracts.evidence import Sentence, SentenceState
 
 MOST_SENTENCES = 60
+MOST_WITHOUT_SOURCE = 150
+FEWEST_WORDS = 3
+"""Words of a sentence that is asked for its source; fewer are a label."""
 MOST_CHARACTERS = 600
 ASKED = """\
 These sentences of your answer do not stand in what they cite. Send back only these, one a line, each as
@@ -23,6 +27,8 @@ what no row says call read_rows or compute, or once other tools that read. What 
 "I think"), without a label. A line "n:" with nothing behind it drops the sentence. All other sentences stay as they
 are; do not send them."""
 _LINE = re.compile(r"\s{0,8}(?:[-*]\s{1,4})?\**(\d{1,4})\**\s?[:.)]\**(?:\s+(.*))?$")
+_NO_STATEMENT = (UnitKind.HEAD, UnitKind.HEADING, UnitKind.CODE)
+_END_OF_SENTENCE = ".:;!?。"
 _COUNTER = re.compile(r"[\s*]*\[?\d{1,4}[.\]]?[\s*]*")
 _PIPE = re.compile(r"(?<!\\)\|")
 _MARKER = re.compile(r"(?:[-*+•>]|\d{1,4}[.)])\s+")
@@ -55,33 +61,71 @@ def repaired(raw: str, checked: CheckedAnswer, reply: str) -> str:
 
     `checked` is what `check_answer(raw, ...)` said. A number that was not asked for, or that comes twice, is left out.
     """
+    given = _given(reply)
+    told = [(unit, given.get(number)) for number, _, unit in _listed(checked)]
+    return _changed(raw, [_change(raw, unit, text) for unit, text in told if text is not None])
+
+
+def _without_source(checked: CheckedAnswer) -> Iterator[tuple[int, Sentence, Unit]]:
+    """The sentences that cite nothing, with their number and place. Which of them are judgement the writer knows; an
+    absence ("no device shows a connection") holds nothing to tell it by."""
+    pairs = zip(checked.sentences, checked.written, strict=False)
+    told = (pair for pair in pairs if not pair[1].cited and pair[1].kind not in _NO_STATEMENT)
+    long = ((each, unit) for each, unit in told if len(each.text.split()) >= FEWEST_WORDS)
+    for number, (sentence, unit) in enumerate(islice(long, MOST_WITHOUT_SOURCE), start=1):
+        yield number, sentence, unit
+
+
+def source_request(checked: CheckedAnswer) -> str:
+    """The sentences that the writer is asked the sources of; empty if there are none."""
+    return "\n".join(f"{number}. {' '.join(each.text.split())}" for number, each, _ in _without_source(checked))
+
+
+def sourced(raw: str, checked: CheckedAnswer, reply: str) -> str:
+    """The answer as it was written with the sources of `reply`, a line a sentence: `3: c1.4, c2.1`.
+
+    A line of words is the sentence said otherwise, with its citations; `3: -` is the writer's judgement.
+    """
+    given = _given(reply)
+    told = [(unit, given.get(number) or "") for number, _, unit in _without_source(checked)]
+    return _changed(raw, [_change(raw, unit, text) for unit, text in told if any(map(str.isalnum, text))])
+
+
+def _given(reply: str) -> dict[int, str | None]:
+    """What stands behind each number of a reply; None for one that comes twice."""
     given: dict[int, str | None] = {}
     for line in reply.splitlines():
         match = _LINE.match(line)
         if match is not None:
             number = int(match[1])
             given[number] = None if number in given else (match[2] or "").strip()
+    return given
+
+
+_Change = tuple[int, int, str]
+"""Which part of the answer becomes what."""
+
+
+def _changed(raw: str, changes: Sequence[_Change | None]) -> str:
     parts: list[str] = []
     at = 0
-    for number, _, unit in _listed(checked):
-        text = given.get(number)
-        if text is None:
-            continue
-        change = _change(raw, unit, text)
-        if change is None or change[0] < at:
-            continue
-        start, end, new = change
-        parts.extend((raw[at:start], new))
-        at = end
+    for start, end, new in filter(None, changes):
+        if start >= at:
+            parts.extend((raw[at:start], new))
+            at = end
     parts.append(raw[at:])
     return "".join(parts)
 
 
-def _change(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
-    """Which part of the answer becomes what; None where the new text does not fit into its place."""
+def _change(raw: str, unit: Unit, text: str) -> _Change | None:
+    """The text in the place of the unit; None where the new text does not fit into its place."""
     start, end = unit.raw
     if not text:
         return _dropped(raw, unit)
+    refs = f"[{text.strip('[]() .')}]"
+    if is_citation(refs):  # the sentence stays, and gets this source
+        end -= unit.kind is not UnitKind.ROW and raw[end - 1] in _END_OF_SENTENCE
+        return end, end, f" {refs}"
     if unit.kind is UnitKind.ROW:
         return _changed_row(raw, unit, text)
     if unit.kind is not UnitKind.CODE:
@@ -90,7 +134,7 @@ def _change(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
     return (start, end, text) if text.strip() else None
 
 
-def _changed_row(raw: str, unit: Unit, text: str) -> tuple[int, int, str] | None:
+def _changed_row(raw: str, unit: Unit, text: str) -> _Change | None:
     """The whole line with the cells of `text`, which may leave out what stands before the unit, a cell that only counts
     it, and empty cells at the end."""
     (first, last), start = unit.line, unit.raw[0]
@@ -111,7 +155,7 @@ def _cells(row: str) -> list[str]:
     return [cell.strip() for cell in _PIPE.split(row)]
 
 
-def _dropped(raw: str, unit: Unit) -> tuple[int, int, str]:
+def _dropped(raw: str, unit: Unit) -> _Change:
     """Without the sentence; without its line if nothing else stands there."""
     start, end = unit.raw
     line_start, line_end = unit.line

@@ -80,7 +80,7 @@ def _is_plain_statement(of: Comparison, literal: Literal) -> bool:
 
 _DOUBTFUL = (
     "possible", "past", "comparative", "more", "over", "under", "least", "most", "before", "after", "then", "exclusive",
-    "between", "acts", "outcomes",
+    "between", "acts", "outcomes", "negative",
 )  # fmt: skip
 
 
@@ -139,16 +139,20 @@ def nothing_to_compare(of: Comparison) -> str:
 def state_of_each_row(of: Comparison) -> str:
     """Each cited row has one of the states that the sentence names."""
     rows = [facts for facts in of.plain if facts.is_thing]
+    classified = {each.value for each in of.sentence.of_kind(Kind.STATE) if each.domain == "classification"}
     for domain in DOMAINS if len(rows) > 1 else ():
         named = {
-            each.value
+            value
             for each in of.sentence.of_kind(Kind.STATE)
             if each.domain == domain and not _is_of_incident(of, each)
+            for value in of.sentence.reach(each)
         }
-        if not named or any(of.sentence.negated(each) for each in of.literals if each.domain == domain):
+        denied = of.sentence.has("negative")  # `neither of them was closed as TruePositive`
+        if not named or denied or any(of.sentence.negated(each) for each in of.literals if each.domain == domain):
             continue
-        for facts in _rows_of_one(of, domain) or rows:
-            if facts.states.get(domain) and facts.states[domain] not in named:
+        for facts in _rows_of_one(of, domain) or _rows_of_incidents(of, domain, named) or rows:
+            how = domain == "status" and facts.states.get("classification")  # `119 FalsePositive, 111 Active`
+            if facts.states.get(domain) and facts.states[domain] not in named and how not in classified:
                 return f"{facts.ref} gives {domain} {facts.states[domain]}"
     return ""
 
@@ -176,6 +180,14 @@ def _rows_of_one(of: Comparison, domain: str) -> list[Facts]:
         return []
     between = of.sentence.text[before[-1].end : states[0].start]
     return of.support.get(before[-1], []) if between.lstrip("*_").startswith(",") else []
+
+
+def _rows_of_incidents(of: Comparison, domain: str, named: set[str]) -> list[Facts]:
+    """`124, which is High, has that address too`: the rows of the incidents that the sentence names, where they have
+    all states that it tells and it speaks of no alert; what else is cited bears out the rest."""
+    numbers = {each.number for each in of.sentence.thing_numbers}
+    own = [facts for facts in of.plain if facts.kind == "incident" and facts.named_numbers & numbers]
+    return own if of.sentence.part != "alert" and named <= {facts.states.get(domain) for facts in own} else []
 
 
 _CLIENTS = frozenset({"address", "ipaddress", "clientip", "calleripaddress", "workstationname"})
@@ -216,6 +228,7 @@ def first_or_last(of: Comparison) -> str:
     for literal in of.sentence.of_kind(Kind.MOMENT):
         before = of.sentence.words_before(literal.start, 2)
         ends, begins = (any(of.sentence.says(word, table) for word in before) for table in ("until", "since"))
+        begins = begins and not of.sentence.has("negative")  # `no alert since 24 November`
         wrong, right = ("first", "last") if ends else ("last", "first")
         for facts in of.support.get(literal, ())[:1] if ends is not begins else ():
             named = [name for name, at in facts.moments if literal.value.fits(at, of.evidence.zone)]

@@ -1,7 +1,7 @@
 """A sentence as the check sees it: its literals, the words around them, its clauses, and what they make of each other.
 
-Words are the lexicon's; nothing here knows a row. `Sentence` is the part of a unit that one citation stands for, or the
-whole unit.
+Words are the lexicon's; nothing here knows a row. `ReadSentence` is the part of a unit that one citation stands for, or
+the whole unit.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from dataclasses import replace
 from functools import cached_property
 from typing import TypeVar
 
-from sentinel_rag.agent.answers.evidence import RUN, Evidence, demands
+from sentinel_rag.agent.answers.evidence import RUN, ReadResults, demands
 from sentinel_rag.agent.answers.markup import UnitKind
-from sentinel_rag.language.lexicon import date_words, fold, plain_words
+from sentinel_rag.contracts.tool_schemas import SEVERITIES
+from sentinel_rag.language.lexicon import date_names, date_words, fold, plain_words
 from sentinel_rag.language.literals import Kind, Literal, Moment, Word, key, scan, tokens
 
 STRONG_NAMES = frozenset({Kind.ID, Kind.NAME, Kind.TEXT})
@@ -24,6 +25,7 @@ DOMAINS = ("severity", "status", "classification")
 _MARKED = frozenset({Kind.ID, Kind.TEXT, Kind.NAME, Kind.MOMENT})
 _UNSTATED = ("possible", "not", "negative")
 _Part = TypeVar("_Part", Literal, Word)
+_QUESTION = re.compile(r"\?(?=[\s*_|)]|$)")
 _LONGEST_LABEL = 60
 _LONGEST_BID = 14
 """Words of a sentence that may ask with its last one."""
@@ -42,10 +44,10 @@ _STATE_WORDS = frozenset({"severity", "priority", "incidents", "alerts"})
 _STOP_OF_COUNT = re.compile(r"[,;:|(]")
 
 
-class Sentence:
+class ReadSentence:
     """A text with its literals, read against the names of the workspace."""
 
-    def __init__(self, text: str, kind: UnitKind, evidence: Evidence, *, advises: bool = False) -> None:
+    def __init__(self, text: str, kind: UnitKind, evidence: ReadResults, *, advises: bool = False) -> None:
         self.text = text
         self.kind = kind
         self.evidence = evidence
@@ -64,7 +66,14 @@ class Sentence:
             for each in self.scan.literals
             if each.start >= self._opens and text[each.start - 1 : each.end + 1] != f"[{each.raw}]"  # an item's number
         )
-        self.literals = tuple(self._day(each) or self._as_word(each) or each for each in self.literals)
+        names = [each for each in self.literals if each.kind is Kind.NAME and " " in each.raw]
+        self.literals = tuple(
+            self._day(each) or self._as_word(each) or each
+            for each in self.literals
+            # `Azure Active Directory` is no state
+            if each.kind not in STATES or not any(name.start <= each.start and each.end <= name.end for name in names)
+        )
+        self.literals = tuple(each for each in self.literals if not self._is_degree(each))
         self.bag = frozenset(word.text for word in self.words)
         colon = _COLON.search(text)
         label = -1 if colon is None else colon.start()
@@ -112,8 +121,12 @@ class Sentence:
 
     @property
     def asks(self) -> bool:
-        """Whether one of its clauses asks for something."""
-        return self.bids or any(self._asks(word) for at in self._clauses for word in self.words_after(at - 1, 1))
+        """Whether one of its clauses asks, or asks for something."""
+        return (
+            self.bids
+            or bool(_QUESTION.search(self.text))
+            or any(self._asks(word) for at in self._clauses for word in self.words_after(at - 1, 1))
+        )
 
     def bids_with(self, part: Literal | Word) -> bool:
         """Whether the clause or the cell of a table that a literal or a word stands in asks for something."""
@@ -209,16 +222,22 @@ class Sentence:
         return self.evidence.is_named_number(literal) and not self.counted(literal)
 
     def _day(self, literal: Literal) -> Literal | None:
-        """`Tag 28`, `am 29.`, `the 20th`: a number that stands for a day of the month."""
+        """`Tag 28`, `Sunday 15`, `am 29.`, `the 20th`: a number that stands for a day of the month."""
         if literal.kind is not Kind.NUMBER or not literal.raw.isdigit() or not 1 <= literal.number <= 31:
             return None
         before = [each for each in self.words_before(literal.start, 1) if literal.start - each.end <= 1]
         word = before[0].text if before else ""
         ordinal = _ORDINAL.match(self.text, literal.end) is not None
         dated = ordinal and word in date_words("before") and not self.counted(literal)
-        if not (dated or self.lexicon.time_units.get(word) == 86_400 or _SUFFIX.match(self.text, literal.end)):
+        named = word in date_names() or self.lexicon.time_units.get(word) == 86_400  # `Sunday 15`, `Tag 28`
+        if not (dated or named or _SUFFIX.match(self.text, literal.end)):
             return None
         return replace(literal, kind=Kind.MOMENT, value=Moment(day=int(literal.number)))
+
+    def _is_degree(self, literal: Literal) -> bool:
+        """`three accounts are too low as a threshold`: no state."""
+        before = self.words_before(literal.start, 1) if literal.kind in STATES and literal.raw.islower() else ()
+        return any(self.says(word, "excess") for word in before)
 
     def _as_word(self, literal: Literal) -> Literal | None:
         """`New security info registered`: at the start of a text or cell any word has a capital, and a state before an
@@ -278,6 +297,17 @@ class Sentence:
                 for word in self.words_before(literal.start, 3)
             )
         return denied
+
+    def reach(self, state: Literal) -> frozenset[str]:
+        """The states that a state stands for: `Medium or lower` are three severities."""
+        if state.value not in SEVERITIES:
+            return frozenset({str(state.value)})
+        behind = " ".join(word.text for word in self.words_after(state.end - 1, 3)) + " "
+        at = SEVERITIES.index(str(state.value))
+        for table, reached in (("or_less", SEVERITIES[: at + 1]), ("or_more", SEVERITIES[at:])):
+            if any(behind.startswith(f"{phrase} ") for phrase in self.lexicon.claims[table]):
+                return frozenset(reached)
+        return frozenset({str(state.value)})
 
     @cached_property
     def unshown(self) -> int:

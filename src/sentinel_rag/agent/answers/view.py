@@ -32,6 +32,7 @@ _HIDDEN: Mapping[str, frozenset[str]] = {
     "event": frozenset({"incident_number"}),
     "comment": frozenset({"incident_number"}),
     "bookmark": frozenset({"incident_number", "bookmark_id", "query_result"}),
+    "filehash": _OF_A_DOSSIER | {"value"},
     "hit": frozenset({"score", "document_id", "collection", "why", "section"}),
 }
 """Columns by kind of row that are shown only if they are asked for by name. Entities of a dossier hide as alerts do."""
@@ -75,7 +76,7 @@ READ_ROWS = ToolSchema(
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ModelView:
     """The text for a model, and the number of the first row that it does not show; 0 if it shows the last."""
 
     text: str
@@ -91,17 +92,17 @@ def view(
     kind: str = "",
     fields: Sequence[str] = (),
     age: str = "",
-) -> View:
+) -> ModelView:
     """The rows from number `first` on that fit into `limit` tokens, at least one of them; of one `kind`, and only
     `fields` of them, if those are given."""
     head = _head(result, age)
     if result.problem:
-        return View("\n".join((*head, f"failed: {_safe(result.problem, 1_000)}", _END)))
+        return ModelView("\n".join((*head, f"failed: {_safe(result.problem, 1_000)}", _END)))
     rows = [row for row in result.rows if row.number >= first and kind in ("", row.kind)]
     if not rows:
         start, _, total = _page(result)
         past = f": the list ends with row {total}" if 0 < total < start else ""
-        return View("\n".join((*head, f"no rows{past}", _END)))
+        return ModelView("\n".join((*head, f"no rows{past}", _END)))
     room = limit - counter.count("\n".join(head)) - 80
     shown: list[str] = []
     shown_rows = 0
@@ -119,7 +120,7 @@ def view(
         shown.append(
             f"... these are rows {first_of_page} to {last_of_page} of {total}: go on with offset {last_of_page}"
         )
-    return View("\n".join((*head, *shown, _END)), next_row)
+    return ModelView("\n".join((*head, *shown, _END)), next_row)
 
 
 def read_rows(
@@ -186,7 +187,9 @@ def _head(result: Result, age: str) -> list[str]:
     if not result.rows and coverage.get("table_rows") == 0:
         facts.append("the table holds no rows at all")
     elif coverage.get("table_newest"):
-        facts.append(f"newest row of the table {coverage['table_newest']}")
+        column = coverage.get("time_column")
+        what = f"{column} in the table" if column and column != "TimeGenerated" else "row of the table"
+        facts.append(f"newest {what} {coverage['table_newest']}")
     if coverage.get("workspace"):
         facts.append(f"workspace {_safe(str(coverage['workspace']), 100)}")
     lines.append("; ".join(facts))
@@ -267,7 +270,9 @@ class _Block:
         same = [f"{column}={self._cell(self._rows[0], column)}" for column in self._same]
         lines = [f"{kind} rows: {' | '.join(self._table)}"] if self._table else []
         lines += [f"the same in all of them: {'; '.join(same)}"] if same else []
-        return [*lines, f"empty in every row: {', '.join(self._empty)}"] if self._empty else lines
+        more = len(self._empty) - _MOST_ITEMS
+        told = ", ".join(self._empty[:_MOST_ITEMS]) + (f" and {more} other columns" if more > 0 else "")
+        return [*lines, f"empty in every row: {told}"] if self._empty else lines
 
     def rows(self) -> list[str]:
         return [self._text(row) for row in self._rows]

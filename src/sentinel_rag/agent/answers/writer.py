@@ -10,14 +10,15 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import tzinfo
+from datetime import datetime, tzinfo
 
 from sentinel_rag.agent.answers.results import Result, numbered
 from sentinel_rag.agent.row_text import code, plain, quoted
-from sentinel_rag.agent.times import show_duration, show_value
+from sentinel_rag.agent.times import show_age, show_duration, show_value
 from sentinel_rag.agent.tool_runs import ToolRun
 from sentinel_rag.contracts.evidence import Citation, CitedBy, Evidence, Mark, Picture, Sentence, SentenceState, Table
 from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.query_results import parse_time
 
 ABSENT = "not recorded"
 EMPTY_CELL = "-"
@@ -29,7 +30,7 @@ Place = tuple[ToolRun, str]
 
 
 @dataclass(frozen=True, slots=True)
-class Value:
+class ShownValue:
     """`text[start:end]` of a fact or a line, and the place of the result that it shows."""
 
     start: int
@@ -39,7 +40,7 @@ class Value:
     counted: tuple[Place, ...] = ()
     """The places that a count of ours was made over; empty for a value that stands in the result itself."""
 
-    def moved(self, by: int) -> Value:
+    def moved(self, by: int) -> ShownValue:
         """The same, `by` characters further on."""
         return replace(self, start=self.start + by, end=self.end + by)
 
@@ -49,7 +50,7 @@ class Fact:
     """A text with the values of results that stand in it; none for a value that is not there, or a word of ours."""
 
     text: str
-    values: tuple[Value, ...] = ()
+    values: tuple[ShownValue, ...] = ()
 
     @property
     def evidence(self) -> Evidence | None:
@@ -88,7 +89,7 @@ class Line:
     """One sentence or list item. `cited` are places that it rests on without showing a value of them."""
 
     text: str
-    values: tuple[Value, ...] = ()
+    values: tuple[ShownValue, ...] = ()
     cited: tuple[Place, ...] = ()
     compared: bool = False
     """Whether code compared what it says with what it cites although no value of that stands in it, as in "none"."""
@@ -112,7 +113,7 @@ def phrase(template: str, *parts: Part) -> Fact:
     texts = template.split("{}")
     assert len(texts) == len(parts) + 1, f"{template!r} takes {len(texts) - 1} parts, not {len(parts)}"
     text = texts[0]
-    values: list[Value] = []
+    values: list[ShownValue] = []
     for part, behind in zip(parts, texts[1:], strict=True):
         if isinstance(part, Echo):
             text += part.shown()
@@ -131,9 +132,11 @@ class AnswerWriter:
     the lists of one answer share one numbering."""
 
     zone: tzinfo
+    now: datetime | None = None
+    """The moment of the question, from which ages are counted."""
     lines: list[Line] = field(default_factory=list)
     tables: list[Table] = field(default_factory=list)
-    table_values: list[tuple[tuple[Value, ...], ...]] = field(default_factory=list)
+    table_values: list[tuple[tuple[ShownValue, ...], ...]] = field(default_factory=list)
     """The values of each row of each table, table by table."""
     listed: int = 0
 
@@ -180,6 +183,11 @@ class AnswerWriter:
     def duration(self, run: ToolRun, pointer: str) -> Fact:
         """A number of seconds in words."""
         return self._fact(run, pointer, lambda value: show_duration(value) if isinstance(value, int | float) else "")
+
+    def age(self, run: ToolRun, pointer: str) -> Fact:
+        """How long ago a time was."""
+        now = self.now
+        return self._fact(run, pointer, lambda value: "" if now is None else show_age(now - parse_time(str(value))))
 
     def say(self, template: str, *parts: Part, cited: Iterable[Place] = ()) -> None:
         """Add a line; each `{}` takes a part, a sequence is joined by commas. `cited` are places that it rests on
@@ -306,7 +314,7 @@ class AnswerWriter:
 def part_of(run: ToolRun, pointer: str, text: str) -> Fact:
     """`text` as it shows what stands at `pointer`, or a part of it."""
     evidence = Evidence(text, run.call.call_id, run.call.tool_name, pointer, run.at(pointer))
-    return Fact(text, (Value(0, len(text), run, evidence),))
+    return Fact(text, (ShownValue(0, len(text), run, evidence),))
 
 
 def result_of(run: ToolRun) -> Result:

@@ -18,7 +18,7 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences, Verbosity
+from sentinel_rag.contracts.conversations import NO_PREFERENCES, CarriedFact, Preferences, QuestionCost, Verbosity
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
@@ -62,7 +62,12 @@ def _third(connection: RecordConnection) -> None:
     connection.execute("ALTER TABLE turn ADD COLUMN results TEXT")
 
 
-MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third)
+def _fourth(connection: RecordConnection) -> None:
+    """What the person thought of the answer, as JSON."""
+    connection.execute("ALTER TABLE turn ADD COLUMN opinion TEXT")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second, _third, _fourth)
 """The tables, as numbered steps."""
 _VERSION = (
     "SELECT used_at, cleared_turns, (SELECT coalesce(max(number), 0) FROM turn WHERE conversation_id = id) "
@@ -180,7 +185,8 @@ class ConversationStore:
                 )
                 self._purge(run, key)
             run.executemany(
-                "INSERT INTO turn VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
+                "INSERT INTO turn (conversation_id, number, asked_at, question, outcome, answer, facts, memory, shown, "
+                "results) VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) "
                 "ON CONFLICT (conversation_id, number) DO UPDATE SET asked_at = excluded.asked_at, "
                 "question = excluded.question, outcome = excluded.outcome, answer = excluded.answer, "
                 "facts = excluded.facts, memory = excluded.memory, shown = excluded.shown, results = excluded.results",
@@ -250,6 +256,34 @@ class ConversationStore:
             many = "More than one conversation begins" if rows else "No conversation begins"
             raise UsageError(f"{many} with {beginning!r}.", next_step="sentinel chat --list shows their ids.")
         return str(rows[0][0])
+
+    def rename(self, conversation_id: str, title: str) -> bool:
+        """Give the conversation another title; whether there is one."""
+        with self._records.transaction() as run:
+            changed = run.execute("UPDATE conversation SET title = ? WHERE id = ?", [_title(title), conversation_id])
+        return bool(changed.rowcount)
+
+    def think(self, conversation_id: str, opinion: Mapping[str, Any] | None) -> bool:
+        """Keep what the person thought of the newest answer, None to take it back; whether there is one."""
+        with self._records.transaction() as run:
+            changed = run.execute(
+                "UPDATE turn SET opinion = ? WHERE conversation_id = ? AND shown IS NOT NULL AND number = "
+                "(SELECT max(number) FROM turn WHERE conversation_id = ?)",
+                [None if opinion is None else _text(opinion), conversation_id, conversation_id],
+            )
+        return bool(changed.rowcount)
+
+    def costs(self, since: str, until: str) -> tuple[QuestionCost, ...]:
+        """What each question of that time took, as far as its conversation is kept."""
+        rows = self._read(
+            "SELECT asked_at, conversation_id, question, shown, opinion FROM turn WHERE asked_at >= ? AND asked_at < ? "
+            "ORDER BY asked_at",
+            [since, until],
+        )
+        return tuple(
+            QuestionCost(at, key, question, (_json(shown) or {}).get("model"), (_json(opinion) or {}).get("good"))
+            for at, key, question, shown, opinion in rows
+        )
 
     def delete(self, conversation_id: str) -> bool:
         """Remove a conversation and overwrite its bytes; whether there was one."""

@@ -19,11 +19,12 @@ import anyio.to_thread
 from sentinel_rag.agent.answers.results import Result
 from sentinel_rag.agent.answers.results_file import kept_form
 from sentinel_rag.agent.history import Budget
-from sentinel_rag.agent.model_analyst.composing import Composed, compose, uncheckable
+from sentinel_rag.agent.model_analyst.composing import ComposedAnswer, compose, uncheckable
+from sentinel_rag.agent.model_analyst.first_look import DOSSIER, first_look
 from sentinel_rag.agent.model_analyst.loop import TieredModels, checked, run_loop
 from sentinel_rag.agent.model_analyst.memory import Memories
 from sentinel_rag.agent.model_analyst.tools import Catalogue, fixed_part, offered_now
-from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn, TurnLimits
+from sentinel_rag.agent.model_analyst.turn import Ended, Ending, ModelTurn, TurnLimits
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.models.port import AssistantMessage
 from sentinel_rag.agent.offline.workspaces import read_workspace
@@ -39,7 +40,7 @@ from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.contracts.ports import Clock, Question, ToolGateway
 from sentinel_rag.contracts.tool_schemas import ALL_WORKSPACES
-from sentinel_rag.language.frames import Reader
+from sentinel_rag.language.frames import Frame, Reader
 from sentinel_rag.language.times import Now, read_time_in_its_zone
 
 NO_TOOL = "no tool was asked for this answer"
@@ -99,17 +100,18 @@ class ModelAnalyst:
         memory.begin_turn()
         now = self._clock()
         reader = Reader(lambda text: read_time_in_its_zone(text, Now(now, zone)))
-        hints = pointed_at(memory.talk, read(memory.talk, reader, question.text), now)
-        pointed = tuple(each for each in hints if _is_pointed_at(each.said))
+        frame = read(memory.talk, reader, question.text)
+        hints = pointed_at(memory.talk, frame, now)
+        pointed = tuple(each for each in hints if _is_pointed_at(each.said, question.text))
         memory.talk.begin_turn()
         memory.talk.pointed = pointed
         named = read_workspace(question.text).name
         if named is not None:
             memory.places.go_to(named)
         memory.hear(question.text)
-        turn = Turn(question, memory, self._limits, now, self._clock, started, deadline)
+        turn = ModelTurn(question, memory, self._limits, now, self._clock, started, deadline)
         try:
-            ended = await self._within_time(turn, pointed)
+            ended = await self._within_time(turn, frame, pointed)
             found = await checked(turn, ended.text)
             composed = uncheckable() if found is None else compose(turn, ended, found)
         except BaseException:
@@ -136,7 +138,7 @@ class ModelAnalyst:
         """Take over the memory of a conversation that was stored."""
         self._memories.of(session_id, ready_counter()).recall(session_id, remembered)
 
-    async def _within_time(self, turn: Turn, pointed: Sequence[Pointed]) -> Ended:
+    async def _within_time(self, turn: ModelTurn, frame: Frame, pointed: Sequence[Pointed]) -> Ended:
         """How the loop ended, within the turn's deadline."""
         try:
             with anyio.move_on_after(turn.deadline - anyio.current_time()):
@@ -146,6 +148,7 @@ class ModelAnalyst:
                 turn.memory.history.begin(_question_text(turn, pointed))
                 # Results of before a restart are read for the first time here: off the event loop.
                 await anyio.to_thread.run_sync(lambda: turn.memory.evidence)
+                await first_look(self._gateway, turn, frame)
                 return await run_loop(self._gateway, self._models, turn)
         except UnavailableError as failure:
             return Ended(Ending.FAILED, failure=failure)
@@ -156,7 +159,7 @@ class ModelAnalyst:
         return Ended(Ending.FAILED, failure=too_slow)
 
     @staticmethod
-    def _keep(turn: Turn, ended: Ended, composed: Composed) -> None:
+    def _keep(turn: ModelTurn, ended: Ended, composed: ComposedAnswer) -> None:
         """What the next question may need of this one. The model's unchecked words are not among it."""
         memory = turn.memory
         if isinstance(ended.failure, PromptFilteredError):
@@ -169,7 +172,7 @@ class ModelAnalyst:
         memory.last_failed = composed.doubtful
         _listen(turn, composed.text)
 
-    def _answer(self, turn: Turn, composed: Composed) -> Answer:
+    def _answer(self, turn: ModelTurn, composed: ComposedAnswer) -> Answer:
         calls = footnote(turn.runs, now=turn.now, zone=turn.memory.zone) or (NO_TOOL,)
         lines = [turn.memory.talk.footnote, *calls, turn.usage_line(self._host)]
         return Answer(
@@ -188,7 +191,7 @@ class ModelAnalyst:
         )
 
 
-def _listen(turn: Turn, text: str) -> None:
+def _listen(turn: ModelTurn, text: str) -> None:
     """Register what a model's final answer lists and names; earlier calls of the conversation lend their ids too."""
     talk, runs = turn.memory.talk, turn.runs
     talk.learn(told_in(runs, text), asked_about(runs))
@@ -201,7 +204,7 @@ def _listen(turn: Turn, text: str) -> None:
             talk.speak_of(items[0])
 
 
-def _question_text(turn: Turn, pointed: Sequence[Pointed]) -> str:
+def _question_text(turn: ModelTurn, pointed: Sequence[Pointed]) -> str:
     """The person's question, and behind it the context that it is asked in."""
     zone, utc, place = turn.memory.zone_name, turn.now.astimezone(UTC), turn.memory.places.workspace
     now = f"It is {utc:%A %Y-%m-%d %H:%M} UTC."
@@ -219,7 +222,10 @@ def _question_text(turn: Turn, pointed: Sequence[Pointed]) -> str:
         told = "; ".join(f"“{each.said}” = {', '.join(map(shown_words, each.items))}" for each in named)
         lines.append(f"What the person's words may point at: {_safe(told)}")
     # What was computed or failed would push out the results that it rests on.
-    at_hand = [each for each in turn.memory.results if not each.computed and not each.problem][-MOST_AT_HAND:]
+    usable = [each for each in turn.memory.results if not each.computed and not each.problem]
+    # The cases that the conversation is about stay, however many look-ups came after them.
+    cases = [each for each in usable[:-MOST_AT_HAND] if each.tool == DOSSIER][-MOST_AT_HAND:]
+    at_hand = [*cases, *usable[-MOST_AT_HAND:]]
     if at_hand:
         told = "; ".join(_at_hand(turn, each) for each in at_hand)
         lines.append(f"Results at hand ({_AT_HAND}): {told}")
@@ -231,12 +237,12 @@ def _question_text(turn: Turn, pointed: Sequence[Pointed]) -> str:
     return f"{turn.question.text}\n\n<context>\n{context}\n</context>"
 
 
-def _is_pointed_at(said: str) -> bool:
-    """True for a number or several words ("[2]", "the third one"): a pronoun a model reads better itself."""
-    return " " in said.strip() or any(character.isdigit() for character in said)
+def _is_pointed_at(said: str, text: str) -> bool:
+    """True for a number or words side by side ("[2]", "the third one"): pronouns a model reads better itself."""
+    return any(character.isdigit() for character in said) or (" " in said.strip() and said in text)
 
 
-def _at_hand(turn: Turn, result: Result) -> str:
+def _at_hand(turn: ModelTurn, result: Result) -> str:
     age = "" if result.read_at is None else f", {show_age(turn.now - result.read_at)} ago"
     return f"{result.ref} {result.tool} {_arguments(result.arguments)[:160]} ({len(result.rows)} rows{age})"
 

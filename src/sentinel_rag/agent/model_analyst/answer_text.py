@@ -20,7 +20,7 @@ from typing import Any
 from msgspec import structs
 
 from sentinel_rag.agent.answers.check import GrowingAnswer
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.contracts.evidence import Sentence
@@ -131,7 +131,7 @@ class Draft:
     call of a tool waits for its end.
     """
 
-    def __init__(self, evidence: Evidence, *, opening: str = "") -> None:
+    def __init__(self, evidence: ReadResults, *, opening: str = "") -> None:
         self._growing = GrowingAnswer(evidence)
         self._opening = f"{opening}\n\n" if opening else ""
         self._text = ""

@@ -13,13 +13,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
 
-from sentinel_rag.agent.answers.check import CheckedAnswer, cited_share
+from sentinel_rag.agent.answers.check import CheckedAnswer, gives_few_sources
 from sentinel_rag.agent.answers.compute import COMPUTE
 from sentinel_rag.agent.answers.failures import call_text, say_failures
 from sentinel_rag.agent.answers.renderer import filters_shown, is_empty, say_partial, say_window, view_data
 from sentinel_rag.agent.answers.writer import AnswerWriter, Echo
 from sentinel_rag.agent.instruction_text import suspicions
-from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
+from sentinel_rag.agent.model_analyst.turn import Ended, Ending, ModelTurn
 from sentinel_rag.agent.models.failures import PromptFilteredError
 from sentinel_rag.agent.row_text import plain
 from sentinel_rag.agent.scope import narrowed, scope_line
@@ -47,10 +47,6 @@ RULE = "---"
 LONGEST_QUESTION_BACK = 400
 MOST_KNOWN_ROWS = 200
 MOST_SUSPICIONS = 50
-WEAK = 1 / 3
-"""The share of statements with a source below which a model is said to give few."""
-FEWEST_JUDGED = 3
-"""Statements about the environment, below which nothing is said of their sources."""
 MOST_EMPTY = 4
 """Empty results that an answer tells of, the last ones; the footnote has all."""
 _CATALOGUES = frozenset({"list_kql_templates", "list_tables", "list_workspaces", "describe_table"})
@@ -76,7 +72,7 @@ _RESTING = (SentenceState.VALUES_FOUND, SentenceState.SOURCE_GIVEN)
 
 
 @dataclass(frozen=True, slots=True)
-class Composed:
+class ComposedAnswer:
     """An answer but for its footnote."""
 
     outcome: Outcome
@@ -89,7 +85,7 @@ class Composed:
     """True if much of it does not stand in the results."""
 
 
-def compose(turn: Turn, ended: Ended, checked: CheckedAnswer) -> Composed:
+def compose(turn: ModelTurn, ended: Ended, checked: CheckedAnswer) -> ComposedAnswer:
     """The answer to a turn; `checked` is the check of `ended.text`. Every ending, with every kind of call before it,
     becomes sentences."""
     writer = AnswerWriter(turn.memory.zone)
@@ -113,17 +109,19 @@ def compose(turn: Turn, ended: Ended, checked: CheckedAnswer) -> Composed:
     return _joined(turn, ended, checked if says else CheckedAnswer("", ()), writer, outcome)
 
 
-def uncheckable() -> Composed:
+def uncheckable() -> ComposedAnswer:
     """The answer where results do not have the agreed shape: a check that cannot be made lets no text pass."""
-    return Composed(Outcome.TOOL_FAILED, SENTENCES["uncheckable"], SENTENCES["uncheckable"], doubtful=True)
+    return ComposedAnswer(Outcome.TOOL_FAILED, SENTENCES["uncheckable"], SENTENCES["uncheckable"], doubtful=True)
 
 
-def draft_opening(turn: Turn, *, out_of_rounds: bool) -> str:
+def draft_opening(turn: ModelTurn, *, out_of_rounds: bool) -> str:
     """What stands before an answer, as far as it is known while the answer is written."""
     return "\n\n".join((*_openings(turn, Ended(Ending.TEXT, out_of_rounds=out_of_rounds)), *_scope(turn)))
 
 
-def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome) -> Composed:
+def _joined(
+    turn: ModelTurn, ended: Ended, checked: CheckedAnswer, writer: AnswerWriter, outcome: Outcome
+) -> ComposedAnswer:
     """The parts of the answer one below the other, with the sentences of the model's text at their places."""
     words = _words(checked)
     checked = checked.told_in(_language(checked))
@@ -135,7 +133,7 @@ def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWrit
     text = opening + _blocks(body, writer.text, *([RULE, *closings] if closings and body else closings))
     sentences = tuple(each.behind(len(opening)) for each in checked.sentences)
     missed = [sentence.state for sentence in sentences if sentence.state in _MISSED]
-    return Composed(
+    return ComposedAnswer(
         outcome,
         text,
         _blocks(ended.text if body else "", *(line.text for line in writer.lines)) or text,
@@ -147,16 +145,16 @@ def _joined(turn: Turn, ended: Ended, checked: CheckedAnswer, writer: AnswerWrit
 
 def _by_code(
     outcome: Outcome, before: Sequence[str], writer: AnswerWriter, after: str = "", *, doubtful: bool = False
-) -> Composed:
+) -> ComposedAnswer:
     text = _blocks(*before, writer.text, after)
-    return Composed(outcome, text, text, writer.evidence, doubtful=doubtful)
+    return ComposedAnswer(outcome, text, text, writer.evidence, doubtful=doubtful)
 
 
 def _blocks(*parts: str) -> str:
     return "\n\n".join(part for part in parts if part.strip())
 
 
-def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
+def _failed(turn: ModelTurn, ended: Ended, writer: AnswerWriter) -> ComposedAnswer:
     """The model, or the way to it, failed: one sentence and the next step, and what the tools had found by then."""
     failure = ended.failure
     assert failure is not None, "a loop that failed says why"
@@ -174,7 +172,7 @@ def _failed(turn: Turn, ended: Ended, writer: AnswerWriter) -> Composed:
     return _by_code(Outcome.TOOL_FAILED, before, writer, doubtful=True)
 
 
-def _openings(turn: Turn, ended: Ended) -> list[str]:
+def _openings(turn: ModelTurn, ended: Ended) -> list[str]:
     """What stands before the answer, whether or not the model thought of it."""
     opening = [SENTENCES["out_of_rounds"]] if ended.out_of_rounds else []
     if wants_sample(turn.question.text) and SAMPLE_SENTENCE not in ended.text:
@@ -182,7 +180,7 @@ def _openings(turn: Turn, ended: Ended) -> list[str]:
     return opening
 
 
-def _scope(turn: Turn) -> list[str]:
+def _scope(turn: ModelTurn) -> list[str]:
     """The line that says what was left out although nobody asked to leave it out."""
     read = [run.call for run in turn.runs if run.worked and run.call.tool_name in turn.reading]
     alike = len({(call.tool_name, call.arguments.get("time_window")) for call in read}) == 1
@@ -192,7 +190,7 @@ def _scope(turn: Turn) -> list[str]:
     return [line] if line else []
 
 
-def _known_texts(turn: Turn) -> Iterator[str]:
+def _known_texts(turn: ModelTurn) -> Iterator[str]:
     """Texts of results: what a later call took out of them was looked up, and not made up."""
     for result in turn.memory.results:
         for row in result.rows[:MOST_KNOWN_ROWS]:
@@ -208,15 +206,14 @@ def _words(checked: CheckedAnswer) -> Mapping[str, str]:
     return {**SENTENCES, **TRANSLATED.get(_language(checked), {})}
 
 
-def _warnings(turn: Turn, checked: CheckedAnswer, words: Mapping[str, str]) -> list[str]:
+def _warnings(turn: ModelTurn, checked: CheckedAnswer, words: Mapping[str, str]) -> list[str]:
     """What a reader must know before the first sentence: that the model gives no sources."""
-    about = [sentence.state for sentence in checked.sentences if sentence.state is not SentenceState.OWN_WORDS]
-    if any(state in _MISSED for state in about) and not len(turn.memory.results):
+    if any(sentence.state in _MISSED for sentence in checked.sentences) and not len(turn.memory.results):
         return [words["asked_nothing"]]
-    return [words["few_sources"]] if len(about) >= FEWEST_JUDGED and cited_share(checked) < WEAK else []
+    return [words["few_sources"]] if gives_few_sources(checked) else []
 
 
-def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer, words: Mapping[str, str]) -> list[str]:
+def _closings(turn: ModelTurn, ended: Ended, checked: CheckedAnswer, words: Mapping[str, str]) -> list[str]:
     """What stands behind it."""
     body = checked.text
     cited = [citation.call_id for sentence in checked.sentences for citation in sentence.citations]
@@ -250,7 +247,7 @@ def _closings(turn: Turn, ended: Ended, checked: CheckedAnswer, words: Mapping[s
     return [text for text, applies in closings.items() if applies]
 
 
-def _warns(turn: Turn, checked: CheckedAnswer, told: Sequence[ToolRun]) -> bool:
+def _warns(turn: ModelTurn, checked: CheckedAnswer, told: Sequence[ToolRun]) -> bool:
     """Whether to say that a row reads like an instruction: where the answer cites such a row, else once in a
     conversation. Said under every answer, it is read under none."""
     cited = [each for sentence in checked.sentences for each in sentence.citations if each.pointer]
@@ -287,14 +284,14 @@ def _says_something(checked: CheckedAnswer) -> bool:
     return any(character.isalnum() for character in left)
 
 
-def _data(turn: Turn) -> list[ToolRun]:
+def _data(turn: ModelTurn) -> list[ToolRun]:
     """The calls that brought something; those that only tell what there is to ask, if no other did."""
     worked = [run for run in turn.runs if run.worked and run.call.tool_name != "compute"]
     return [run for run in worked if run.call.tool_name not in _CATALOGUES] or worked
 
 
 def _outcome(
-    turn: Turn, ended: Ended, checked: CheckedAnswer, data: Sequence[ToolRun], empty: bool, failed: Outcome | None
+    turn: ModelTurn, ended: Ended, checked: CheckedAnswer, data: Sequence[ToolRun], empty: bool, failed: Outcome | None
 ) -> Outcome:
     refused = any(isinstance(run.outcome, Denied) and run.call.tool_name not in turn.reading for run in turn.runs)
     cited = {citation.call_id for sentence in checked.sentences for citation in sentence.citations}
@@ -381,7 +378,7 @@ def _say_what_was_changed(writer: AnswerWriter, runs: Sequence[ToolRun], *, when
             writer.say("- {}: {} → {}", *fields)
 
 
-def _say_unsuccessful(writer: AnswerWriter, turn: Turn, *, some_worked: bool) -> Outcome | None:
+def _say_unsuccessful(writer: AnswerWriter, turn: ModelTurn, *, some_worked: bool) -> Outcome | None:
     """Refusals, and failures that no later call made good; the outcome if there are any."""
     told = _unsuccessful(turn.runs)
     if told:

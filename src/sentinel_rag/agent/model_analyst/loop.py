@@ -1,5 +1,5 @@
 """The loop: ask the model, run the calls it makes, ask again, until it answers in text or its rounds are used up; then
-once more about the sentences that do not stand in what they cite.
+once for the sources of its sentences, and once more about those that do not stand in what they cite.
 
 Ends in a value for whatever a model or a provider does; nothing of what they do raises past it. Each request has the
 conversation fitted, the tier chosen and the usage counted, and is made again where another one can be answered: with
@@ -21,14 +21,15 @@ import anyio
 import anyio.to_thread
 from msgspec import structs
 
-from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer
-from sentinel_rag.agent.answers.repair import repair_request, repaired
+from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, gives_few_sources
+from sentinel_rag.agent.answers.repair import repair_request, repaired, source_request, sourced
 from sentinel_rag.agent.history import Budget
 from sentinel_rag.agent.instruction_text import reads_like_instruction
 from sentinel_rag.agent.model_analyst.answer_text import Draft, shown, with_calls, without_reasoning, written_call
 from sentinel_rag.agent.model_analyst.composing import draft_opening
+from sentinel_rag.agent.model_analyst.first_look import with_not_read
 from sentinel_rag.agent.model_analyst.tools import answer_calls, is_own, unanswered
-from sentinel_rag.agent.model_analyst.turn import Ended, Ending, Turn
+from sentinel_rag.agent.model_analyst.turn import Ended, Ending, ModelTurn
 from sentinel_rag.agent.models.answer_parts import unused_id
 from sentinel_rag.agent.models.failures import ContextOverflowError, ModelError, PromptFilteredError
 from sentinel_rag.agent.models.port import (
@@ -45,6 +46,7 @@ from sentinel_rag.agent.models.port import (
     complete,
 )
 from sentinel_rag.agent.models.retrying import RetryingModel
+from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
 from sentinel_rag.agent.models.tiers import Tier, choose_tier
 from sentinel_rag.agent.offline.turn import MISSHAPEN
 from sentinel_rag.agent.prompts import prompt
@@ -67,6 +69,16 @@ _COMMAND = re.compile(
     r"javascript:|\bunion\s+select\b|\bdrop\s+table\b|\$\(|\|\||&&|invoke-|iex\b|-enc\b|mimikatz)",
     re.IGNORECASE,
 )
+LOOKED_AT = 800
+"""Characters from which an answer is read once more before it goes out: shorter ones say what was asked and no more."""
+LOOKING = "Looking at what is still open..."
+LOOK_SHARE = 0.5
+"""Of the question's time, what must be left for a second look."""
+REWRITTEN = 0.5
+"""Of an answer's length, what a reply without a call must have to be taken for that answer, written anew."""
+ROUNDS_KEPT = 3
+"""Rounds that must be left for it."""
+GIVING_SOURCES = "Looking up the sources..."
 CORRECTING = "Correcting what does not stand in its source..."
 REPAIR_SHARE = 0.25
 """Of the question's time, what must be left for a repair."""
@@ -92,7 +104,7 @@ class TieredModels(Protocol):
 
 async def _ask(
     models: TieredModels,
-    turn: Turn,
+    turn: ModelTurn,
     *,
     tool_choice: ToolChoice = ToolChoice.AUTO,
     extra: Sequence[ModelMessage] = (),
@@ -131,7 +143,7 @@ async def _ask(
         return finished
 
 
-def _messages(turn: Turn, extra: Sequence[ModelMessage]) -> tuple[tuple[ModelMessage, ...], int]:
+def _messages(turn: ModelTurn, extra: Sequence[ModelMessage]) -> tuple[tuple[ModelMessage, ...], int]:
     memory = turn.memory
     if memory.defanged:
         extra = (*extra, UserMessage(prompt("rows_shortened").text))
@@ -142,7 +154,7 @@ def _messages(turn: Turn, extra: Sequence[ModelMessage]) -> tuple[tuple[ModelMes
     return _defanged_messages(messages) if memory.defanged else messages, fitted.tokens + more
 
 
-def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessage]) -> bool:
+def _another_way(turn: ModelTurn, failure: ModelError, messages: Sequence[ModelMessage]) -> bool:
     """Change what is sent next, if that can help; False if it cannot."""
     if isinstance(failure, PromptFilteredError) and _defang(turn, messages):
         return True
@@ -153,7 +165,7 @@ def _another_way(turn: Turn, failure: ModelError, messages: Sequence[ModelMessag
     return failure.delivered and failure.retry_possible and not turn.acted and turn.retries.take()
 
 
-def _defang(turn: Turn, messages: Sequence[ModelMessage]) -> bool:
+def _defang(turn: ModelTurn, messages: Sequence[ModelMessage]) -> bool:
     """Send rows defanged from now on; False if none were sent as they are, so that they are not what the filter
     stopped."""
     rows = any(isinstance(message, ToolResultMessage) for message in messages)
@@ -164,7 +176,7 @@ def _defang(turn: Turn, messages: Sequence[ModelMessage]) -> bool:
     return True
 
 
-def _shorten(turn: Turn, failure: ContextOverflowError) -> bool:
+def _shorten(turn: ModelTurn, failure: ContextOverflowError) -> bool:
     """Let the conversation be only as long as the model reads; it stays so."""
     history = turn.memory.history
     total = int((failure.limit_tokens or history.budget.total * OVERFLOW_SHARE) * _MARGIN)
@@ -181,7 +193,7 @@ def _shorten(turn: Turn, failure: ContextOverflowError) -> bool:
     return True
 
 
-def _count(turn: Turn, finished: Finished, messages: Sequence[ModelMessage]) -> None:
+def _count(turn: ModelTurn, finished: Finished, messages: Sequence[ModelMessage]) -> None:
     """Add the usage of an answer; where the provider counted nothing, count here."""
     turn.usage += finished.usage
     if finished.usage.uncounted:
@@ -217,7 +229,7 @@ def _defanged_cell(cell: str) -> str:
     return f"{before}[text of {len(value)} characters left out]" if dangerous else cell
 
 
-async def run_loop(gateway: ToolGateway, models: TieredModels, turn: Turn) -> Ended:
+async def run_loop(gateway: ToolGateway, models: TieredModels, turn: ModelTurn) -> Ended:
     """Carry one question to its end.
 
     The open turn of `turn.memory.history` gets every message but the last text, which is added by the caller.
@@ -226,15 +238,22 @@ async def run_loop(gateway: ToolGateway, models: TieredModels, turn: Turn) -> En
         ended = await _rounds(gateway, models, turn)
     except (ModelError, ConfigurationError) as failure:
         return Ended(Ending.FAILED, failure=failure)
-    if ended.ending is not Ending.TEXT or ended.written_call:
+    if not ended.whole:
         return ended
+    text = shown(ended.text)  # the form that is checked, so that places in it agree
+    found = await checked(turn, text)
     try:
-        return replace(ended, text=await _repaired(gateway, models, turn, ended.text))
+        cited = text if found is None else await _sourced(gateway, models, turn, text, found)
+        if cited != text:
+            text, found = cited, await checked(turn, cited)
+        if found is not None:
+            text = await _repaired(gateway, models, turn, text, found)
     except (ModelError, ConfigurationError):
-        return ended  # the answer stands as it was, with its marks
+        pass  # the answer stands as it was, with its marks
+    return replace(ended, text=text)
 
 
-async def checked(turn: Turn, text: str) -> CheckedAnswer | None:
+async def checked(turn: ModelTurn, text: str) -> CheckedAnswer | None:
     """The check of a model's text, in a thread of its own: another person's question does not wait for it. None where
     a result has not the agreed shape, so that no check can be made."""
     try:
@@ -244,19 +263,20 @@ async def checked(turn: Turn, text: str) -> CheckedAnswer | None:
         return None
 
 
-def _draft(turn: Turn, out_of_rounds: bool) -> Draft:
+def _draft(turn: ModelTurn, out_of_rounds: bool) -> Draft:
     return Draft(turn.memory.evidence, opening=draft_opening(turn, out_of_rounds=out_of_rounds))
 
 
-async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn) -> Ended:
+async def _rounds(gateway: ToolGateway, models: TieredModels, turn: ModelTurn) -> Ended:
     limits = turn.limits
     urged: list[ModelMessage] = []
+    drafted: list[ModelMessage] = []
     turn.say("Thinking...")
     while True:
         spent = turn.rounds >= limits.rounds or turn.calls >= limits.calls
         out = spent or turn.faulty_rounds >= limits.faulty_rounds
         turn.new_draft = partial(_draft, turn, spent)
-        extra = [UserMessage(prompt("last_round").text)] if out else urged
+        extra = [*drafted, UserMessage(prompt("last_round").text)] if out else [*drafted, *urged]
         finished = await _ask(models, turn, tool_choice=ToolChoice.NONE if out else ToolChoice.AUTO, extra=extra)
         message = finished.message
         message = with_calls(structs.replace(message, text=without_reasoning(message.text)), turn.reading)
@@ -266,7 +286,15 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn) -> End
                 # A state is asked of the tools again, every time (CHAT-16); a model that forgot is told once.
                 urged = [message, UserMessage(prompt("query_first").text)]
                 continue
-            return _ended(finished, turn, spent)
+            ended = _ended(finished, turn, spent)
+            more = None if out or drafted or not ended.whole else await _second_look(models, turn, ended.text)
+            if more is None:
+                return ended
+            if not more.message.tool_calls:
+                again = _ended(more, turn, spent)
+                return again if again.whole else ended
+            drafted = [AssistantMessage(ended.text), UserMessage(prompt("redraft").text)]
+            finished, message = more, more.message
         urged = []
         message = _with_fresh_ids(message, turn)
         turn.memory.history.add(message)
@@ -276,14 +304,31 @@ async def _rounds(gateway: ToolGateway, models: TieredModels, turn: Turn) -> End
             return _ended(finished, turn, spent)
         turn.rounds += 1
         answers = await answer_calls(gateway, turn, message.tool_calls, stated=finished.stated)
-        for answer in _with_rounds_left(answers, limits.rounds - turn.rounds):
+        for answer in _with_word(answers, turn, limits.rounds - turn.rounds):
             turn.memory.history.add(answer)
         # Off the event loop: a thousand rows take most of a second to read.
         await anyio.to_thread.run_sync(lambda: turn.memory.evidence.update())
         turn.say("Reading the results...")
 
 
-async def _states_unasked(turn: Turn, text: str) -> bool:
+async def _second_look(models: TieredModels, turn: ModelTurn, text: str) -> Finished | None:
+    """The calls that the model still makes once it has read its answer as its reader will, or the answer written anew;
+    None where it stands, and where it is short, rests on no call, or there is little left to look with."""
+    if len(text) < LOOKED_AT or not turn.rounds or turn.limits.rounds - turn.rounds < ROUNDS_KEPT:
+        return None
+    if turn.acted or turn.time_left_share < LOOK_SHARE or turn.memory.history.budget.total < SMALL_CONTEXT_TOKENS:
+        return None
+    turn.say(LOOKING)
+    extra: list[ModelMessage] = [AssistantMessage(text), UserMessage(prompt("second_look").text)]
+    try:
+        more = await _ask(models, turn, extra=extra, shown=False)
+    except (ModelError, ConfigurationError):
+        return None
+    calls, rewritten = more.message.tool_calls, len(more.message.text) >= len(text) * REWRITTEN
+    return more if all(call.name in turn.reading for call in calls) and (calls or rewritten) else None
+
+
+async def _states_unasked(turn: ModelTurn, text: str) -> bool:
     """True if `text` states what only a tool can know, and no tool was asked in this conversation."""
     if len(turn.memory.results) or not text.strip():
         return False
@@ -293,15 +338,37 @@ async def _states_unasked(turn: Turn, text: str) -> bool:
     return 0 < len(states) <= states.count(SentenceState.NOT_FOUND) * UNASKED_SHARE
 
 
-async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text: str) -> str:
-    """The text after one repair round: the model is told which sentences do not stand in what they cite, and why. For
-    what no result holds it may query once; after that it computes and reads on alone."""
-    text = shown(text)  # the form that is checked, so that places in it agree
-    found = await checked(turn, text)
-    request = "" if found is None else repair_request(found)
-    if found is None or not request or not turn.memory.results or turn.time_left_share < REPAIR_SHARE:
+async def _sourced(gateway: ToolGateway, models: TieredModels, turn: ModelTurn, text: str, found: CheckedAnswer) -> str:
+    """The text with the sources that its writer gives afterwards: who writes and cites at once writes for the check and
+    not for the reader. A small model, which is told to cite as it writes, is not asked again."""
+    if not gives_few_sources(found) or turn.memory.history.budget.total < SMALL_CONTEXT_TOKENS:
         return text
-    turn.say(CORRECTING)
+    request = f"{prompt('sources').text}\n{source_request(found)}"
+    reply = await _asked_back(gateway, models, turn, text, request, GIVING_SOURCES)
+    return sourced(text, found, reply) if reply else text
+
+
+async def _repaired(
+    gateway: ToolGateway, models: TieredModels, turn: ModelTurn, text: str, found: CheckedAnswer
+) -> str:
+    """The text after one repair round: the model is told which sentences do not stand in what they cite, and why."""
+    request = repair_request(found)
+    if not request:
+        return text
+    reply = await _asked_back(gateway, models, turn, text, request, CORRECTING)
+    return repaired(text, found, reply) if reply else text
+
+
+async def _asked_back(
+    gateway: ToolGateway, models: TieredModels, turn: ModelTurn, text: str, request: str, status: str
+) -> str:
+    """What the model replies to a request about its answer; empty where there is no result, or no time for it.
+
+    For what no result holds it may query once; after that it computes and reads on alone.
+    """
+    if not turn.memory.results or turn.time_left_share < REPAIR_SHARE:
+        return ""
+    turn.say(status)
     extra: list[ModelMessage] = [AssistantMessage(text), UserMessage(request)]
     queried = False
     for left in range(turn.limits.repair_rounds - 1, -1, -1):
@@ -309,7 +376,7 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         finished = await _ask(models, turn, tool_choice=choice, extra=extra, shown=False)
         message = finished.message
         if not message.tool_calls:
-            return repaired(text, found, without_reasoning(message.text))
+            return without_reasoning(message.text)
         message = _with_fresh_ids(message, turn, extra)
         may = [call for call in message.tool_calls if left and call.name in turn.reading]
         run = [call for call in may if is_own(call) or not queried]
@@ -318,10 +385,10 @@ async def _repaired(gateway: ToolGateway, models: TieredModels, turn: Turn, text
         extra += [message, *answers, *unanswered(others, ONLY_OWN if queried else ONLY_READING)]
         queried = queried or any(not is_own(call) for call in run)
         await anyio.to_thread.run_sync(lambda: turn.memory.evidence.update())
-    return text
+    return ""
 
 
-def _ended(finished: Finished, turn: Turn, out: bool) -> Ended:
+def _ended(finished: Finished, turn: ModelTurn, out: bool) -> Ended:
     return Ended(
         _ENDINGS.get(finished.reason, Ending.TEXT),
         finished.message.text,
@@ -331,15 +398,16 @@ def _ended(finished: Finished, turn: Turn, out: bool) -> Ended:
     )
 
 
-def _with_rounds_left(answers: Sequence[ToolResultMessage], left: int) -> list[ToolResultMessage]:
-    if left > ROUNDS_TOLD or not answers:
-        return list(answers)
-    last = answers[-1]
-    told = f"{last.text}\n(Rounds of tool calls left for this question: {max(0, left)}.)"
-    return [*answers[:-1], structs.replace(last, text=told)]
+def _with_word(answers: Sequence[ToolResultMessage], turn: ModelTurn, left: int) -> list[ToolResultMessage]:
+    """The answers, and behind them what is not read yet, and how many rounds are left for it."""
+    told = with_not_read(answers, turn) if left > 0 else list(answers)
+    if left > ROUNDS_TOLD or not told:
+        return told
+    rounds = f"{told[-1].text}\n(Rounds of tool calls left for this question: {max(0, left)}.)"
+    return [*told[:-1], structs.replace(told[-1], text=rounds)]
 
 
-def _with_fresh_ids(message: AssistantMessage, turn: Turn, extra: Sequence[ModelMessage] = ()) -> AssistantMessage:
+def _with_fresh_ids(message: AssistantMessage, turn: ModelTurn, extra: Sequence[ModelMessage] = ()) -> AssistantMessage:
     """The message with new ids for calls whose id an earlier turn, or one of `extra`, used: some providers begin again
     with each answer, and what was trimmed out of the request is still remembered here."""
     repairing = (call for each in extra if isinstance(each, AssistantMessage) for call in each.tool_calls)

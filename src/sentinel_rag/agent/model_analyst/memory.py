@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 
 import msgspec
 
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results import MOST_RESULTS, Results
 from sentinel_rag.agent.answers.results_file import read_entry
 from sentinel_rag.agent.history import Budget, History
@@ -62,7 +62,7 @@ class Memory:
     """Whether the person was told that a row of this conversation holds a text that reads like an instruction."""
     defanged: bool = False
     """True once the provider's filter stopped rows of this conversation: from then on they are sent shortened."""
-    _evidence: Evidence | None = None
+    _evidence: ReadResults | None = None
 
     @property
     def zone_name(self) -> str:
@@ -70,10 +70,10 @@ class Memory:
         return self.zone.key
 
     @property
-    def evidence(self) -> Evidence:
+    def evidence(self) -> ReadResults:
         """What an answer is compared with. Its `update` reads results that are new."""
         if self._evidence is None or self._evidence.zone != self.zone:
-            self._evidence = Evidence(self.results, zone=self.zone, said=self.words)
+            self._evidence = ReadResults(self.results, zone=self.zone, said=self.words)
         return self._evidence
 
     def hear(self, words: str) -> None:

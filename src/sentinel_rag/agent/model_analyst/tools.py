@@ -18,7 +18,7 @@ from sentinel_rag.agent.answers.compute import COMPUTE, computed_run
 from sentinel_rag.agent.answers.failures import call_text
 from sentinel_rag.agent.answers.results import Result, Results, numbered
 from sentinel_rag.agent.answers.view import READ_ROWS, read_rows, view
-from sentinel_rag.agent.model_analyst.turn import Turn
+from sentinel_rag.agent.model_analyst.turn import ModelTurn
 from sentinel_rag.agent.models.port import ModelToolCall, ToolResultMessage
 from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
 from sentinel_rag.agent.offline.turn import MISSHAPEN
@@ -180,7 +180,7 @@ class _Chosen:
 
 
 async def answer_calls(
-    gateway: ToolGateway, turn: Turn, calls: Sequence[ModelToolCall], *, stated: bool
+    gateway: ToolGateway, turn: ModelTurn, calls: Sequence[ModelToolCall], *, stated: bool
 ) -> list[ToolResultMessage]:
     """Run what can run and answer every call, in the order of the calls. `stated`: the provider said that the answer
     is whole; without its word no call that may change something is made.
@@ -215,7 +215,7 @@ def is_own(call: ModelToolCall) -> bool:
     return call.name in _OWN_NAMES
 
 
-def _result_text(turn: Turn, run: ToolRun) -> str:
+def _result_text(turn: ModelTurn, run: ToolRun) -> str:
     """What came back of a call, as the text that a model reads, in its share of the context."""
     ref = run.call.call_id
     match run.outcome:
@@ -242,12 +242,12 @@ def _result_text(turn: Turn, run: ToolRun) -> str:
             return "" if result is None else _view(turn, result)
 
 
-def _view(turn: Turn, result: Result) -> str:
+def _view(turn: ModelTurn, result: Result) -> str:
     history = turn.memory.history
     return view(result, limit=history.budget.tool_result, counter=history.counter).text
 
 
-def _own(turn: Turn, call: ToolCall) -> str:
+def _own(turn: ModelTurn, call: ToolCall) -> str:
     """Run one of the agent's own tools. A computed result is one like any other: it is cited, and the footnote has
     it."""
     memory, history = turn.memory, turn.memory.history
@@ -262,7 +262,7 @@ def _own(turn: Turn, call: ToolCall) -> str:
     return _view(turn, result)
 
 
-def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _Chosen:
+def _choose(turn: ModelTurn, asked: ModelToolCall, place: int, *, stated: bool) -> _Chosen:
     if asked.problem is not None or asked.arguments is None:
         turn.faulty_calls.append(asked)
         return _Chosen(asked, refusal=asked.explanation)
@@ -286,7 +286,7 @@ def _choose(turn: Turn, asked: ModelToolCall, place: int, *, stated: bool) -> _C
     return _Chosen(asked, call)
 
 
-def _as_it_waits(turn: Turn, asked: ModelToolCall, call: ToolCall) -> _Chosen:
+def _as_it_waits(turn: ModelTurn, asked: ModelToolCall, call: ToolCall) -> _Chosen:
     """The call with the very arguments that wait for an approval; refused if it is another one. "Do it now" names no
     incident, so it must not become a change that nobody spoke of."""
     waiting = turn.memory.last_awaited
@@ -297,7 +297,7 @@ def _as_it_waits(turn: Turn, asked: ModelToolCall, call: ToolCall) -> _Chosen:
     return _Chosen(asked, refusal=_NOT_WAITING.format(named))
 
 
-def _arguments(turn: Turn, asked: ModelToolCall) -> dict[str, JsonValue]:
+def _arguments(turn: ModelTurn, asked: ModelToolCall) -> dict[str, JsonValue]:
     """The model's arguments as the tool types them, with the session's time zone where the tool takes one, and every
     part of an incident: the agent pages by itself."""
     arguments = dict(asked.arguments or {})
@@ -313,7 +313,7 @@ def _arguments(turn: Turn, asked: ModelToolCall) -> dict[str, JsonValue]:
     return arguments
 
 
-async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> dict[str, str]:
+async def _run(gateway: ToolGateway, turn: ModelTurn, calls: Sequence[ToolCall]) -> dict[str, str]:
     """What a model is told of each call, by its id."""
     if not calls:
         return {}
@@ -322,7 +322,7 @@ async def _run(gateway: ToolGateway, turn: Turn, calls: Sequence[ToolCall]) -> d
     return {run.call.call_id: _result_text(turn, _kept(turn, run)) for run in runs}
 
 
-def _kept(turn: Turn, run: ToolRun) -> ToolRun:
+def _kept(turn: ModelTurn, run: ToolRun) -> ToolRun:
     """The run, kept with its numbered rows; a failed one where the result does not have the agreed shape."""
     changed = changed_something(run, turn.reading)
     try:
@@ -335,7 +335,7 @@ def _kept(turn: Turn, run: ToolRun) -> ToolRun:
     return run
 
 
-def _was_sent(turn: Turn, call: ToolCall) -> bool:
+def _was_sent(turn: ModelTurn, call: ToolCall) -> bool:
     """True if the same change was sent before in this question, whatever became of it: a refusal stays one until a
     person acts, and a change that failed may have been made."""
     return any(_key(run.call) == _key(call) for run in turn.runs)

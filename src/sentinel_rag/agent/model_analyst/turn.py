@@ -82,9 +82,14 @@ class Ended:
     filtered: tuple[str, ...] = ()
     written_call: str = ""
 
+    @property
+    def whole(self) -> bool:
+        """True for an answer in text that came to its end."""
+        return self.ending is Ending.TEXT and not self.written_call
+
 
 @dataclass(slots=True)
-class Turn:
+class ModelTurn:
     """`deadline` is a moment of `anyio.current_time()`, `started` one of `time.monotonic()`; `now` is when the question
     was asked, `clock` tells the time since."""
 

@@ -27,7 +27,7 @@ from sentinel_rag.agent.models.port import (
     UserMessage,
 )
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.servers import LOOPBACK_NAMES
 from sentinel_rag.contracts.tool_calls import ToolSchema
 
 Admission = Callable[[], Awaitable[Mapping[str, str]]]

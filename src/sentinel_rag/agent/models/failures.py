@@ -187,16 +187,16 @@ def failure_of_response(status: int, headers: Mapping[str, str], body: bytes, *,
         document = json.loads(body)
     except (ValueError, RecursionError):
         document = body.decode("utf-8", "replace")
-    return _failure(status, Refusal(document), _retry_after(headers), asked)
+    return _failure(status, ErrorBody(document), _retry_after(headers), asked)
 
 
 def failure_of_error(document: Any, *, asked: Asked) -> ModelError:
     """What an error object inside an answer with status 200, or amid a stream, means. `document` is the whole body."""
-    refusal = Refusal(document)
+    refusal = ErrorBody(document)
     return _failure(refusal.status(), refusal, None, asked)
 
 
-def _failure(status: int, refusal: Refusal, retry_after: float | None, asked: Asked) -> ModelError:
+def _failure(status: int, refusal: ErrorBody, retry_after: float | None, asked: Asked) -> ModelError:
     if status in (400, 403, 422) and refusal.is_filtered():
         return PromptFilteredError(refusal.categories())
     fitting = (kind for kind, statuses, sign in _KINDS if status in statuses and (not sign or refusal.says(sign)))
@@ -238,7 +238,7 @@ def _retry_after(headers: Mapping[str, str]) -> float | None:
     return min(max((moment - datetime.now(UTC)).total_seconds(), 0.0), MAX_RETRY_AFTER_S)
 
 
-class Refusal:
+class ErrorBody:
     """What an error body says. `document` is the parsed body, or its text if it is no JSON."""
 
     def __init__(self, document: Any) -> None:

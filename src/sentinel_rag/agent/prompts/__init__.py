@@ -12,7 +12,7 @@ from functools import cache
 from importlib.resources import files
 
 _HEAD = re.compile(r"version: ([1-9]\d{0,5})\n\n")
-NAMES = ("rules", "rules_small", "last_round", "query_first", "rows_shortened")
+NAMES = ("rules", "rules_small", "last_round", "query_first", "rows_shortened", "second_look", "redraft", "sources")
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,194 @@
+"""What is read for a model before it answers, and what it is told that nobody has read yet.
+
+A question that names incidents needs their dossiers whatever the model makes of it: they are read at once, with what
+the analysts' notes hold of cases like them, the raw rows behind their alerts and the other cases of who is in them, so
+that its own rounds go further.
+The gateway judges these calls like any other. Nothing is read before an order: a change is asked for as it was said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+import anyio.to_thread
+import msgspec
+from msgspec import structs
+
+from sentinel_rag.agent.answers.results import Result, Results, Row
+from sentinel_rag.agent.knowledge_hits import SEARCH_TOOL
+from sentinel_rag.agent.model_analyst.tools import answer_calls
+from sentinel_rag.agent.model_analyst.turn import ModelTurn
+from sentinel_rag.agent.models.answer_parts import unused_id
+from sentinel_rag.agent.models.port import AssistantMessage, ModelToolCall, ToolResultMessage
+from sentinel_rag.agent.models.small_profile import SMALL_CONTEXT_TOKENS
+from sentinel_rag.agent.things import INCIDENT
+from sentinel_rag.contracts.ports import ToolGateway
+from sentinel_rag.language.frames import Frame
+from sentinel_rag.language.frames.names import short_name
+from sentinel_rag.language.frames.orders import read_order
+
+MOST_INCIDENTS = 3
+MOST_ALERTS = 8
+"""Alerts of an incident whose raw rows are read at once; a model reads those of others itself."""
+MOST_NAMED = {"account": 2, "host": 3}
+"""Accounts and hosts of an incident whose other cases are read at once."""
+MOST_LISTED = 12
+"""Incidents of one list up to which those that nobody opened are told."""
+_WHOLE = {"detail", "remediation", "timeline", "events"}
+"""What is asked of an incident that more than its own row answers."""
+OWN_RULES = "Azure Sentinel"
+"""The product that SecurityAlert names for an analytics rule."""
+DOSSIER, EVENTS = "get_incident_detail", "get_alert_events"
+_NAMED_BY = ("name", "number", "alert_id", "host_name", "account_name", "address", "upn")
+_FOLLOWED = {"account": "account_activity_timeline", "host": "process_on_host", "ip": "signins_from_ip"}
+"""Kinds of entities that have a history of their own, and a stored query that tells it."""
+
+_OF_LOGS = ("run_kql_query", "search_logs")
+
+Wanted = tuple[str, Mapping[str, Any]]
+"""A tool and its arguments."""
+
+
+async def first_look(gateway: ToolGateway, turn: ModelTurn, frame: Frame) -> None:
+    """Read what `frame` names, as calls and results of the open turn."""
+    memory = turn.memory
+    if memory.history.budget.total < SMALL_CONTEXT_TOKENS or read_order(frame.said) is not None:
+        return
+    pointed = (item.value for each in memory.talk.pointed for item in each.items if item.kind == INCIDENT)
+    known = {str(each.arguments.get("incident")) for each in memory.results if each.tool == DOSSIER}
+    # "Compare incidents 40 and 18": the second number stands without its noun.
+    beside = frame.all("digits") if frame.has("incident") and frame.has("op:compare") else []
+    numbers = list(dict.fromkeys([*frame.all("incident"), *beside, *pointed]))
+    if not 0 < len(numbers) <= MOST_INCIDENTS:
+        return
+    numbers = [number for number in numbers if number not in known]
+    fields = {*frame.all("attr")} - _WHOLE
+    whole = len(numbers) == 1 and not fields and not frame.has("op:count")
+    wanted: list[Wanted] = [(DOSSIER, {"incident": number}) for number in numbers]
+    wanted += [(SEARCH_TOOL, {"like_incident": number}) for number in numbers if whole]
+    answers = await _read(gateway, turn, wanted)
+    behind = _behind(memory.results, numbers[0]) if whole else []
+    if behind:
+        _add(turn, answers)
+        answers = await _read(gateway, turn, behind)
+    _add(turn, with_not_read(answers, turn))
+
+
+async def _read(gateway: ToolGateway, turn: ModelTurn, wanted: Sequence[Wanted]) -> list[ToolResultMessage]:
+    """Make the calls that are offered now and only read; their answers, which belong into the history."""
+    history = turn.memory.history
+    offered = {tool.name for tool in turn.tools} & turn.reading - turn.refused_tools.keys()
+    known = set(history.call_ids)
+    calls = []
+    for tool, arguments in wanted:
+        if tool in offered:
+            call_id = unused_id(known)
+            known.add(call_id)
+            calls.append(ModelToolCall(call_id, tool, arguments, msgspec.json.encode(arguments).decode()))
+    if not calls:
+        return []
+    history.add(AssistantMessage("", tuple(calls)))
+    answers = await answer_calls(gateway, turn, calls, stated=True)
+    await anyio.to_thread.run_sync(lambda: turn.memory.evidence.update())
+    return answers
+
+
+def _add(turn: ModelTurn, answers: Sequence[ToolResultMessage]) -> None:
+    for answer in answers:
+        turn.memory.history.add(answer)
+
+
+def _behind(results: Results, incident: str) -> list[Wanted]:
+    """What lies behind a dossier: the rows of its own rules' alerts, and the cases of its accounts and hosts, closed
+    ones too."""
+    dossiers = (each for each in results if each.tool == DOSSIER and each.arguments.get("incident") == incident)
+    rows = next((each.rows for each in dossiers), ())
+    alerts = [row.cells["alert_id"] for row in rows if _has_query(row)][:MOST_ALERTS]
+    named = [
+        row.cells["name"]
+        for kind, most in MOST_NAMED.items()
+        for row in [row for row in rows if row.kind == kind and "name" in row.cells][:most]
+    ]
+    cases: list[Wanted] = [("query_incidents", {"entity": name, "limit": 10}) for name in named]
+    return [*((EVENTS, {"alert_id": alert}) for alert in alerts), *cases]
+
+
+def _has_query(row: Row) -> bool:
+    """True for an alert of a rule of the workspace's own: those of other products hold no query."""
+    return row.kind == "alert" and row.cells.get("product") == OWN_RULES and "alert_id" in row.cells
+
+
+def with_not_read(answers: Sequence[ToolResultMessage], turn: ModelTurn) -> list[ToolResultMessage]:
+    """The answers with what is not read yet behind the last of them."""
+    told = not_read(turn.memory.results, frozenset(run.call.call_id for run in turn.runs))
+    if not answers or not told:
+        return list(answers)
+    return [*answers[:-1], structs.replace(answers[-1], text=f"{answers[-1].text}\n{told}")]
+
+
+def not_read(results: Results, fresh: frozenset[str]) -> str:
+    """What the `fresh` results name and nobody has looked at, by the numbers of its rows; empty if there is nothing.
+
+    The names in those rows stay out of it: it is told as no data, and an attacker may have chosen them.
+    """
+    dossiers = [each for each in results if each.tool == DOSSIER]
+    named = [each for each in dossiers if each.ref in fresh]
+    lists = [
+        each
+        for each in results
+        if each.ref in fresh and each.tool == "query_incidents" and len(each.rows) <= MOST_LISTED
+    ]
+    opened = {str(row.cells.get("number")) for each in dossiers for row in each.rows if row.kind == "incident"}
+    read = {str(each.arguments.get("alert_id")) for each in results if each.tool == EVENTS}
+    asked = [_values(each.arguments) for each in results if each.tool in _OF_LOGS]
+    unopened = _told(lists, "incident", lambda row: str(row.cells.get("number")) in opened)
+    parts = [
+        f"raw rows behind alerts {alerts} ({EVENTS})"
+        if (alerts := _told(named, "alert", lambda row: not _has_query(row) or row.cells["alert_id"] in read))
+        else "",
+        *(
+            f"{kind} {found} in the logs ({query}, ...)"
+            for kind, query in _FOLLOWED.items()
+            if (found := _told(named, kind, lambda row: any(_names(row) & said for said in asked)))
+        ),
+        f"incidents {unopened} ({DOSSIER})" if unopened else "",
+    ]
+    told = "; ".join(part for part in parts if part)
+    return f"(Not read so far: {told}. Read what your answer will rest on, and leave the rest.)" if told else ""
+
+
+def _told(results: Sequence[Result], kind: str, known: Callable[[Row], bool]) -> str:
+    """The rows of a kind that are not `known`, as they are cited: `c1.3-5, c2.1`; each thing once."""
+    seen: set[frozenset[str]] = set()
+    found: list[Row] = []
+    for row in (row for result in results for row in result.rows if row.kind == kind):
+        if not known(row) and _names(row) not in seen:
+            seen.add(_names(row))
+            found.append(row)
+    runs = groupby(
+        enumerate(found[:MOST_LISTED]), lambda pair: (pair[1].ref.partition(".")[0], pair[1].number - pair[0])
+    )
+    listed = [[row for _, row in run] for _, run in runs]
+    return ", ".join(run[0].ref if len(run) == 1 else f"{run[0].ref}-{run[-1].number}" for run in listed)
+
+
+def _names(row: Row) -> frozenset[str]:
+    """What a call can name the row's thing by."""
+    cells = (row.cells.get(column) for column in _NAMED_BY)
+    return frozenset(form for cell in cells if cell for form in _forms(str(cell)))
+
+
+def _values(arguments: Mapping[str, Any]) -> frozenset[str]:
+    """The names that the arguments of a call hold."""
+    inner = arguments.get("parameters")
+    given = [*arguments.values(), *(inner.values() if isinstance(inner, Mapping) else ())]
+    return frozenset(form for value in given if isinstance(value, str) for form in _forms(value))
+
+
+def _forms(name: str) -> frozenset[str]:
+    """A name whole, and as people shorten it; of an address the first part is no name."""
+    name = name.casefold()
+    short = short_name(name)
+    return frozenset({name} if short.isdigit() else {name, short})
