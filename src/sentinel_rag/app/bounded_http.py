@@ -20,7 +20,7 @@ from http import HTTPStatus
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
-from sentinel_rag.contracts.client_disconnect import ClientDisconnect
+from sentinel_rag.contracts.servers import ClientDisconnect
 
 HEAD_BYTES = 65_536
 HEAD_SECONDS = 15.0

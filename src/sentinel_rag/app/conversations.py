@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.app.record_places import chat_database, record_schema
+from sentinel_rag.app.places import chat_database, record_schema
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings

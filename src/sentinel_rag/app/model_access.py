@@ -1,8 +1,8 @@
 """The models of the settings, as objects: where a model's key meets the port.
 
 `model_configuration` is what a zone's process is handed; `open_models` makes the models there. A token of Entra ID
-comes from a callable, so that the agent's process never holds an Azure credential: `model_identity` hands it tokens
-for models and for nothing else.
+comes from a callable, so that the agent's process never holds an Azure credential: the agent may be hijacked, and a
+credential of Azure opens Sentinel too. `identity_app` is the zone that holds it and hands out tokens for models alone.
 """
 
 from __future__ import annotations
@@ -13,11 +13,16 @@ from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.servers import LOOPBACK_NAMES, RequestAuthenticator, same_secret
 from sentinel_rag.contracts.tool_calls import OfferedTool
 from sentinel_rag.settings import ModelSettings
 
 if TYPE_CHECKING:
+    from azure.core.credentials_async import AsyncTokenCredential
+    from starlette.applications import Starlette
+    from starlette.requests import Request
+    from starlette.responses import Response
+
     from sentinel_rag.agent.models.endpoints import Admission, ModelEndpoint
     from sentinel_rag.agent.models.port import ChatModel
     from sentinel_rag.agent.models.tiers import Tier
@@ -165,3 +170,41 @@ def fitting_catalogue(catalogue: Catalogue, context_tokens: int) -> Catalogue:
         return small_profile(await catalogue(session_id))
 
     return small
+
+
+def identity_app(credential: AsyncTokenCredential, *, resource: str, header: str) -> Starlette:
+    """Serves `GET /msi/token` for `resource`, as App Service does, to who brings `header` in X-IDENTITY-HEADER."""
+    from starlette.applications import Starlette
+    from starlette.responses import JSONResponse
+    from starlette.routing import Route
+
+    authenticator = RequestAuthenticator()
+
+    def refusal(status: int, message: str) -> Response:
+        return JSONResponse({"statusCode": status, "message": message}, status)
+
+    async def token(request: Request) -> Response:
+        if authenticator.refused(request.headers.raw) is not None:
+            return refusal(403, "this address is for the agent of this machine")
+        if not same_secret(request.headers.get("x-identity-header", ""), header):
+            return refusal(401, "the identity header is missing or wrong")
+        if request.query_params.get("resource") != resource:
+            return refusal(400, "only tokens for models are handed out")
+        try:
+            found = await credential.get_token(f"{resource}/.default")
+        except Exception:  # whatever a library of credentials raises; its text can hold tenant and client ids
+            return refusal(400, "no token could be had: sign in to Azure, or set a key")
+        return JSONResponse(
+            {
+                "access_token": found.token,
+                "expires_on": str(found.expires_on),
+                "resource": resource,
+                "token_type": "Bearer",
+            },
+            headers={"Cache-Control": "no-store"},
+        )
+
+    async def alive(_: Request) -> Response:
+        return JSONResponse({"status": "ok"})
+
+    return Starlette(routes=[Route(IDENTITY_PATH, token), Route("/healthz", alive)])

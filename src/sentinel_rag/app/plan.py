@@ -1,26 +1,84 @@
 """What one run consists of: which processes, who listens where, and who shares which secret with whom.
 
 Every border has its own secret, made anew for each run: a hijacked agent holds its key at the gateway and nothing
-that a tool server or the workspace accepts. What lies behind the gateway is planned by `gateway_plan`.
+that a tool server or the workspace accepts. The collector's headers may hold a credential, so they travel like every
+other secret: on standard input, and never in an argument or an environment.
 """
 
 from __future__ import annotations
 
+import hashlib
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from typing import Any
 
 from sentinel_rag.app.conversations import conversation_configuration
-from sentinel_rag.app.gateway_plan import RUN_KEYS, GatewayPlanner, approvals_page, new_key
+from sentinel_rag.app.gateway_plan import (
+    RUN_KEYS,
+    GatewayPlanner,
+    ListeningSocket,
+    ZonePlan,
+    approvals_page,
+    listening,
+    new_key,
+    workspace_zone,
+    zone,
+)
 from sentinel_rag.app.model_access import IDENTITY_PATH, model_configuration, model_resource, needs_identity
-from sentinel_rag.app.state_place import database_configuration, gateway_folder
-from sentinel_rag.app.telemetry import telemetry_configuration
-from sentinel_rag.app.web_access import KEPT_OF_PEOPLE, web_configuration
-from sentinel_rag.app.zone_plan import ListeningSocket, ZonePlan, listening, zone
+from sentinel_rag.app.places import (
+    KEPT_OF_PEOPLE,
+    SAMPLE_WORKSPACE,
+    database_configuration,
+    gateway_folder,
+    record_file,
+    web_configuration,
+)
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.settings import ModelSettings, Settings, azure_environment, bare_environment, model_environment
+from sentinel_rag.settings import (
+    ModelSettings,
+    Settings,
+    TelemetrySettings,
+    azure_environment,
+    bare_environment,
+    model_environment,
+)
+
+
+def telemetry_configuration(settings: TelemetrySettings) -> dict[str, Any] | None:
+    """What `telemetry.process` reads."""
+    if settings.endpoint is None and settings.metrics_token is None:
+        return None
+    tracing = None
+    if settings.endpoint is not None:
+        tracing = {
+            "collector": {
+                "endpoint": settings.endpoint,
+                "headers": {name: value.reveal() for name, value in settings.headers.items()},
+                "timeout_s": settings.timeout_s,
+                "certificate": None if settings.certificate is None else str(settings.certificate),
+            },
+            "wait_s": settings.wait_s,
+            "sampler": settings.sampler,
+            "ratio": settings.ratio,
+            "trusts_callers": settings.trusts_callers,
+            "session_key": _session_key(settings),
+            "resource": dict(settings.resource),
+        }
+    token = settings.metrics_token
+    return {"tracing": tracing, "metrics_token": None if token is None else token.reveal()}
+
+
+def _session_key(settings: TelemetrySettings) -> str:
+    """What ids of sessions are marked and hashed with, in hex. It follows from the secrets that every zone is told
+    alike, so that zones which run apart agree, and a session is called the same after a restart; without any it is new
+    for each run."""
+    told = [f"{name}={value.reveal()}" for name, value in sorted(settings.headers.items())]
+    if settings.metrics_token is not None:
+        told.append(settings.metrics_token.reveal())
+    secret = "\n".join(told).encode() if told else secrets.token_bytes(32)
+    return hashlib.blake2b(secret, digest_size=32, person=b"session ids").hexdigest()
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,9 +159,27 @@ def plan_zones(settings: Settings, workspace: str, ports: Ports, stack: ExitStac
             "database": database_configuration(settings),
             "owner_secret": web_secret,
             "workspaces": names,
+            "stores": _stores(settings, zones, names, workspace_token, knowledge_token),
         }
         zones.append(ZonePlan("web", ("sentinel_rag.surfaces.web",), configuration, bare_environment(), web))
     return RunPlan(tuple(zones), names, agent_token, workspace_token, knowledge_token, keys, web_secret)
+
+
+def _stores(
+    settings: Settings, zones: Sequence[ZonePlan], names: Sequence[str], workspace_token: str, knowledge_token: str
+) -> dict[str, Any] | None:
+    """What the web surface is told of the stores that administrators may fill from the page."""
+    urls = {each.name: each.listener.url for each in zones}
+    embedded = {name: urls.get(workspace_zone(name, default=name == names[0])) for name in names}
+    return {
+        "folder": str(record_file(settings.home).parent / "uploads"),
+        "knowledge": {"url": urls["executor-knowledge"], "token": knowledge_token},
+        "workspaces": {
+            name: {"url": url, "token": workspace_token}
+            for name, url in embedded.items()
+            if url is not None and name != SAMPLE_WORKSPACE
+        },
+    }
 
 
 def _told_to_all(settings: Settings) -> dict[str, Any]:

@@ -17,11 +17,11 @@ from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
-from sentinel_rag.app.home_folders import logs_folder
+from sentinel_rag.app.gateway_plan import ZonePlan
+from sentinel_rag.app.places import logs_folder
 from sentinel_rag.app.plan import Ports, plan_zones
 from sentinel_rag.app.run_state import RunFolder, RunState, ZoneEntry
 from sentinel_rag.app.serving import startup_error, startup_notices
-from sentinel_rag.app.zone_plan import ZonePlan
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.settings import Settings
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
@@ -119,6 +118,8 @@ class RunFolder:
 
     def write(self, state: RunState) -> None:
         """Publish the state at once: a reader sees the old file or the whole new one."""
+        import tempfile
+
         handle, name = tempfile.mkstemp(dir=self.path, prefix="zones-")
         with os.fdopen(handle, "w") as stream:
             json.dump(asdict(state), stream)

@@ -17,7 +17,7 @@ from sentinel_rag.contracts.errors import SentinelError
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.template_registry import KqlTemplate
-    from sentinel_rag.workspace.kql.errors import KqlError
+    from sentinel_rag.workspace.queries import KqlError
     from sentinel_rag.workspace.workspace import Workspace
 
 
@@ -58,9 +58,9 @@ def try_templates(paths: Sequence[Path], *, taken: Collection[str]) -> TrialRepo
 
 def _tried(template: KqlTemplate, path: Path, workspace: Workspace) -> tuple[list[str], list[str]]:
     from sentinel_rag.sentinel.arguments import nearest_hint
-    from sentinel_rag.sentinel.known_tables import KNOWN_TABLES
-    from sentinel_rag.sentinel.template_files import TemplateFault, TemplateFile, read_template_file
-    from sentinel_rag.workspace.kql.errors import KqlError
+    from sentinel_rag.sentinel.template_registry import TemplateFault, TemplateFile, read_template_file
+    from sentinel_rag.sentinel.workspace_tables import KNOWN_TABLES
+    from sentinel_rag.workspace.queries import KqlError
 
     file = read_template_file(path)
     assert isinstance(file, TemplateFile)

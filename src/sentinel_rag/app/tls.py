@@ -17,8 +17,8 @@ from typing import TYPE_CHECKING
 from urllib.parse import urlsplit
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.loopback import is_own_host
 from sentinel_rag.contracts.query_results import format_time
+from sentinel_rag.contracts.servers import is_own_host
 
 if TYPE_CHECKING:
     from cryptography import x509

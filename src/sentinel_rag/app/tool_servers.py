@@ -1,7 +1,7 @@
-"""From the policy's `servers` to upstreams: finds programs, puts credentials where the policy refers to them.
+"""The tool servers: how the gateway reaches each, and what the Sentinel one is told of KQL of people and alerts.
 
-A server whose program or credential is missing becomes one that says so, with one sentence for the operator; the other
-servers are not touched by it.
+A server whose program or credential is missing becomes one that says so; the others are not touched by it. A tool
+server has no PATH to find node by, so the supervisor tells where node lies.
 """
 
 from __future__ import annotations
@@ -12,11 +12,81 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
+from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS
 from sentinel_rag.settings import Settings, newest_credential, tool_server_environment
 
 if TYPE_CHECKING:
     from sentinel_rag.gateway.policy import Policy, ServerSpec
     from sentinel_rag.gateway.upstream import Renewal, Upstream
+    from sentinel_rag.sentinel.alert_events import AlertEvents
+    from sentinel_rag.sentinel.freeform_query import FreeformQueries
+    from sentinel_rag.sentinel.kql_guard import KqlGuard
+
+
+_FALLBACK = (
+    "Freeform KQL is on, but Microsoft's parser is not there: queries are checked by a fallback, which knows no types "
+    "and refuses more."
+)
+
+
+def switched_off_tools(settings: Settings) -> list[str]:
+    """Tools of the policy that this run neither serves nor lets pass."""
+    return [] if settings.freeform_kql else sorted(OPT_IN_TOOLS)
+
+
+def freeform_configuration(settings: Settings) -> dict[str, Any] | None:
+    """The tool server's share of its configuration line; None where freeform KQL is off."""
+    if not settings.freeform_kql:
+        return None
+    from sentinel_rag.sentinel.kql_guard.official_parser import parser_state
+
+    state = parser_state()
+    parser = None
+    if not state.missing and state.node is not None:
+        version = list(state.node.version)
+        parser = {"folder": str(state.folder), "node": str(state.node.program), "version": version}
+    return {"tables": list(settings.freeform_tables), "parser": parser}
+
+
+def freeform_queries(configuration: Mapping[str, Any] | None) -> FreeformQueries | None:
+    """The tool, its parser starting in the background; None where freeform KQL is off."""
+    if configuration is None:
+        return None
+    from sentinel_rag.sentinel.freeform_query import FreeformQueries
+    from sentinel_rag.sentinel.kql_guard import KqlGuard, OfficialParser
+
+    found = configuration["parser"]
+    parser = None
+    if found is None:
+        from sentinel_rag.app.serving import give_notice
+
+        give_notice(UnavailableError(_FALLBACK, next_step="Run: sentinel kql install (it needs npm and node)"))
+    else:
+        parser = OfficialParser(Path(found["folder"]), Path(found["node"]), node_version=tuple(found["version"]))
+        parser.warm()
+    tables = configuration["tables"]
+    return FreeformQueries(KqlGuard(parser), allowed_tables=frozenset(tables) if tables else None)
+
+
+def stored_query_configuration(settings: Settings) -> dict[str, Any]:
+    """The tool server's share of its configuration line. The allow-list of tables for freeform KQL holds here too."""
+    node = shutil.which("node")
+    return {"node_folder": "" if node is None else str(Path(node).parent), "tables": list(settings.freeform_tables)}
+
+
+def stored_queries(configuration: Mapping[str, Any], shared: KqlGuard | None) -> AlertEvents:
+    """The tool, whose guard starts with the first query; where freeform KQL has one, it is `shared`."""
+    from sentinel_rag.sentinel.alert_events import AlertEvents
+
+    def guard() -> KqlGuard:
+        if shared is not None:
+            return shared
+        from sentinel_rag.sentinel.kql_guard import KqlGuard, installed_parser
+
+        return KqlGuard(installed_parser(search_path=configuration["node_folder"]))
+
+    tables = configuration["tables"]
+    return AlertEvents(guard, allowed_tables=frozenset(tables) if tables else None)
 
 
 def tool_server_configuration(settings: Settings) -> dict[str, Any]:

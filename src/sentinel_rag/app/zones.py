@@ -35,8 +35,7 @@ class AgentZone:
 
 def build_workspace(configuration: Configuration) -> ASGIApp:
     """The embedded workspace's server over its store."""
-    from sentinel_rag.workspace.process_memory import bound_process_memory
-    from sentinel_rag.workspace.server import create_app
+    from sentinel_rag.workspace.server import bound_process_memory, create_app
     from sentinel_rag.workspace.workspace import Workspace
 
     bound_process_memory()
@@ -51,9 +50,8 @@ def build_workspace(configuration: Configuration) -> ASGIApp:
 
 def build_sentinel_tools(configuration: Configuration) -> ASGIApp:
     """The MCP server of the tools that read and change Sentinel, on Azure or on embedded workspaces."""
-    from sentinel_rag.app.freeform_kql import freeform_queries
-    from sentinel_rag.app.named_connections import connected_service
-    from sentinel_rag.app.stored_queries import stored_queries
+    from sentinel_rag.app.azure import connected_service
+    from sentinel_rag.app.tool_servers import freeform_queries, stored_queries
     from sentinel_rag.tools.sentinel import create_app
 
     freeform = freeform_queries(configuration["freeform"])
@@ -84,31 +82,29 @@ def build_web_tools(configuration: Configuration) -> ASGIApp:
 
 def build_knowledge_tools(configuration: Configuration) -> ASGIApp:
     """The MCP server of the tool that searches past incidents and playbooks, and what reads incidents in."""
-    from sentinel_rag.app.knowledge_zone import knowledge_app
+    from sentinel_rag.app.knowledge_stores import knowledge_app
 
     return knowledge_app(configuration)
 
 
 def build_model_identity(configuration: Configuration) -> ASGIApp:
     """The server that holds the Azure credential for models and hands the agent tokens for them alone."""
-    from sentinel_rag.app.model_identity import create_app
+    from sentinel_rag.app.model_access import identity_app
     from sentinel_rag.sentinel.credentials import azure_credential
 
-    return create_app(azure_credential(), resource=configuration["resource"], header=configuration["header"])
+    return identity_app(azure_credential(), resource=configuration["resource"], header=configuration["header"])
 
 
 def build_gateway(configuration: Configuration) -> ASGIApp:
     """The gateway over its policy, state folder and tool servers."""
-    from sentinel_rag.app.home_folders import policies_folder
+    from sentinel_rag.app.places import policies_folder, postgres_place
     from sentinel_rag.app.serving import give_notice, metrics_registry
-    from sentinel_rag.app.state_place import postgres_place
     from sentinel_rag.app.tls import trusting
     from sentinel_rag.app.tool_servers import ToolServers
     from sentinel_rag.audit import Durability
     from sentinel_rag.gateway import create_app
     from sentinel_rag.gateway.approval_routes import Webhook
-    from sentinel_rag.gateway.policy.archive import PolicyArchive
-    from sentinel_rag.gateway.policy.book import PolicyBook, changed_servers
+    from sentinel_rag.gateway.policy.book import PolicyArchive, PolicyBook, changed_servers
     from sentinel_rag.gateway.store import RunKeys, new_audit_id, open_state, run_principal
     from sentinel_rag.gateway.upstream import McpHttpUpstream
 
@@ -273,7 +269,7 @@ async def _nothing() -> None:
 
 def journal_reader(settings: Settings) -> JournalReader:
     """The journal of this home's gateway, whether or not it runs."""
-    from sentinel_rag.app.state_place import database_configuration, gateway_folder, journal_place
+    from sentinel_rag.app.places import database_configuration, gateway_folder, journal_place
     from sentinel_rag.audit import JournalReader
 
     return JournalReader(journal_place(database_configuration(settings), gateway_folder(settings.home)))
@@ -283,7 +279,7 @@ def journal_reader(settings: Settings) -> JournalReader:
 def open_journal(settings: Settings) -> Iterator[Journal]:
     """The journal of this home for writing, beside a gateway that may run. Raises UnavailableError if there is
     none yet."""
-    from sentinel_rag.app.state_place import gateway_folder, state_place
+    from sentinel_rag.app.places import gateway_folder, state_place
     from sentinel_rag.audit import Durability
     from sentinel_rag.gateway.store import open_state
 
@@ -315,7 +311,7 @@ def _closing(app: ASGIApp, close: Callable[[], None]) -> ASGIApp:
 
 def key_store(settings: Settings) -> KeyStore:
     """The stored keys of this home's gateway, whether or not it runs. The caller closes it."""
-    from sentinel_rag.app.state_place import gateway_folder, state_place
+    from sentinel_rag.app.places import gateway_folder, state_place
     from sentinel_rag.gateway.store import KeyStore
     from sentinel_rag.gateway.store.state import KEYS_FILE, needs_postgres
 
@@ -331,9 +327,8 @@ def policy_texts(settings: Settings) -> Callable[[str], bytes | None]:
     """Finds the bytes of a policy of this home by their SHA-256: every one that was in force, and the file itself."""
     import hashlib
 
-    from sentinel_rag.app.home_folders import policies_folder
-    from sentinel_rag.app.state_place import gateway_folder
-    from sentinel_rag.gateway.policy.archive import PolicyArchive
+    from sentinel_rag.app.places import gateway_folder, policies_folder
+    from sentinel_rag.gateway.policy.book import PolicyArchive
     from sentinel_rag.gateway.policy.loading import read_policy_file
 
     archive = PolicyArchive(policies_folder(gateway_folder(settings.home)))

@@ -6,30 +6,39 @@ same transaction as the record that says so.
 """
 
 from sentinel_rag.audit.archive import Archive
-from sentinel_rag.audit.chain import GENESIS, ChainHead
-from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
+from sentinel_rag.audit.chain import (
+    GENESIS,
+    PUBLIC_FILE,
+    ChainHead,
+    Checkpoint,
+    CheckpointFile,
+    PublicKey,
+    SigningKey,
+    SigningKeyLost,
+)
 from sentinel_rag.audit.events import (
     AuditEvent,
     AuthenticationFailed,
+    BackupRestored,
     CallIntended,
     CallOutcome,
     CallRefused,
+    ContextRaised,
+    HandlesResolved,
+    KeyChanged,
     OutcomeStatus,
+    RequestRefused,
     SessionChanged,
+    StoreChanged,
+    ValuesNamed,
 )
 from sentinel_rag.audit.export import Exported, export_records, verify_export
-from sentinel_rag.audit.files import DamagedJournal
-from sentinel_rag.audit.flow_events import ContextRaised, HandlesResolved, ValuesNamed
+from sentinel_rag.audit.files import DamagedJournal, Segment
 from sentinel_rag.audit.journal import Journal
-from sentinel_rag.audit.key_events import KeyChanged, RequestRefused
 from sentinel_rag.audit.reader import JournalEntry, JournalReader, RecordFilter
 from sentinel_rag.audit.sealing import JournalCut, Sealing
-from sentinel_rag.audit.segments import Segment
-from sentinel_rag.audit.signing import PUBLIC_FILE, PublicKey, SigningKey, SigningKeyLost
-from sentinel_rag.audit.upkeep_events import BackupRestored
 from sentinel_rag.audit.verification import Verification
 from sentinel_rag.storage.group_commit import Database, Durability
-from sentinel_rag.storage.instances import Instance
 from sentinel_rag.storage.port import (
     JournalPlace,
     Migration,
@@ -40,6 +49,7 @@ from sentinel_rag.storage.port import (
     Work,
     put,
 )
+from sentinel_rag.storage.sqlite import Instance
 
 __all__ = [
     "GENESIS",
@@ -81,6 +91,7 @@ __all__ = [
     "SigningKeyLost",
     "StateAway",
     "StateDatabase",
+    "StoreChanged",
     "ValuesNamed",
     "Verification",
     "Work",

@@ -1,4 +1,4 @@
-"""What the journal says of approvals: what a call would change is read, asked, decided, refused, lapsed, told.
+"""What the journal says of approvals: what a call would change is read, asked, decided, lifted, bounded, lapsed, told.
 
 All records of one approval carry its id as their `audit_id`, so one search shows its whole story. The use of an
 approval is no record of its own: the intent of the call that used it names it, in the same transaction.
@@ -9,12 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import ClassVar
 
+from sentinel_rag.audit.events import Record
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreviewRead:
+class PreviewRead(Record):
     """The gateway is about to read what a call would change, for whoever decides about it; `audit_id` is the call's.
     The agent is told nothing of it."""
 
@@ -26,18 +27,9 @@ class PreviewRead:
     server: str
     arguments_sha256: str
 
-    def fields(self) -> dict[str, JsonValue]:
-        return {
-            "key_id": self.key_id,
-            "session_id": self.session_id,
-            "tool": self.tool,
-            "server": self.server,
-            "arguments_sha256": self.arguments_sha256,
-        }
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalAsked:
+class ApprovalAsked(Record):
     """A call waits for a person: for the one who asked (`decided_by` is `asker`) or for another. `binding` is
     everything that the approval is for; `arguments` is None where they are long, then their hash in the binding stands
     alone. `words` are what the person said before it, `shown_sha256` the hash of all that the decider is shown."""
@@ -71,7 +63,7 @@ class ApprovalAsked:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalDecided:
+class ApprovalDecided(Record):
     """A person said yes or no. `key_id` decided; `via` is `api`, `elicitation` (the person at the MCP client of that
     key, as the policy attests) or `webhook`, and then `actor` is who the webhook's receiver says it was."""
 
@@ -87,22 +79,34 @@ class ApprovalDecided:
     binding_sha256: str
     shown_sha256: str
 
-    def fields(self) -> dict[str, JsonValue]:
-        return {
-            "key_id": self.key_id,
-            "decision": self.decision,
-            "via": self.via,
-            "actor": self.actor,
-            "comment": self.comment,
-            "tool": self.tool,
-            "requested_by": self.requested_by,
-            "binding_sha256": self.binding_sha256,
-            "shown_sha256": self.shown_sha256,
-        }
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDenialLifted(Record):
+    """A no holds no longer: the call may be asked about again. `key_id` lifted it."""
+
+    kind: ClassVar[str] = "approval_denial_lifted"
+    audit_id: str
+    key_id: str
+    via: str
+    comment: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalDecisionRefused:
+class ApprovalsBounded(Record):
+    """A conversation, a person or all together are over a bound on questions; once until `ends_at`, however many more
+    calls are refused. `audit_id` is the call's that came first."""
+
+    kind: ClassVar[str] = "approvals_bounded"
+    audit_id: str
+    key_id: str
+    session_id: str
+    tool: str
+    why: str
+    ends_at: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ApprovalDecisionRefused(Record):
     """Somebody tried to decide who may not, or too late."""
 
     kind: ClassVar[str] = "approval_decision_refused"
@@ -112,24 +116,18 @@ class ApprovalDecisionRefused:
     via: str
     reason: Reason
 
-    def fields(self) -> dict[str, JsonValue]:
-        return {"key_id": self.key_id, "decision": self.decision, "via": self.via, "reason": self.reason.value}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalLapsed:
+class ApprovalLapsed(Record):
     """Nobody decided in time, or the call that was allowed did not come again in time; `state` is what it was."""
 
     kind: ClassVar[str] = "approval_lapsed"
     audit_id: str
     state: str
 
-    def fields(self) -> dict[str, JsonValue]:
-        return {"state": self.state}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovalNotified:
+class ApprovalNotified(Record):
     """The webhook's receiver was told, or could not be told in `attempts` attempts."""
 
     kind: ClassVar[str] = "approval_notified"
@@ -137,12 +135,9 @@ class ApprovalNotified:
     delivered: bool
     attempts: int
 
-    def fields(self) -> dict[str, JsonValue]:
-        return {"delivered": self.delivered, "attempts": self.attempts}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class ApprovedCallTold:
+class ApprovedCallTold(Record):
     """The agent sent a call again that had run when it was approved, and was told what came of that; nothing ran.
     `audit_id` is the new call's, the intent of the one that ran names the approval."""
 
@@ -151,6 +146,3 @@ class ApprovedCallTold:
     key_id: str
     session_id: str
     approval_id: str
-
-    def fields(self) -> dict[str, JsonValue]:
-        return {"key_id": self.key_id, "session_id": self.session_id, "approval_id": self.approval_id}

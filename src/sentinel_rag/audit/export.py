@@ -13,11 +13,9 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, BinaryIO
 
-from sentinel_rag.audit.chain import GENESIS, ChainHead, digest
-from sentinel_rag.audit.chain_check import Broken, ChainCheck
+from sentinel_rag.audit.chain import GENESIS, ChainHead, PublicKey, digest
 from sentinel_rag.audit.files import DamagedJournal, stream
-from sentinel_rag.audit.signing import PublicKey
-from sentinel_rag.audit.verification import Verification
+from sentinel_rag.audit.verification import Broken, ChainCheck, Verification
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
 from sentinel_rag.contracts.query_results import format_time, parse_time
 from sentinel_rag.storage.port import JournalPlace

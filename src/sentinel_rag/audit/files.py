@@ -1,20 +1,50 @@
-"""Where records lie: the live file that the gateway writes, and the segments that were moved out of it.
+"""Where records lie: tables, the live file that the gateway writes, and the segments that were moved out of it.
 
-A `Snapshot` is one moment of all of them, whatever is written or moved meanwhile. It changes nothing and works beside a
-running gateway and on a copy of the folder.
+A `Snapshot` is one moment of all of them, whatever is written or moved meanwhile.
 """
 
 from __future__ import annotations
 
+import json
+import os
 import sqlite3
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from sentinel_rag.audit.chain import GENESIS, ChainHead
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.storage.port import JournalPlace, PostgresPlace, RecordConnection
 from sentinel_rag.storage.sqlite import connect
+
+# `tests/audit/corpus` keeps files of every earlier number.
+RECORDS = (
+    "CREATE TABLE journal (seq INTEGER PRIMARY KEY, audit_id TEXT NOT NULL, kind TEXT NOT NULL, "
+    "record BLOB NOT NULL, hash BLOB NOT NULL) STRICT"
+)
+RECORDS_INDEX = "CREATE INDEX journal_audit_id ON journal (audit_id, kind)"
+CHECKPOINTS = "CREATE TABLE checkpoint (seq INTEGER PRIMARY KEY, line BLOB NOT NULL) STRICT"
+
+
+def _records_and_open_calls(connection: RecordConnection) -> None:
+    connection.execute(RECORDS)
+    connection.execute(RECORDS_INDEX)
+    # Calls without an outcome yet: bounded by the calls in flight, so a restart finds them without reading history.
+    connection.execute("CREATE TABLE open_call (audit_id TEXT PRIMARY KEY) STRICT, WITHOUT ROWID")
+
+
+def _instances_checkpoints_and_segments(connection: RecordConnection) -> None:
+    connection.execute("ALTER TABLE open_call ADD COLUMN instance TEXT NOT NULL DEFAULT ''")
+    connection.execute(CHECKPOINTS)
+    connection.execute(
+        "CREATE TABLE segment (first_seq INTEGER PRIMARY KEY, last_seq INTEGER NOT NULL, last_hash BLOB NOT NULL, "
+        "file TEXT NOT NULL, last_at TEXT NOT NULL) STRICT"
+    )
+
+
+MIGRATIONS = (_records_and_open_calls, _instances_checkpoints_and_segments)
+
 
 SEGMENTS_FOLDER = "segments"
 
@@ -202,3 +232,119 @@ def _page(snapshot: Snapshot, part: RecordRange, after: int) -> Iterator[StoredR
                 next_step="Run `sentinel audit verify` and restore the file from a copy.",
             )
         yield StoredRecord(*row)
+
+
+# Functions over a connection, each for one transaction; `archive` says in which order they are done. A segment ends
+# with a signed checkpoint, and the next record holds the hash of its last one, so the chain goes on across files.
+COPY_ROWS = 5_000
+DELETE_ROWS = 256
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """Records `first` to `last` in the file of that name; `last_at` is the time of the newest."""
+
+    first: int
+    last: int
+    last_hash: bytes
+    file: str
+    last_at: str
+
+
+def all_segments(connection: RecordConnection) -> list[Segment]:
+    """Oldest first."""
+    rows = connection.execute("SELECT first_seq, last_seq, last_hash, file, last_at FROM segment ORDER BY first_seq")
+    return [Segment(*row) for row in rows]
+
+
+def boundary(connection: RecordConnection) -> ChainHead:
+    """The last record that a segment holds, or held before it was pruned."""
+    row = connection.execute("SELECT last_seq, last_hash FROM segment ORDER BY first_seq DESC LIMIT 1").fetchone()
+    if row is not None:
+        return ChainHead(row[0], row[1])
+    first = connection.execute("SELECT seq, record FROM journal ORDER BY seq LIMIT 1").fetchone()
+    if first is None or first[0] == 1:
+        return GENESIS
+    return ChainHead(first[0] - 1, bytes.fromhex(json.loads(first[1])["previous"]))  # every segment was pruned
+
+
+def register(connection: RecordConnection, segment: Segment) -> None:
+    """From here on readers take its records from its file."""
+    connection.execute(
+        "INSERT INTO segment (first_seq, last_seq, last_hash, file, last_at) VALUES (?, ?, ?, ?, ?)",
+        [segment.first, segment.last, segment.last_hash, segment.file, segment.last_at],
+    )
+
+
+def forget(connection: RecordConnection, through: int) -> None:
+    """From here on nobody looks for records up to `through`; the checkpoint of that one stays."""
+    connection.execute("DELETE FROM segment WHERE last_seq <= ?", [through])
+    connection.execute("DELETE FROM checkpoint WHERE seq < ? AND seq > 0", [through])
+
+
+def drop_rows(connection: RecordConnection, through: int) -> int:
+    """Take a few rows up to `through` out of the live file; 0 if there are none left."""
+    dropped = connection.execute(
+        "DELETE FROM journal WHERE seq IN (SELECT seq FROM journal WHERE seq <= ? ORDER BY seq LIMIT ?)",
+        [through, DELETE_ROWS],
+    ).rowcount
+    # The checkpoint of a segment's end stays here too: it is the signed boundary once the segment is pruned.
+    connection.execute(
+        "DELETE FROM checkpoint WHERE seq IN (SELECT seq FROM checkpoint WHERE seq > 0 AND seq <= ? AND seq NOT IN "
+        "(SELECT last_seq FROM segment) AND seq <> ? ORDER BY seq LIMIT ?)",
+        [through, through, DELETE_ROWS],
+    )
+    return dropped
+
+
+def fill(target: sqlite3.Connection, live: Path, done: ChainHead, head: ChainHead) -> str:
+    """Copy rows inside SQLite, which leaves the interpreter to the calls meanwhile. Returns the time of the last."""
+    target.execute("PRAGMA journal_mode = MEMORY")
+    target.execute("PRAGMA synchronous = OFF")
+    target.execute("ATTACH ? AS live", [f"{live.absolute().as_uri()}?mode=ro"])
+    target.execute(RECORDS)
+    target.execute(CHECKPOINTS)
+    for after in range(done.seq, head.seq, COPY_ROWS):
+        last = min(after + COPY_ROWS, head.seq)
+        target.execute(
+            "INSERT INTO main.journal SELECT seq, audit_id, kind, record, hash FROM live.journal "
+            "WHERE seq > ? AND seq <= ? ORDER BY seq",
+            [after, last],
+        )
+    target.execute(
+        "INSERT INTO main.checkpoint SELECT seq, line FROM live.checkpoint WHERE seq > ? AND seq <= ?",
+        [done.seq, head.seq],
+    )
+    target.execute(RECORDS_INDEX)
+    target.execute("DETACH live")
+    count, last_hash = target.execute(
+        "SELECT (SELECT count(*) FROM journal), (SELECT hash FROM journal WHERE seq = ?)", [head.seq]
+    ).fetchone()
+    if count != head.seq - done.seq or last_hash != head.digest:
+        raise DamagedJournal(
+            f"Records are missing between {done.seq + 1} and {head.seq}, so nothing was moved.",
+            next_step="Run `sentinel audit verify`; it names the first one.",
+        )
+    record = target.execute("SELECT record FROM journal WHERE seq = ?", [head.seq]).fetchone()[0]
+    return str(json.loads(record)["at"])
+
+
+def last_record(connection: RecordConnection) -> int:
+    """Its number; 0 for an empty journal."""
+    row = connection.execute("SELECT max(seq) FROM journal").fetchone()
+    return int(row[0] or 0)
+
+
+def last_of(path: Path) -> int | None:
+    """The last record of a segment by its name; None for a file that is not ours."""
+    first, _, last = path.name.removesuffix(".new").removesuffix(".sqlite").partition("-")
+    return int(last) if first.isdecimal() and last.isdecimal() else None
+
+
+def sync(path: Path) -> None:
+    """Wait until the disk has a file or a folder."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

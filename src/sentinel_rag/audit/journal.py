@@ -15,25 +15,23 @@ from typing import Protocol
 
 import anyio.to_thread
 
-from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive
+from sentinel_rag.audit.archive import SEGMENT_RECORDS, Archive, TableArchive
 from sentinel_rag.audit.chain import GENESIS, ChainHead, seal
-from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus
+from sentinel_rag.audit.events import AuditEvent, CallIntended, CallOutcome, OutcomeStatus, SealingChanged, TailSealed
+from sentinel_rag.audit.files import MIGRATIONS
 from sentinel_rag.audit.reader import JournalEntry, JournalPage, JournalReader, RecordFilter
-from sentinel_rag.audit.schema import MIGRATIONS
 from sentinel_rag.audit.sealing import Sealer, Sealing
-from sentinel_rag.audit.table_archive import TableArchive
-from sentinel_rag.audit.upkeep_events import SealingChanged, TailSealed
 from sentinel_rag.audit.verification import Verification
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.storage.group_commit import Database
-from sentinel_rag.storage.instances import Solo
 from sentinel_rag.storage.port import RecordConnection, StateAway, StateDatabase, Work, known_of, put
+from sentinel_rag.storage.sqlite import Solo
 
 
 class Membership(Protocol):
-    """Who else writes to the file; `instances.Instance` is one."""
+    """Who else writes to the file; `storage.sqlite.Instance` is one."""
 
     @property
     def instance_id(self) -> str: ...
@@ -147,6 +145,10 @@ class Journal:
     async def back(self, wanted: RecordFilter, before: int | None, limit: int) -> JournalPage:
         """Records before number `before` that `wanted` accepts, newest first; see `JournalReader.back`."""
         return await anyio.to_thread.run_sync(self._reader.back, wanted, before, limit)
+
+    async def sessions_of(self, keys: frozenset[str], before: int | None) -> frozenset[str]:
+        """Sessions that these keys opened; see `JournalReader.sessions_of`."""
+        return await anyio.to_thread.run_sync(self._reader.sessions_of, keys, before)
 
     async def find(self, audit_id: str) -> list[JournalEntry]:
         """All records of one call, oldest first; empty if there are none."""

@@ -12,10 +12,9 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.audit.chain import ChainHead
+from sentinel_rag.audit.chain import ChainHead, PublicKey
 from sentinel_rag.audit.events import CallIntended, OutcomeStatus
 from sentinel_rag.audit.files import DamagedJournal, RecordRange, Snapshot, open_snapshot, well_typed
-from sentinel_rag.audit.signing import PublicKey
 from sentinel_rag.audit.verification import Verification, verify_journal
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
 from sentinel_rag.contracts.query_results import parse_time
@@ -64,10 +63,14 @@ class JournalEntry:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RecordFilter:
     """Which records to find; what is None does not matter. A tool is matched by its name and by the name that was asked
-    for, a key by whose record it is and by whom it is about. `since` is compared with the record's own time."""
+    for, an incident by the argument of that name. `since` is compared with the record's own time."""
 
     kind: str | None = None
-    key_id: str | None = None
+    keys: frozenset[str] | None = None
+    """Any of these keys: whose record it is, whom it is about, or who changed a key (by name)."""
+    sessions: frozenset[str] = frozenset()
+    """With `keys`: sessions whose records count for them, whoever wrote these."""
+    incident: str | None = None
     session_id: str | None = None
     tool: str | None = None
     decision: str | None = None
@@ -77,7 +80,8 @@ class RecordFilter:
     def accepts(self, record: dict[str, Any]) -> bool:
         return (
             (self.kind is None or record.get("kind") == self.kind)
-            and (self.key_id is None or self.key_id in (record.get("key_id"), record.get("requested_by")))
+            and (self.keys is None or self._is_of_keys(record))
+            and (self.incident is None or _incident_of(record) == self.incident)
             and (self.session_id is None or record.get("session_id") == self.session_id)
             and (self.tool is None or self.tool in (record.get("tool"), record.get("requested_tool")))
             and (self.decision is None or record.get("decision") == self.decision)
@@ -85,13 +89,23 @@ class RecordFilter:
             and (self.since is None or parse_time(record["at"]) >= self.since)
         )
 
+    def _is_of_keys(self, record: dict[str, Any]) -> bool:
+        named = {record.get("key_id"), record.get("requested_by"), record.get("by")}
+        return not named.isdisjoint(self.keys or ()) or record.get("session_id") in self.sessions
+
     def needles(self) -> list[bytes]:
         """Bytes that an accepted record contains, so that most others need not be parsed."""
         return [
             canonical_json(text)
-            for text in (self.kind, self.key_id, self.session_id, self.tool, self.decision, self.reason)
+            for text in (self.kind, self.session_id, self.incident, self.tool, self.decision, self.reason)
             if text is not None
         ]
+
+
+def _incident_of(record: dict[str, Any]) -> str | None:
+    """The incident that a call is about; the gateway writes its number as a text."""
+    found = (record.get("arguments") or {}).get("incident")
+    return found if isinstance(found, str) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +134,11 @@ class JournalReader:
     def last(self, limit: int) -> list[JournalEntry]:
         """The newest `limit` (up to 1 000) records, oldest first."""
         return self.search(RecordFilter(), limit)
+
+    def sessions_of(self, keys: frozenset[str], before: int | None = None) -> frozenset[str]:
+        """Sessions that these keys opened, as far as `back` looks."""
+        opened = self.back(RecordFilter(kind="session", keys=keys), before, MAX_PAGE).entries
+        return frozenset(str(entry.record["session_id"]) for entry in opened)
 
     def search(self, wanted: RecordFilter, limit: int) -> list[JournalEntry]:
         """The newest `limit` (up to 1 000) records that `wanted` accepts, oldest first.

@@ -16,9 +16,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.audit.chain import GENESIS, ChainHead
-from sentinel_rag.audit.checkpoints import Checkpoint, CheckpointFile
-from sentinel_rag.audit.signing import KEY_FILE, PUBLIC_FILE, SigningKey, SigningKeyLost
+from sentinel_rag.audit.chain import (
+    GENESIS,
+    KEY_FILE,
+    PUBLIC_FILE,
+    ChainHead,
+    Checkpoint,
+    CheckpointFile,
+    SigningKey,
+    SigningKeyLost,
+)
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time

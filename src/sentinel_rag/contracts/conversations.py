@@ -7,12 +7,14 @@ nobody else reads it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from decimal import Decimal
 from enum import StrEnum
 from typing import Any
 
-from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.json_values import JsonForm, JsonObject
 
 
 class Verbosity(StrEnum):
@@ -44,7 +46,7 @@ NO_PREFERENCES = Preferences()
 
 
 @dataclass(frozen=True, slots=True)
-class CarriedFact:
+class CarriedFact(JsonForm):
     """`text` is a line of an answer; `tool`, `call_id` and `pointer` say where it came from, `at` (ISO 8601, UTC) when
     it was read. It may be out of date."""
 
@@ -53,9 +55,6 @@ class CarriedFact:
     tool: str
     call_id: str
     pointer: str
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {"text": self.text, "at": self.at, "tool": self.tool, "call_id": self.call_id, "pointer": self.pointer}
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> CarriedFact:
@@ -75,3 +74,38 @@ class Remembered:
     turns: tuple[JsonObject, ...] = ()
     results: tuple[JsonObject, ...] = ()
     """What was kept of the turns' results (`Answer.results`); nothing of a running conversation."""
+
+
+@dataclass(frozen=True, slots=True)
+class QuestionCost:
+    """What one question took. `model` is what its answer tells of models, None without one; `helped` what its person
+    thought of the answer. `person` is empty where nobody signed in."""
+
+    asked_at: str
+    session_id: str
+    question: str
+    model: Mapping[str, Any] | None
+    helped: bool | None = None
+    person: str = ""
+
+
+_OF_MODELS = ("requests", "input_tokens", "output_tokens")
+
+
+def total_cost(costs: Iterable[QuestionCost]) -> dict[str, Any]:
+    """The questions as counts, with `cost_usd`: nothing of what was asked. `unpriced` are those whose model has no
+    price."""
+    people: set[str] = set()
+    told: Counter[str] = Counter()
+    opinions: Counter[bool | None] = Counter()
+    cost = Decimal(0)
+    for each in costs:
+        people.add(each.person)
+        opinions[each.helped] += 1
+        model = each.model or {}
+        told.update({"questions": 1, **{name: int(model.get(name) or 0) for name in _OF_MODELS}})
+        cost += Decimal(model.get("cost_usd") or 0)
+        told["unpriced"] += bool(model) and model.get("cost_usd") is None
+    counts = {name: told[name] for name in ("questions", *_OF_MODELS, "unpriced")}
+    helped = {"helped": opinions[True], "not_helped": opinions[False]}
+    return {**counts, **helped, "people": len(people), "cost_usd": format(cost.normalize(), "f")}

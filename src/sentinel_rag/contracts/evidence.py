@@ -6,12 +6,13 @@ agent writes an answer only from such pieces. Surfaces render; they add no fact.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from typing import Any
 
-from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.json_values import JsonForm, JsonObject, JsonValue
 
 
 class Outcome(StrEnum):
@@ -26,7 +27,7 @@ class Outcome(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Evidence:
+class Evidence(JsonForm):
     """`text`, as it stands in the answer, is the value at `pointer` (RFC 6901) in the result of call `call_id`."""
 
     text: str
@@ -34,15 +35,6 @@ class Evidence:
     tool: str
     pointer: str
     value: JsonValue
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "text": self.text,
-            "call_id": self.call_id,
-            "tool": self.tool,
-            "pointer": self.pointer,
-            "value": self.value,
-        }
 
 
 class SentenceState(StrEnum):
@@ -80,7 +72,7 @@ class CitedBy(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Citation:
+class Citation(JsonForm):
     """`ref` is what the writer writes: `c1.3` for row 3 of call c1, `c1` for the result as a whole. `pointer` (RFC
     6901) is the row's place in the result of call `call_id`, empty for the whole. `at` are the places in `Answer.text`
     where the writer put it; none for one that another sentence or the check gave."""
@@ -95,10 +87,6 @@ class Citation:
         """The same in another text, by where each of its places is there."""
         return replace(self, at=tuple(map(to, self.at))) if self.at else self
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        told: dict[str, JsonValue] = {"ref": self.ref, "call_id": self.call_id, "tool": self.tool}
-        return told | {"pointer": self.pointer, "at": list(self.at)}
-
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Citation:
         """Of an answer that was kept before places were, `at` is empty."""
@@ -106,7 +94,7 @@ class Citation:
 
 
 @dataclass(frozen=True, slots=True)
-class Mark:
+class Mark(JsonForm):
     """A literal of a sentence: `start` and `end` are its place in `Answer.text`. `found` tells whether it stands in
     what is cited; `call_id`, `pointer` and `value` are the cell that it was compared with, empty where there is none.
     """
@@ -118,19 +106,9 @@ class Mark:
     pointer: str = ""
     value: JsonValue = None
 
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "start": self.start,
-            "end": self.end,
-            "found": self.found,
-            "call_id": self.call_id,
-            "pointer": self.pointer,
-            "value": self.value,
-        }
-
 
 @dataclass(frozen=True, slots=True)
-class Sentence:
+class Sentence(JsonForm):
     """A sentence, list item, heading or table row of an answer: `Answer.text[start:end]`, without its citations.
 
     `reason` is for a person to read: what was not found, or what the cited cell says instead. Empty where nothing is to
@@ -159,18 +137,6 @@ class Sentence:
             citations=tuple(citation.moved(to) for citation in self.citations),
             marks=tuple(replace(mark, start=to(mark.start), end=to(mark.end)) for mark in self.marks),
         )
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "start": self.start,
-            "end": self.end,
-            "text": self.text,
-            "state": self.state.value,
-            "reason": self.reason,
-            "citations": [citation.to_dict() for citation in self.citations],
-            "marks": [mark.to_dict() for mark in self.marks],
-            "cited_by": self.cited_by.value,
-        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Sentence:
@@ -304,6 +270,13 @@ class Answer:
             duration_ms=data["duration_ms"],
             model=data.get("model"),
         )
+
+
+def option_chosen(words: str, shown: str) -> str:
+    """The option of the text that was shown last which the words pick by its number; empty if they pick none."""
+    pick = re.fullmatch(r"\[?([1-9][0-9]?)\]?[.)]?", words.strip())
+    line = re.search(rf"^\[{pick[1]}\] (.*)", shown, re.MULTILINE) if pick else None
+    return line[1] if line else ""
 
 
 @dataclass(frozen=True, slots=True)

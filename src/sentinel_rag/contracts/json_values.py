@@ -1,15 +1,56 @@
-"""The JSON data model as a type, and the one canonical byte form used for hashes."""
+"""The JSON data model as a type, the JSON form of dataclasses, and the one canonical byte form used for hashes."""
 
 from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from typing import TypeAlias
+from dataclasses import fields
+from datetime import UTC, datetime
+from enum import Enum
+from functools import cache
+from typing import Any, TypeAlias
 
 import msgspec
 
 JsonValue: TypeAlias = "bool | int | float | str | Sequence[JsonValue] | Mapping[str, JsonValue] | None"
 JsonObject: TypeAlias = Mapping[str, JsonValue]
+
+
+def format_time(moment: datetime) -> str:
+    """`2024-07-02T09:45:00Z`; fractions only where there are any. Raises ValueError for a naive datetime."""
+    if moment.tzinfo is None:
+        raise ValueError("a time without a zone cannot be compared: give it one")
+    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+
+
+class JsonForm:
+    """A dataclass whose JSON object holds its fields, in the order in which they are declared."""
+
+    __slots__ = ()
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        kind: Any = type(self)
+        return {name: json_form(getattr(self, name)) for name in field_names(kind)}
+
+
+@cache
+def field_names(kind: Any) -> tuple[str, ...]:
+    """The fields of a dataclass, in their order."""
+    return tuple(each.name for each in fields(kind))
+
+
+def json_form(value: Any) -> Any:
+    """A field's value as JSON has it: times, codes, and what has a form of its own."""
+    if isinstance(value, tuple):
+        return [json_form(each) for each in value]
+    if isinstance(value, Mapping):
+        return dict(value)
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, datetime):
+        return format_time(value)
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
 
 _ENCODER = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
 _FAST = msgspec.json.Encoder(order="sorted")

@@ -1,12 +1,13 @@
-"""Labels: how secret a value is and whether an attacker may have written it.
+"""Labels: how secret a value is, whether an attacker may have written it, and who may read it.
 
 `Label` is the product of two chains and so a lattice: `join` takes the worse of each side, `flows_to` is its order.
-Labels are held by the gateway; nothing that an agent sends is ever read as a label. The terms are those of
-Denning, "A lattice model of secure information flow" (CACM 1976).
+The terms are those of Denning, "A lattice model of secure information flow" (1976). Labels are held by the gateway;
+nothing that an agent sends is ever read as a label.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import IntEnum
@@ -70,3 +71,14 @@ def join_all(labels: Iterable[Label]) -> Label:
     for label in labels:
         result = result.join(label)
     return result
+
+
+# Names under which a caller may read: people, teams or tiers, as front matter and the terms of a key spell them. They
+# are compared letter for letter. The name that stands for everybody is no name that a key can have.
+_NAME = re.compile(r"[^\W_](?:[\w .@/-]{0,62}\w)?")
+READER_NAMES = "It is 1 to 64 letters, digits, blanks or . _ @ / -, with a letter or digit at both ends."
+
+
+def is_reader_name(text: str) -> bool:
+    """Whether a key can read under that name."""
+    return _NAME.fullmatch(text) is not None

@@ -10,16 +10,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from enum import StrEnum
+from itertools import zip_longest
 from typing import Any
 
-from sentinel_rag.contracts.json_values import JsonValue
-
-
-def format_time(moment: datetime) -> str:
-    """`2024-07-02T09:45:00Z`; fractions only where there are any. Raises ValueError for a naive datetime."""
-    if moment.tzinfo is None:
-        raise ValueError("a time without a zone cannot be compared: give it one")
-    return moment.astimezone(UTC).isoformat().replace("+00:00", "Z")
+from sentinel_rag.contracts.json_values import JsonForm, JsonValue
+from sentinel_rag.contracts.json_values import format_time as format_time  # beside `parse_time`, for who reads results
 
 
 def parse_time(text: str) -> datetime:
@@ -41,17 +36,11 @@ def parse_time(text: str) -> datetime:
 
 
 @dataclass(frozen=True, slots=True)
-class TimeWindow:
+class TimeWindow(JsonForm):
     """`[start, end)` in UTC. None on a side means that side is open: all that the workspace retains."""
 
     start: datetime | None = None
     end: datetime | None = None
-
-    def to_dict(self) -> dict[str, str | None]:
-        return {
-            "start": None if self.start is None else format_time(self.start),
-            "end": None if self.end is None else format_time(self.end),
-        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> TimeWindow:
@@ -60,7 +49,7 @@ class TimeWindow:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Coverage:
+class Coverage(JsonForm):
     """What a result covers, so that a reader can tell "none" from "not looked at".
 
     `rows_total` counts what matched before `limit`; None where the service did not say. `table_*` describe the whole
@@ -80,23 +69,6 @@ class Coverage:
     table_rows: int | None = None
     table_oldest: datetime | None = None
     table_newest: datetime | None = None
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "workspace": self.workspace,
-            "tables": list(self.tables),
-            "window": self.window.to_dict(),
-            "time_column": self.time_column,
-            "rows_returned": self.rows_returned,
-            "rows_total": self.rows_total,
-            "query": self.query,
-            "duration_ms": self.duration_ms,
-            "partial": self.partial,
-            "partial_reason": self.partial_reason,
-            "table_rows": self.table_rows,
-            "table_oldest": None if self.table_oldest is None else format_time(self.table_oldest),
-            "table_newest": None if self.table_newest is None else format_time(self.table_newest),
-        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> Coverage:
@@ -126,12 +98,45 @@ class Column:
     type: str
 
 
+class NoteCode(StrEnum):
+    """What a note is about, where a program treats it otherwise than the other notes."""
+
+    PLACED_BY = "placed_by"
+    ALERT_STATE_DIFFERS = "alert_state_differs"
+    CLOSED_AND_OPEN_AGAIN = "closed_and_open_again"
+    ROW_PARTS_LEFT_OUT = "row_parts_left_out"
+    ALERTS_WITHOUT_ROW = "alerts_without_row"
+    CHANGE_MADE = "change_made"
+
+
+_NOTE_CODES = frozenset(NoteCode)
+"""A newer tool server may know more; its sentence is read all the same."""
+
+
+class CodedNote(str):
+    """A sentence for the reader with the code that programs know it by: they never read the sentence."""
+
+    __slots__ = ("code",)
+    code: NoteCode
+
+    def __new__(cls, code: NoteCode, text: str) -> CodedNote:
+        made = super().__new__(cls, text)
+        made.code = code
+        return made
+
+
+def note_code(note: str) -> str:
+    """The code of a note; empty for one that is only read."""
+    return note.code if isinstance(note, CodedNote) else ""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class QueryResult:
     """Rows and what was computed over *all* matching rows, returned or not (`summary`).
 
-    `notes` are sentences for the reader that code wrote (a Defender id was taken for a Sentinel number, and so on).
-    The shape of `rows` and `summary` for each tool is documented in `contracts.tool_schemas`.
+    `notes` are sentences for the reader that code wrote (a Defender id was taken for a Sentinel number, and so on); the
+    wire tells the codes beside them in `note_codes`, where there are any. The shape of `rows` and `summary` for each
+    tool is documented in `contracts.tool_schemas`.
     """
 
     columns: tuple[Column, ...]
@@ -146,7 +151,8 @@ class QueryResult:
             "columns": [{"name": column.name, "type": column.type} for column in self.columns],
             "rows": [dict(row) for row in self.rows],
             "summary": dict(self.summary),
-            "notes": list(self.notes),
+            "notes": [str(note) for note in self.notes],
+            **({"note_codes": list(codes)} if any(codes := [note_code(note) for note in self.notes]) else {}),
             "coverage": self.coverage.to_dict(),
         }
 
@@ -157,7 +163,10 @@ class QueryResult:
             rows=tuple(data["rows"]),
             coverage=Coverage.from_dict(data["coverage"]),
             summary=data["summary"],
-            notes=tuple(data["notes"]),
+            notes=tuple(
+                CodedNote(NoteCode(code), text) if code in _NOTE_CODES else text
+                for text, code in zip_longest(data["notes"], data.get("note_codes", ())[: len(data["notes"])])
+            ),
         )
 
 
@@ -181,7 +190,7 @@ RETRYABLE = frozenset({QueryErrorCode.THROTTLED, QueryErrorCode.UNAVAILABLE, Que
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class QueryProblem:
+class QueryProblem(JsonForm):
     """One thing that is wrong with a query's text. `code` is the parser's or the service's own (`KS142`, `SEM0100`);
     `line` and `column` count from 1, None where nobody told the place; `nearest` are known names like the wrong one."""
 
@@ -191,16 +200,6 @@ class QueryProblem:
     column: int | None = None
     length: int | None = None
     nearest: tuple[str, ...] = ()
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "code": self.code,
-            "message": self.message,
-            "line": self.line,
-            "column": self.column,
-            "length": self.length,
-            "nearest": list(self.nearest),
-        }
 
     @classmethod
     def from_dict(cls, data: Mapping[str, Any]) -> QueryProblem:

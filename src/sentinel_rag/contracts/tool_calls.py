@@ -1,7 +1,7 @@
 """A tool call as the agent states it, and what came back through the gateway.
 
-`ToolCall` is a wish: it holds no credential and no label. `ToolOutcome` is one of three arms, so that a caller cannot
-take a denial for an empty result.
+`ToolCall` is a request: it holds no credential and no label. `ToolOutcome` is one of three arms, so that a caller
+cannot take a denial for an empty result.
 """
 
 from __future__ import annotations

@@ -12,7 +12,8 @@ query_incidents      number, title, severity, status, created_time, updated_time
                      created before the window that changed in it), merged (those that Defender merged into others, if
                      any: in no other count, and no row). With `entity`: only incidents one of whose alerts,
                      of whatever time, names it; partial if too many alerts may name it to look at all.
-get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous): the fields
+get_incident_detail  one row for each incident that the reference may mean (0: none, 2 or more: ambiguous; a number is
+                     first one of Sentinel, and a note tells of whom it is the Defender id): the fields
                      above (status Merged and closed_time null for one that Defender merged into another), merged_into
                      (number; null where the log does not tell, a note says how it is known), defender_url (its page in
                      the Defender portal, where Sentinel tells it; url is the one in the Azure portal),
@@ -42,8 +43,9 @@ query_alerts         alert_id, name, severity, status, time, start_time, end_tim
                      when the first row was recorded, and what a window is of; newest and oldest go by start_time,
                      by `time` where an alert has none.
                      summary: by_severity, by_status, by_name (the 20 commonest), by_product.
-get_alert_events     the columns of the query that the alert's rule left in it, run again in the window that the alert
-                     tells; no rows if it holds none, or one that may not or could not run. summary: alert_id,
+get_alert_events     the columns with a value of the query that the alert's rule left in it, run again in the window
+                     that the alert tells; no rows if it holds none (a note has the call that reads what is around), or
+                     one that may not or could not run. summary: alert_id,
                      vendor_id, alert_name, severity, product, incident_number, url, start_time, end_time, row_time,
                      entities [{kind, name, properties}] (at most 25), entity_count, custom_details; ran, why_not
                      (no_query, refused, failed; null if it ran), source (query, or alert where the alert carries its
@@ -62,22 +64,24 @@ get_threat_summary   the newest open incidents (fields of query_incidents). summ
                      by_severity, by_status}, alerts {total, by_severity}, previous {incidents, alerts} (the window of
                      the same length before; null when the window is open), top_alert_names [{name, count}],
                      top_accounts, top_hosts, top_ips [{name, alerts}], tactics {name -> alerts}.
-run_kql_query        the columns of the template. summary: template, description; totals {column -> sum over all
-                     rows, shown or not} where the template groups and every row was counted.
+run_kql_query        the columns of the template. summary: template, description; filters [condition that the
+                     template always applies], if any; totals {column -> sum over all rows, shown or not} where the
+                     template groups and every row was counted.
 list_kql_templates   name, description (its first sentence), parameters ["name" of a required one, "name=default"]. With
                      detail full, or if at most 5 templates are found: name, description, tables [], parameters [{name,
                      type, required, default, description, allowed}], questions [example questions], tactics [],
                      techniques []. summary: templates (all there are), found, detail. Words of `search` are looked for
                      in all of these, also in another form ("countries"), rare ones weigh more; best first.
 list_tables          table, rows, oldest, newest.
-search_logs          table, time, account, host, address, activity, outcome (of the row; null where it has none),
+search_logs          table, time, account, host, address, activity, object (what was acted on: a command line, a
+                     file, an address, a subject), outcome (of the row; null where it has none),
                      found_in [column], found (the columns' values, at most three of them, cut around the text).
                      summary: text, by_table {table -> count}, oldest and newest {table -> time} (of all that match),
                      tables_found and tables_searched (how many), searched [table] (where nothing was found). coverage
                      names the tables that the rows are of; all that were searched where there are none.
 list_workspaces      name, default (bool), changes (bool: whether incidents can be changed there). Asks no workspace.
-describe_table       column, type, filled (how many of the rows that were looked at hold a value), with `examples` also
-                     example (one value, at most 80 characters); filled columns first.
+describe_table       column, type, filled (how many of the rows that were looked at hold a value; columns that hold none
+                     are left out), with `examples` also example (one value, at most 80 characters), and every column.
                      summary: table, columns, columns_filled, rows_looked_at.
 run_freeform_kql     the columns of the query. Served only where the operator has opted in. summary: tables_read [],
                      parser (microsoft, or fallback: stricter and without types), guard (what was added to the query).
@@ -270,6 +274,8 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
             "time_field": _choice(("created", "closed", "updated"), "what the window is of", default="created"),
             "title_contains": _TEXT,
             "owner": _text("name or address, or a part; 'unassigned'"),
+            "classification": _choice(CLASSIFICATION_REASONS),
+            "closed_by": _TEXT,
             **_ENTITY,
             "order": _choice(
                 ("severity", "newest", "oldest", "updated"),
@@ -284,7 +290,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     _tool(
         "get_incident_detail",
         "One incident with alerts, entities, comments, timeline, techniques and bookmarks. compact fits into 24 kB and "
-        "counts in left_out what it lacks; full has everything.",
+        "counts in left_out what it lacks; full has all.",
         {
             "incident": _text("Sentinel number, Defender id, GUID, portal URL or alert id"),
             "detail": _choice(("compact", "full"), default="compact"),
@@ -298,7 +304,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
         "they were recorded; newest and oldest go by the time of the event (start_time).",
         {
             **_WINDOW,
-            "alert_id": _text("SystemAlertId, or portal id or address"),
+            "alert_id": _text("SystemAlertId, portal id or address"),
             **_SEVERITY,
             "status": _choice(ALERT_STATUSES),
             "name_contains": _TEXT,
@@ -314,9 +320,9 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "get_alert_events",
-        "The raw log rows behind one alert: its rule's query, run again in the alert's own window. Says what evidence "
-        "there is where an alert holds no query.",
-        {"alert_id": _text("SystemAlertId, or portal id or address"), **_LIMIT},
+        "The raw log rows behind one alert: its rule's query, run again in the alert's own window; without a query the "
+        "evidence there is.",
+        {"alert_id": _text("SystemAlertId, portal id or address"), **_LIMIT},
         required=("alert_id",),
     ),
     _tool(
@@ -331,7 +337,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "get_top_entities",
-        "The entities of one kind that most distinct alerts name.",
+        "Entities of one kind that most distinct alerts name.",
         {
             "kind": _choice(ENTITY_KINDS),
             **_WINDOW,
@@ -371,7 +377,7 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "list_tables",
-        "The tables that hold rows, with counts and the times of their oldest and newest row.",
+        "Tables that hold rows, with counts and the times of the oldest and newest row.",
         {},
         workspace=_WORKSPACE_OR_ALL,
     ),
@@ -383,16 +389,16 @@ SENTINEL_TOOLS: tuple[ToolSchema, ...] = (
     ),
     _tool(
         "list_workspaces",
-        "The workspaces that `workspace` can name, and the default one.",
+        "Workspaces that `workspace` can name, and the default.",
         {},
         workspace=None,
     ),
     _tool(
         "describe_table",
-        "The columns of one table with their types, and which of them hold values. Look here before writing KQL.",
+        "The columns of one table that hold values, with types. Look here before KQL.",
         {
             "table": _TEXT,
-            "examples": {"type": "boolean", "default": False, "description": "also a value of each column"},
+            "examples": {"type": "boolean", "default": False, "description": "every column, with a value"},
         },
         required=("table",),
     ),

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from sentinel_rag.gateway.app import create_app
-    from sentinel_rag.gateway.limits import Limits
+    from sentinel_rag.gateway.limits import GatewayLimits
 
-__all__ = ["Limits", "create_app"]
+__all__ = ["GatewayLimits", "create_app"]
 
 
 def __getattr__(name: str) -> Any:
@@ -20,8 +20,8 @@ def __getattr__(name: str) -> Any:
         from sentinel_rag.gateway.app import create_app
 
         return create_app
-    if name == "Limits":
-        from sentinel_rag.gateway.limits import Limits
+    if name == "GatewayLimits":
+        from sentinel_rag.gateway.limits import GatewayLimits
 
-        return Limits
+        return GatewayLimits
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,13 +11,13 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.contracts.servers import bearer_token
+from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
 from sentinel_rag.gateway.policy.model import Rate
-from sentinel_rag.gateway.rates import RateLimiter
-from sentinel_rag.gateway.refusals import KEY_ID, Refusal, Refusals, Unread
-from sentinel_rag.gateway.store import KeyJournal, KeyRing, KeyState, Principal, Refused, Scope
+from sentinel_rag.gateway.responses import KEY_ID, Refusals, RefusedRequest, Unread
+from sentinel_rag.gateway.store import KeyJournal, KeyRing, KeyState, Principal, RefusedKey, Scope
 
-__all__ = ["Authenticator", "Refusal", "read_json_body"]
+__all__ = ["Authenticator", "RefusedRequest", "read_json_body"]
 
 KEY_HEADER = "x-api-key"
 UNCOUNTED = "sentinel.uncounted"
@@ -51,10 +51,10 @@ class Authenticator:
         """
         headers = request.headers.getlist(KEY_HEADER)
         if bearer:
-            headers += [_bearer(text) for text in request.headers.getlist("authorization")]
+            headers += [bearer_token(text).strip() for text in request.headers.getlist("authorization")]
         principal = self.keys.check(headers[0] if len(headers) == 1 else None)
         await self.key_journal.catch_up()  # a change of a key is on record before the first use that shows it
-        if isinstance(principal, Refused):
+        if isinstance(principal, RefusedKey):
             wanted = "A valid key is required, as a bearer token or in X-API-Key." if bearer else _WANTED
             detail = _SENTENCES.get(principal.state, wanted)
             raise await self.refusals.no_entry(request, principal, detail)
@@ -80,7 +80,7 @@ class Authenticator:
 
     async def answer(self, request: Request, refusal: Exception) -> Response:
         """The answer to a refusal. One of a request that was not read is on record only now, and counts for its key."""
-        assert isinstance(refusal, Refusal)
+        assert isinstance(refusal, RefusedRequest)
         if not isinstance(refusal, Unread):
             return refusal.response
         self._count_unread(request)
@@ -93,13 +93,7 @@ class Authenticator:
             raise Unread(Reason.RATE_LIMITED, detail, retry_after_s=max(1, math.ceil(wait)))
 
 
-def _bearer(header: str) -> str:
-    """The token of an Authorization header; what is not a bearer token opens nothing."""
-    scheme, _, token = header.partition(" ")
-    return token.strip() if scheme.lower() == "bearer" else ""
-
-
-async def read_json_body(request: Request, limits: Limits) -> bytes:
+async def read_json_body(request: Request, limits: GatewayLimits) -> bytes:
     """The body of a JSON request, within the limits. Raises Refusal."""
     content_type = request.headers.get("content-type", "").partition(";")[0].strip().lower()
     if content_type != "application/json" or request.headers.get("content-encoding", "identity") != "identity":

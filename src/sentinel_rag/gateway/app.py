@@ -1,7 +1,7 @@
 """The HTTP face of the gateway put together: its parts, its routes, and what runs beside them.
 
 It decides nothing. Each route admits a key with one scope, reads what it needs, and turns a value into a response; the
-routes of one thing stand in a module of their own (`call_routes`, `session_routes`, `audit_routes`, ...).
+routes of one thing stand in a module of their own (`call_routes`, `session_routes`, `admin_routes`, ...).
 """
 
 from __future__ import annotations
@@ -23,28 +23,23 @@ from starlette.types import ASGIApp, Receive, Scope, Send
 from sentinel_rag.audit import Journal, StateAway
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES, is_own_host, is_own_origin
 from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.servers import LOOPBACK_NAMES, RequestAuthenticator
 from sentinel_rag.gateway import openapi
+from sentinel_rag.gateway.admin_routes import AuditRoutes, KeyRoutes, PinRoutes, policy_routes, store_change_routes
 from sentinel_rag.gateway.admission import Authenticator
 from sentinel_rag.gateway.approval_routes import Webhook, notifying, served_routes
-from sentinel_rag.gateway.audit_routes import AuditRoutes
 from sentinel_rag.gateway.call_routes import CallRoutes, Surveying
 from sentinel_rag.gateway.catalogue import Catalogue, survey
 from sentinel_rag.gateway.downstream import ClientSessions, McpEndpoint, SessionChecks, ToolCalls
 from sentinel_rag.gateway.gate import AtYes, Gate, Stores
-from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.limits import GatewayLimits, RateLimiter
 from sentinel_rag.gateway.outcomes import OutcomeLost
-from sentinel_rag.gateway.pin_routes import PinRoutes
 from sentinel_rag.gateway.pins import Pins
 from sentinel_rag.gateway.policy import Policies
 from sentinel_rag.gateway.policy.book import PolicyBook, watching
-from sentinel_rag.gateway.policy_routes import policy_routes
-from sentinel_rag.gateway.rates import RateLimiter
-from sentinel_rag.gateway.refusals import Refusal, Refusals, Unread
-from sentinel_rag.gateway.responses import away_response, json_response, problem
-from sentinel_rag.gateway.session_routes import SessionRoutes
-from sentinel_rag.gateway.session_upkeep import SessionUpkeep
+from sentinel_rag.gateway.responses import Refusals, RefusedRequest, Unread, away_response, json_response, problem
+from sentinel_rag.gateway.session_routes import SessionRoutes, SessionUpkeep
 from sentinel_rag.gateway.store import KeyRing, State, new_audit_id
 from sentinel_rag.gateway.telemetry import tell_records, told_upstreams
 from sentinel_rag.gateway.upstream import Upstream
@@ -60,7 +55,7 @@ def create_app(
     state: State,
     upstreams: Mapping[str, Upstream],
     webhook: Webhook | None = None,
-    limits: Limits | None = None,
+    limits: GatewayLimits | None = None,
     switched_off: Collection[str] = (),
     allowed_hosts: Collection[str] = LOOPBACK_NAMES,
     approvals_page: str | None = None,
@@ -70,7 +65,7 @@ def create_app(
 
     `switched_off` are tools of the policy that this run neither offers nor lets pass. `approvals_page` is the address
     under which people decide approvals, which clients of MCP are told; `registry` is where it counts."""
-    limits = limits or Limits()
+    limits = limits or GatewayLimits()
     journal = state.journal
     upstreams = told_upstreams(upstreams)
     pins = Pins(policies, upstreams, state.database, journal)
@@ -84,7 +79,7 @@ def create_app(
         pins=pins,
         switched_off=switched_off,
         new_id=new_audit_id,
-        clock=utc_now,
+        clock=state.clock,
         readers_of=keys.readers_of,
         name_of=keys.name_of,
     )
@@ -138,8 +133,10 @@ def create_app(
             *calls.routes(),
             *sessions.routes(),
             *PinRoutes(authenticator, pins, limits).routes(),
+            *KeyRoutes(authenticator, state.keys, limits).routes(),
             *policy_routes(policies, authenticator),
-            *AuditRoutes(authenticator, journal).routes(),
+            *store_change_routes(journal, authenticator, limits, new_audit_id),
+            *AuditRoutes(authenticator, journal, state.keys).routes(),
             Route(openapi.PATH, openapi.show, methods=["GET"]),
             *served_routes(
                 state.approvals,
@@ -153,13 +150,13 @@ def create_app(
             *ReadinessRoutes(policies, journal, surveyed).routes(),
         ],
         middleware=[
-            Middleware(HostGuard, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
+            Middleware(RequestBounds, allowed_hosts=allowed_hosts, limits=limits, refusals=refusals),
             Middleware(FastPath, route=execute, refused=authenticator.answer, not_possible=not_possible),
         ],
         exception_handlers={
             404: no_route,
             405: no_method,
-            Refusal: authenticator.answer,
+            RefusedRequest: authenticator.answer,
             SentinelError: not_possible,
             Exception: broken,
         },
@@ -229,7 +226,7 @@ class FastPath:
         try:
             try:
                 response = await self._handler(request)
-            except Refusal as refusal:  # recording it may fail in its turn
+            except RefusedRequest as refusal:  # recording it may fail in its turn
                 response = await self._refused(request, refusal)
         except SentinelError as error:
             response = await self._not_possible(request, error)
@@ -238,16 +235,18 @@ class FastPath:
 
 # Refuses requests before a route is looked for: those that were meant for somebody else, and heads out of measure.
 #
-# `contracts.loopback` says why a foreign Host or Origin is refused; here are the names that this gateway goes by. The
+# `contracts.servers` says why a foreign Host or Origin is refused; here are the names that this gateway goes by. The
 # server below has read the whole head by now, within harder bounds of its own.
 
 
-class HostGuard:
+class RequestBounds:
     """Lets through what names one of `allowed_hosts` (without ports) as Host and has no other Origin."""
 
-    def __init__(self, app: ASGIApp, *, allowed_hosts: Collection[str], limits: Limits, refusals: Refusals) -> None:
+    def __init__(
+        self, app: ASGIApp, *, allowed_hosts: Collection[str], limits: GatewayLimits, refusals: Refusals
+    ) -> None:
         self._app = app
-        self._allowed = frozenset(host.lower() for host in allowed_hosts)
+        self._authenticator = RequestAuthenticator(frozenset(host.lower() for host in allowed_hosts))
         self._limits = limits
         self._refusals = refusals
 
@@ -262,10 +261,7 @@ class HostGuard:
 
     def _refusal(self, scope: Scope) -> Unread | None:
         raw = scope["headers"]
-        own = self._allowed
-        hosts = [text.decode("latin-1") for name, text in raw if name == b"host"]
-        origins = [text.decode("latin-1") for name, text in raw if name == b"origin"]
-        if not (is_own_host(hosts, own) and is_own_origin(origins, own)):
+        if self._authenticator.refused(raw) is not None:
             return Unread(Reason.MISDIRECTED, "This request is for another host.")
         if not scope["path"].isprintable():  # a route also matches with a line end behind it
             return Unread(Reason.NOT_FOUND, "There is no such route.")

@@ -1,6 +1,6 @@
 """The arguments of a call in the one form that is judged, recorded and sent.
 
-Nothing is converted on the way: a text where the policy wants a number is refused. Only at the door for MCP, where
+Nothing is converted on the way: a text where the policy wants a number is refused. Only where MCP comes in, and
 models write the arguments themselves, `as_declared` reads first what loses nothing; that form is then judged and sent.
 """
 
@@ -15,7 +15,7 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_json
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
-from sentinel_rag.gateway.policy.conditions import Kind, ValueType, closest
+from sentinel_rag.gateway.policy.conditions import TypeName, ValueType, closest
 from sentinel_rag.gateway.policy.model import ToolPolicy
 
 _NAME = re.compile(r"[A-Za-z_]{1,40}")
@@ -91,12 +91,16 @@ def as_declared(tool: ToolPolicy, arguments: JsonObject) -> JsonObject:
     }
 
 
-def _typed(value: JsonValue, kind: Kind) -> JsonValue:
-    if kind is Kind.STRING and isinstance(value, int) and not isinstance(value, bool):
+def _typed(value: JsonValue, kind: TypeName) -> JsonValue:
+    if kind is TypeName.STRING and isinstance(value, int) and not isinstance(value, bool):
         return str(value)
-    if kind is Kind.INTEGER and isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
+    if kind is TypeName.INTEGER and isinstance(value, float) and value.is_integer() and abs(value) < _EXACT:
         return int(value)
-    if kind in (Kind.INTEGER, Kind.NUMBER, Kind.BOOLEAN) and isinstance(value, str) and _SCALAR.fullmatch(value):
+    if (
+        kind in (TypeName.INTEGER, TypeName.NUMBER, TypeName.BOOLEAN)
+        and isinstance(value, str)
+        and _SCALAR.fullmatch(value)
+    ):
         read: JsonValue = json.loads(value)
         if _has_kind(read, kind) and canonical_json(read).decode() == value:
             return read
@@ -112,25 +116,25 @@ def _unknown(tool: ToolPolicy, name: str) -> ArgumentFault:
 
 
 def _has_type(value: Any, wanted: ValueType) -> bool:
-    if wanted.kind is Kind.ARRAY:
+    if wanted.kind is TypeName.ARRAY:
         items = wanted.items
         return isinstance(value, list) and (items is None or all(_has_kind(item, items) for item in value))
     return _has_kind(value, wanted.kind)
 
 
-def _has_kind(value: Any, kind: Kind) -> bool:
+def _has_kind(value: Any, kind: TypeName) -> bool:
     match kind:
-        case Kind.STRING:
+        case TypeName.STRING:
             return isinstance(value, str)
-        case Kind.INTEGER:
+        case TypeName.INTEGER:
             return isinstance(value, int) and not isinstance(value, bool)
-        case Kind.NUMBER:
+        case TypeName.NUMBER:
             return isinstance(value, int | float) and not isinstance(value, bool)
-        case Kind.BOOLEAN:
+        case TypeName.BOOLEAN:
             return isinstance(value, bool)
-        case Kind.ARRAY:
+        case TypeName.ARRAY:
             return isinstance(value, list)
-        case Kind.OBJECT:
+        case TypeName.OBJECT:
             return isinstance(value, dict)
-        case Kind.NULL:
+        case TypeName.NULL:
             return value is None

@@ -1,6 +1,6 @@
 """A call over HTTP, by an agent or by a person who looks, and the tools that can be called.
 
-The body becomes a wish for the gate, whose outcome becomes a response; what is refused before the gate is admission's.
+The body becomes a request to the gate, whose outcome becomes a response; what is refused before that is admission's.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sentinel_rag.contracts.client_disconnect import ClientDisconnect, departure_of
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.labels import Label
+from sentinel_rag.contracts.servers import ClientDisconnect, disconnect_of
 from sentinel_rag.gateway.admission import Authenticator, read_json_body
 from sentinel_rag.gateway.catalogue import Catalogue
 from sentinel_rag.gateway.flow.judging import Violation
 from sentinel_rag.gateway.gate import Gate
-from sentinel_rag.gateway.gate.endings import CLOSED
-from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.gate.call import CLOSED
+from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.outcomes import Outcome
 from sentinel_rag.gateway.policy import Effect, Policies
 from sentinel_rag.gateway.request_body import ExecuteRequest, MalformedBody, parse_execute
@@ -41,7 +41,7 @@ class CallRoutes:
     policies: Policies
     authenticator: Authenticator
     sessions: SessionStore
-    limits: Limits
+    limits: GatewayLimits
     survey: Surveying
 
     def execute_route(self) -> Route:
@@ -74,12 +74,12 @@ class CallRoutes:
         with request_span(request) as span:
             body = await read_json_body(request, self.limits)
             try:
-                wish = parse_execute(body)
+                execute = parse_execute(body)
             except MalformedBody as fault:
                 self.authenticator.rates.take(principal.key_id, principal.rate)
                 outcome: Outcome = await self.gate.refuse_body(principal, str(fault))
             else:
-                outcome = await call(principal, wish, departure_of(request.scope))
+                outcome = await call(principal, execute, disconnect_of(request.scope))
             response = outcome_response(outcome)
             tell_status(span, request.scope["route"].path, response.status_code)
             return response

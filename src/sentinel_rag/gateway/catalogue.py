@@ -1,19 +1,149 @@
-"""Which tools a caller is offered: those of the policy that their server really serves as it was pinned, with the
-server's schemas cut down to the parameters that the policy allows."""
+"""Which tools a caller is offered: those of the policy that their server really serves as it was pinned.
+
+A server's schemas are cut down to the parameters that the policy allows. A schema is a stranger's: what cannot be
+understood fits or does not fit, and never raises. Nothing is fetched: a reference leads to a place in the document.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import unquote
 
 import anyio
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.gateway.pins import Pins, Quarantined, definition_of
-from sentinel_rag.gateway.policy import Policy, ToolPolicy
-from sentinel_rag.gateway.schema_fit import cut_down, difference, of_policy
+from sentinel_rag.gateway.policy import Parameter, Policy, ToolPolicy
+from sentinel_rag.gateway.policy.conditions import TypeName
 from sentinel_rag.gateway.upstream import Upstream, UpstreamTool
+
+MAX_DEPTH = 32
+"""Steps that are followed through unions and references; beyond them a schema has no type."""
+
+KEPT_KEYS = ("$schema", "$defs", "definitions")
+"""What stands beside the parameters and may be needed to read them; `definitions` is the older name of `$defs`."""
+
+
+def difference(tool: ToolPolicy, schema: Mapping[str, Any]) -> str:
+    """Why a call that the policy allows could not be one that the server takes; empty if there is nothing."""
+    properties = _properties(schema)
+    for parameter in tool.parameters.values():
+        if parameter.name not in properties:
+            return f"its server has no parameter {parameter.name!r}"
+        if not _same_type(parameter, properties[parameter.name], schema, MAX_DEPTH):
+            return f"its server gives the parameter {parameter.name!r} another type"
+    for name in _required(schema):
+        if name not in tool.parameters:
+            return f"its server requires {name!r}, which the policy does not have"
+    cut = cut_down(tool, schema)
+    if any(_at(cut, reference) is None for reference in _references(cut, MAX_DEPTH)):
+        return "its server's schema refers to a parameter that the policy does not have"
+    return ""
+
+
+def cut_down(tool: ToolPolicy, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """The schema with the policy's parameters and no others; the policy's descriptions replace the server's."""
+    properties = _properties(schema)
+    needed = _required(schema)
+    required = [name for name, parameter in tool.parameters.items() if parameter.required or name in needed]
+    return {
+        "type": "object",
+        "properties": {
+            name: {
+                **_as_object(properties.get(name)),
+                **({"description": parameter.description} if parameter.description else {}),
+            }
+            for name, parameter in tool.parameters.items()
+        },
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+        **{key: schema[key] for key in KEPT_KEYS if key in schema},
+    }
+
+
+def of_policy(tool: ToolPolicy, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """What the policy itself says of the parameters, and of the server's schema no more than which are required: not a
+    word of it."""
+    needed = _required(schema)
+    required = [name for name, parameter in tool.parameters.items() if parameter.required or name in needed]
+    return {
+        "type": "object",
+        "properties": {name: _said(parameter) for name, parameter in tool.parameters.items()},
+        **({"required": required} if required else {}),
+        "additionalProperties": False,
+    }
+
+
+def _said(parameter: Parameter) -> dict[str, Any]:
+    said: dict[str, Any] = {"type": parameter.type.kind.value}
+    if parameter.type.items is not None:
+        said["items"] = {"type": parameter.type.items.value}
+    if parameter.description:
+        said["description"] = parameter.description
+    return said
+
+
+def _same_type(parameter: Parameter, schema: Any, root: Mapping[str, Any], depth: int) -> bool:
+    """Whether the schema has a value of the policy's type. Unions, and schemas that do not say, may."""
+    if schema is True or depth == 0:
+        return True
+    if not isinstance(schema, dict):
+        return False
+    reference = schema.get("$ref")
+    if isinstance(reference, str) and "type" not in schema:
+        return _same_type(parameter, _at(root, reference), root, depth - 1)
+    unions = [schema[key] for key in ("anyOf", "oneOf") if isinstance(schema.get(key), list)]
+    if any(unions):
+        return any(_same_type(parameter, part, root, depth - 1) for union in unions for part in union)
+    declared = schema.get("type")
+    types = declared if isinstance(declared, list) else [declared]
+    kind = parameter.type.kind
+    return declared is None or kind.value in types or (kind is TypeName.INTEGER and TypeName.NUMBER.value in types)
+
+
+def _references(schema: Any, depth: int) -> Iterator[str]:
+    """Every reference by place (`#/...`) in the schema; anchors and other documents are the reader's affair."""
+    if depth == 0:
+        return
+    if isinstance(schema, dict):
+        reference = schema.get("$ref")
+        if isinstance(reference, str) and (reference == "#" or reference.startswith("#/")):
+            yield reference
+    for part in schema.values() if isinstance(schema, dict) else schema if isinstance(schema, list) else ():
+        yield from _references(part, depth - 1)
+
+
+def _at(root: Mapping[str, Any], reference: str) -> Any:
+    """What a reference by place leads to; None for nowhere, True for what is not looked up."""
+    if not reference.startswith("#/"):
+        return root if reference == "#" else True
+    found: Any = root
+    for step in reference[2:].split("/"):
+        key = unquote(step).replace("~1", "/").replace("~0", "~")
+        if isinstance(found, Mapping) and key in found:
+            found = found[key]
+        elif isinstance(found, list) and key.isdecimal() and int(key[:9]) < len(found):
+            found = found[int(key[:9])]
+        else:
+            return None
+    return found
+
+
+def _properties(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    properties = schema.get("properties")
+    return properties if isinstance(properties, dict) else {}
+
+
+def _required(schema: Mapping[str, Any]) -> list[str]:
+    required = schema.get("required")
+    return [name for name in required if isinstance(name, str)] if isinstance(required, list) else []
+
+
+def _as_object(schema: Any) -> Mapping[str, Any]:
+    return schema if isinstance(schema, dict) else {}
+
 
 LIST_SECONDS = 5.0
 NOT_READ = "The policy does not describe this tool, and nobody has accepted what its server says of it."

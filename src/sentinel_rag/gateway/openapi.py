@@ -18,7 +18,7 @@ from starlette.routing import BaseRoute, Route
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.downstream.challenge import PATHS as MCP_PATHS
+from sentinel_rag.gateway.downstream.endpoint import PATHS as MCP_PATHS
 from sentinel_rag.gateway.openapi_schemas import SCHEMAS, WHOLE, ref
 from sentinel_rag.gateway.outcomes import HTTP_STATUS
 from sentinel_rag.gateway.responses import json_response
@@ -106,7 +106,8 @@ class Operation:
         return {status: tuple(found[status]) for status in sorted(found)}
 
 
-_SESSION = (Scope.EXECUTE, Scope.USER)
+_SESSION, _DECIDER = (Scope.EXECUTE, Scope.USER), (Scope.APPROVE, Scope.USER)
+_AGENT, _PERSON, _AUDITOR, _ADMIN = (Scope.EXECUTE,), (Scope.USER,), (Scope.AUDIT,), (Scope.ADMIN,)
 
 
 def _mcp(path: str) -> tuple[Operation, ...]:
@@ -117,7 +118,7 @@ def _mcp(path: str) -> tuple[Operation, ...]:
             path,
             "One message of an MCP client; docs/mcp.md",
             {200: "McpMessage", 202: ""},
-            scopes=_SESSION,
+            _SESSION,
             body="McpRequest",
             headers=("Mcp-Session-Id", "Mcp-Protocol-Version", "Mcp-Method", "Mcp-Name"),
             endings=(Reason.NOT_FOUND, (Reason.UNSUPPORTED_MEDIA_TYPE, 406)),
@@ -129,7 +130,7 @@ def _mcp(path: str) -> tuple[Operation, ...]:
             path,
             "End a session of an MCP client",
             {204: ""},
-            scopes=_SESSION,
+            _SESSION,
             headers=("Mcp-Session-Id",),
             endings=(Reason.NOT_FOUND, (Reason.MALFORMED_BODY, 400)),
             problem="McpProblem",
@@ -143,7 +144,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/proxy-execute",
         "Run a tool, if the policy lets it",
         {200: "Executed"},
-        scopes=(Scope.EXECUTE,),
+        _AGENT,
         body="Execute",
         endings=OF_A_CALL,
     ),
@@ -152,7 +153,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/tools",
         "The tools that can be called now",
         {200: "Tools"},
-        scopes=(Scope.EXECUTE,),
+        _AGENT,
         query=("session_id",),
         endings=(Reason.NOT_FOUND, Reason.CONFLICT),
     ),
@@ -161,39 +162,24 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/look",
         "Run a tool that only reads, for a person and in a session of the person's own",
         {200: "Executed"},
-        scopes=(Scope.USER,),
+        _PERSON,
         body="Execute",
         endings=OF_A_CALL,
     ),
-    Operation("GET", "/v1/look", "The tools that a person may look with", {200: "Tools"}, scopes=(Scope.USER,)),
+    Operation("GET", "/v1/look", "The tools that a person may look with", {200: "Tools"}, _PERSON),
+    Operation("POST", "/v1/sessions", "Open a session", {201: "SessionOpened"}, _SESSION, endings=(Reason.CONFLICT,)),
     Operation(
-        "POST",
-        "/v1/sessions",
-        "Open a session",
-        {201: "SessionOpened"},
-        scopes=_SESSION,
-        endings=(Reason.CONFLICT,),
+        "GET", "/v1/sessions/{session_id}", "A session's context label and what raised it", {200: "Session"}, _SESSION
     ),
     Operation(
-        "GET",
-        "/v1/sessions/{session_id}",
-        "A session's context label and what raised it",
-        {200: "Session"},
-        scopes=_SESSION,
-    ),
-    Operation(
-        "DELETE",
-        "/v1/sessions/{session_id}",
-        "Close a session; its hidden values end with it",
-        {204: ""},
-        scopes=_SESSION,
+        "DELETE", "/v1/sessions/{session_id}", "Close a session; its hidden values end with it", {204: ""}, _SESSION
     ),
     Operation(
         "POST",
         "/v1/sessions/{session_id}/words",
         "Take a person's own words, which may name values",
         {200: "WordsNamed"},
-        scopes=(Scope.USER,),
+        _PERSON,
         body="Words",
     ),
     Operation(
@@ -201,7 +187,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/sessions/{session_id}/plan",
         "Take the plan that a person commits to",
         {200: "PlanTaken"},
-        scopes=(Scope.USER,),
+        _PERSON,
         body="Plan",
         endings=(Reason.INVALID_ARGUMENT, Reason.CONFLICT),
     ),
@@ -210,7 +196,7 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/sessions/{session_id}/resolve",
         "The hidden values that a person is cleared to see",
         {200: "HandleValues"},
-        scopes=(Scope.USER,),
+        _PERSON,
         body="Handles",
     ),
     Operation(
@@ -218,36 +204,34 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/sessions/{session_id}/records",
         "What became of the calls of a person's own session, without their arguments",
         {200: "SessionRecords"},
-        scopes=(Scope.USER,),
+        _PERSON,
     ),
     Operation(
         "GET",
         "/v1/approvals",
         "The approvals, oldest first",
         {200: "ApprovalPage"},
-        scopes=(Scope.APPROVE, Scope.USER),
+        _DECIDER,
         query=("state", "limit", "mark"),
         endings=(Reason.INVALID_ARGUMENT,),
     ),
-    Operation(
-        "GET",
-        "/v1/approvals/{approval_id}",
-        "One approval, whole",
-        {200: "Approval"},
-        scopes=(Scope.APPROVE, Scope.USER),
-    ),
+    Operation("GET", "/v1/approvals/{approval_id}", "One approval, whole", {200: "Approval"}, _DECIDER),
     *(
         Operation(
             "POST",
             f"/v1/approvals/{{approval_id}}/{verdict}",
             summary,
             {200: "Approval"},
-            scopes=(Scope.APPROVE, Scope.USER),
+            _DECIDER,
             body="Comment",
             body_required=False,
             endings=OF_A_DECISION,
         )
-        for verdict, summary in (("approve", "Let the call pass, once"), ("deny", "Refuse the call"))
+        for verdict, summary in (
+            ("approve", "Let the call pass, once"),
+            ("deny", "Refuse the call, and what reads alike"),
+            ("lift", "Take a denial back: the call may be asked about again"),
+        )
     ),
     Operation(
         "POST",
@@ -262,34 +246,54 @@ OPERATIONS: tuple[Operation, ...] = (
         "/v1/audit",
         "The journal in pages, oldest first; with `before` newest first, and filtered",
         {200: "AuditPage"},
-        scopes=(Scope.AUDIT,),
-        query=("after", "limit", "before", "kind", "tool", "session_id", "key_id"),
+        _AUDITOR,
+        query=("after", "limit", "before", "kind", "tool", "session_id", "incident", "person"),
         endings=(Reason.INVALID_ARGUMENT,),
     ),
-    Operation(
-        "GET",
-        "/v1/audit/{audit_id}",
-        "All records of one call",
-        {200: "AuditRecords"},
-        scopes=(Scope.AUDIT,),
-    ),
-    Operation("GET", "/v1/policy", "The policy in force", {200: "Policy"}, scopes=(Scope.ADMIN,)),
+    Operation("GET", "/v1/audit/{audit_id}", "All records of one call", {200: "AuditRecords"}, _AUDITOR),
+    Operation("GET", "/v1/policy", "The policy in force", {200: "Policy"}, _ADMIN),
     Operation(
         "POST",
         "/v1/policy/reload",
         "Load the policy file now; a wrong one leaves the last good one in force",
         {200: "PolicyReloaded", 422: "PolicyNotLoaded"},
-        scopes=(Scope.ADMIN,),
+        _ADMIN,
     ),
-    Operation("GET", "/v1/pins", "The pinned definitions of tools", {200: "Pins"}, scopes=(Scope.ADMIN,)),
+    Operation("GET", "/v1/pins", "The pinned definitions of tools", {200: "Pins"}, _ADMIN),
     Operation(
         "POST",
         "/v1/pins/{server}/{tool}",
         "Accept the changed definition of a tool",
         {200: "Pin"},
-        scopes=(Scope.ADMIN,),
+        _ADMIN,
         body="Accept",
         endings=(Reason.CONFLICT,),
+    ),
+    Operation(
+        "POST",
+        "/v1/keys",
+        "Make the key of a person, in the place of another where `replaces` names one",
+        {201: "NewKey"},
+        _ADMIN,
+        body="KeyTerms",
+        endings=(Reason.INVALID_ARGUMENT, Reason.NOT_FOUND),
+    ),
+    Operation(
+        "POST",
+        "/v1/keys/{key_id}/rotate",
+        "Give a person's key another secret",
+        {200: "NewKey"},
+        _ADMIN,
+        endings=(Reason.CONFLICT,),
+    ),
+    Operation("DELETE", "/v1/keys/{key_id}", "End a person's key", {204: ""}, _ADMIN),
+    Operation(
+        "POST",
+        "/v1/store-changes",
+        "Put on record what a surface changes in a store: `asked` before it is done, then how it ended",
+        {201: "StoreChangeRecord"},
+        _ADMIN,
+        body="StoreChange",
     ),
     *(operation for path in MCP_PATHS for operation in _mcp(path)),
     Operation("GET", PATH, "This document", {200: "Document"}),
@@ -304,13 +308,18 @@ OPERATIONS: tuple[Operation, ...] = (
     ),
 )
 
+_WANTED = {"type": "string", "minLength": 1, "maxLength": 200}
 _QUERY: Mapping[str, Mapping[str, Any]] = {
     "after": {**WHOLE, "maximum": 2**62, "default": 0},
     "limit": {"type": "integer", "minimum": 1, "maximum": 200, "default": 100},
     "part": {"type": "string", "enum": ["policy", "journal", "upstreams", "tools"]},
     "state": {"type": "string"},
     "before": {**WHOLE, "maximum": 2**62, "description": "Records before this number; 0: from the newest on."},
-    **{name: {"type": "string", "minLength": 1, "maxLength": 200} for name in ("kind", "tool", "session_id", "key_id")},
+    **dict.fromkeys(("kind", "tool", "session_id", "incident"), _WANTED),
+    "person": {
+        **_WANTED,
+        "description": "The name or the id of keys: their records, and those of the sessions that they opened.",
+    },
     "mark": {"type": "string", "pattern": "^[0-9a-f]{16}$", "description": "Answer once there is another."},
 }
 

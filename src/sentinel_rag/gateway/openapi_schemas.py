@@ -53,6 +53,8 @@ DEFINITION = exactly({"sha256": TEXT, "definition": OBJECT})
 
 NAMED = listed(exactly({"kind": TEXT, "text": TEXT}))
 
+NAMES: Schema = {"type": "object", "description": "Names of keys in these records, by their ids."}
+
 SCHEMAS: Mapping[str, Schema] = {
     "Label": exactly(
         {
@@ -190,6 +192,7 @@ SCHEMAS: Mapping[str, Schema] = {
     "AuditPage": exactly(
         {
             "records": listed(ref("AuditEntry")),
+            "names": NAMES,
             "next_after": WHOLE,
             "next_before": {"type": ["integer", "null"], "description": "With `before`; null: there are no more."},
         },
@@ -202,7 +205,7 @@ SCHEMAS: Mapping[str, Schema] = {
             "head": exactly({"seq": WHOLE, "hash": {"type": "string"}}),
         }
     ),
-    "AuditRecords": exactly({"records": listed(ref("AuditEntry"))}),
+    "AuditRecords": exactly({"records": listed(ref("AuditEntry")), "names": NAMES}),
     "Approval": {
         "type": "object",
         "description": "The exact call, its labels and what raised them; docs/approvals.md explains each field.",
@@ -240,6 +243,28 @@ SCHEMAS: Mapping[str, Schema] = {
     ),
     "Pins": exactly({"pins": listed(ref("Pin"))}),
     "Accept": exactly({"sha256": {"type": "string", "description": "The hash of the definition that waits."}}),
+    "KeyTerms": exactly(
+        {
+            "name": TEXT,
+            "scopes": listed({"enum": ["user", "approve", "audit", "admin"]}),
+            "clearance": {"enum": [level.name for level in Sensitivity]},
+            "readers": listed(TEXT),
+            "replaces": {**MAYBE_TEXT, "description": "The key that ends with this one's beginning."},
+        }
+    ),
+    "NewKey": exactly({"key": {**TEXT, "description": "Its text, shown this once."}, "key_id": TEXT}),
+    "StoreChange": exactly(
+        {
+            "store": TEXT,
+            "change": {"enum": ["put", "removed", "imported", "read"]},
+            "name": TEXT,
+            "state": {"enum": ["asked", "done", "refused"]},
+            "bytes": {"type": ["integer", "null"], "minimum": 0},
+            "sha256": {**MAYBE_TEXT, "description": "64 hexadecimal digits, of a file."},
+            "audit_id": {**MAYBE_TEXT, "description": "That of the record before; null for the first."},
+        }
+    ),
+    "StoreChangeRecord": exactly({"audit_id": TEXT}),
     "McpRequest": {
         "type": "object",
         "description": "A JSON-RPC 2.0 message of MCP, revision 2025-03-26 to 2025-11-25 or 2026-07-28.",

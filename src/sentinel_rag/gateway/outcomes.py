@@ -74,7 +74,7 @@ class Completed:
 
 
 @dataclass(frozen=True, slots=True)
-class Denied:
+class DeniedCall:
     """The policy said no. `approval_id` names the approval that a person may give, `by_asker` that it is the one who
     asked, `runs_at_yes` that the call then runs by itself; where none could be asked for, `note` says why and
     `retry_after_s` when to try again."""
@@ -102,7 +102,7 @@ class NotCompleted:
         return HTTP_STATUS[self.reason]
 
 
-Outcome = Completed | Denied | NotCompleted
+Outcome = Completed | DeniedCall | NotCompleted
 
 
 def outcome_kept(outcome: Outcome) -> bytes:
@@ -114,7 +114,7 @@ def outcome_kept(outcome: Outcome) -> bytes:
         case NotCompleted(reason, detail, audit_id, error):
             told = {"audit_id": audit_id, "reason": reason.value, "detail": detail}
             return msgspec.json.encode(told | ({} if error is None else {"error": error.to_dict()}))
-        case Denied():
+        case DeniedCall():
             return b""
         case _:
             assert_never(outcome)

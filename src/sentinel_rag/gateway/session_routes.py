@@ -1,34 +1,39 @@
-"""The routes of sessions: opening and closing one, what a person's words name in it, and the hidden values a person
-may see.
+"""The routes of sessions: opening and closing one, what a person's words name in it, its story, and its hidden values.
 
 An agent's key opens sessions for itself; a key with the scope `user` speaks for a signed-in person, opens clean ones
-for its agent's key and is the only one that can name values or see hidden ones. Nothing here runs a tool.
+for its agent's key and is the only one that can name values or see hidden ones. Nothing here runs a tool. What a story
+tells leaves arguments, labels and rules in the journal: a record may hold what the policy hides from this person. What
+ends by itself in a session ends at any gateway of the state; labels stay, whatever is forgotten.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+import logging
+from collections.abc import Awaitable, Callable, Iterable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from typing import Any
 
+import anyio
+import anyio.to_thread
 import msgspec
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from sentinel_rag.audit import HandlesResolved, Journal, ValuesNamed
+from sentinel_rag.audit import HandlesResolved, Journal, JournalEntry, RecordFilter, ValuesNamed
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.gateway.admission import Authenticator, Refusal, read_json_body
-from sentinel_rag.gateway.flow import NoSuchHandle, Reference
+from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.gateway.admission import Authenticator, RefusedRequest, read_json_body
+from sentinel_rag.gateway.flow import HandleReference, NoSuchHandle
 from sentinel_rag.gateway.flow.named_values import NamedValue, named_in
 from sentinel_rag.gateway.flow.plans import PLAN, BadPlan, read_plan
-from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import Policies
-from sentinel_rag.gateway.refusals import Unread
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
-from sentinel_rag.gateway.responses import json_response, problem
-from sentinel_rag.gateway.session_story import story_of
+from sentinel_rag.gateway.responses import Unread, json_response, problem
 from sentinel_rag.gateway.store import (
     HandleStore,
     PlanRefused,
@@ -39,6 +44,85 @@ from sentinel_rag.gateway.store import (
     TooManySessions,
 )
 from sentinel_rag.gateway.upstream import Upstream
+
+MOST_RECORDS = 1_000
+MOST_PAGES = 10
+"""Pages of `Journal.back`, each of at most 20 000 records that are looked at."""
+
+READ = "read"
+ASKED = "approval_asked"
+TOLD = frozenset({"intent", "refusal", ASKED, "approval_decided", "approval_lapsed"})
+FIELDS = (
+    *("seq", "kind", "audit_id", "at", "key_id", "tool", "requested_tool", "effect", "reason"),
+    *("approval_id", "why", "decision", "actor", "comment", "state"),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class SessionStory:
+    """Records in the form of the audit with `FIELDS` alone, oldest first. `whole` is False where there were more than
+    was looked at; `head` is number and hash of the newest record of all."""
+
+    records: tuple[dict[str, Any], ...]
+    whole: bool
+    head: dict[str, JsonValue]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"records": list(self.records), "whole": self.whole, "head": self.head}
+
+
+async def story_of(journal: Journal, session_id: str) -> SessionStory:
+    """What became of the calls of the session, back to its opening."""
+    head = await journal.head()
+    found: dict[int, JournalEntry] = {}
+    before, opened = None, False
+    for _ in range(MOST_PAGES):
+        page = await journal.back(RecordFilter(session_id=session_id), before, MOST_RECORDS)
+        found |= {entry.seq: entry for entry in page.entries}
+        opened = any(entry.record.get("change") == "opened" for entry in page.entries)
+        before = page.next_before
+        if opened or before is None or len(found) >= MOST_RECORDS:
+            break
+    for asked in [entry.audit_id for entry in found.values() if entry.kind == ASKED]:
+        found |= {entry.seq: entry for entry in await journal.find(asked)}  # a decision is in no session
+    return SessionStory(
+        tuple(_told(found[seq] for seq in sorted(found))),
+        opened or before is None,
+        {"seq": head.seq, "hash": head.digest.hex()},
+    )
+
+
+def _told(entries: Iterable[JournalEntry]) -> Iterable[dict[str, Any]]:
+    for entry in entries:
+        if entry.kind in TOLD and not (entry.kind == "intent" and entry.record.get("effect") == READ):
+            shown = {name: entry.record[name] for name in FIELDS if name in entry.record}
+            yield {"record": shown, "outcome": None if entry.outcome is None else entry.outcome.value}
+
+
+WATCH_S = 900.0
+
+_log = logging.getLogger(__name__)
+
+
+class SessionUpkeep:
+    """`end_unused` ends the standing sessions that nobody uses."""
+
+    def __init__(self, end_unused: Callable[[], Awaitable[object]], handles: HandleStore, *, clock: Clock) -> None:
+        self._end_unused = end_unused
+        self._handles = handles
+        self._clock = clock
+
+    async def watch(self) -> None:
+        """Look after them for as long as it is not cancelled."""
+        while True:
+            try:
+                await self._end_unused()
+                while await anyio.to_thread.run_sync(self._handles.forget_unused, self._clock()):
+                    pass  # some at a time, so that calls come in between
+            except Exception as error:  # a state that is away is back at the next time; nothing may end the watch
+                _log.warning("sessions that nobody uses were not looked after: %s", error)
+            await anyio.sleep(WATCH_S)
+
 
 MAX_HANDLES = 500
 """Handles that one request may ask for."""
@@ -72,7 +156,7 @@ class SessionRoutes:
         handles: HandleStore,
         journal: Journal,
         upstreams: Mapping[str, Upstream],
-        limits: Limits,
+        limits: GatewayLimits,
         new_id: Callable[[], str],
         policies: Policies,
     ) -> None:
@@ -156,7 +240,7 @@ class SessionRoutes:
         if not isinstance(text, str) or not isinstance(chosen, str):
             return problem(Reason.MALFORMED_BODY, "text and chosen must be texts.")
         named = sorted(named_in(text, self._policies.current), key=lambda value: (str(value.kind), value.text))
-        await self._sessions.say(session, f"{text}: {chosen}" if chosen else text)
+        await self._sessions.say(session, f"{text}: {chosen}" if chosen else text, self._policies.current.memory)
         await self._name(session, principal, named, USER)
         return json_response({"named": [{"kind": str(value.kind), "text": value.text} for value in named]})
 
@@ -196,10 +280,10 @@ class SessionRoutes:
         shown: dict[str, Any] = {}
         labels: list[tuple[str, Label]] = []
         refused: list[str] = []
-        references: dict[str, Reference] = {}
+        references: dict[str, HandleReference] = {}
         for text in wanted:
             with suppress(NoSuchHandle):  # what is not there is left out of the answer
-                references[text] = Reference.parse(text)
+                references[text] = HandleReference.parse(text)
         kept = await self._handles.known(session.session_id, references.values())
         for text, reference in references.items():
             found = kept.get(reference)
@@ -227,7 +311,7 @@ class SessionRoutes:
         does not speak as the person in a session of its own."""
         session = await self._sessions.find(request.path_params["session_id"], principal.key_id)
         if session is None or (of_person and session.user_key_id != principal.key_id):
-            raise Refusal(problem(Reason.NOT_FOUND, "There is no such session."))
+            raise RefusedRequest(problem(Reason.NOT_FOUND, "There is no such session."))
         return session
 
     async def _name(self, session: Session, principal: Principal, values: Iterable[NamedValue], by: str) -> None:
@@ -254,7 +338,7 @@ class SessionRoutes:
         try:
             document = parse_object(body)
         except MalformedBody as fault:
-            raise Refusal(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
+            raise RefusedRequest(problem(Reason.MALFORMED_BODY, f"The request was refused: {fault}.")) from None
         if document.keys() - {optional} != {field}:
-            raise Refusal(problem(Reason.MALFORMED_BODY, f"The body must hold {field} and nothing else."))
+            raise RefusedRequest(problem(Reason.MALFORMED_BODY, f"The body must hold {field} and nothing else."))
         return document

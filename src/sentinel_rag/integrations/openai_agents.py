@@ -13,8 +13,7 @@ from agents import FunctionTool
 from agents.tool_context import ToolContext
 
 from sentinel_rag.integrations.gateway import GatewayCall, GatewayConnection, GatewayTool, NotRun, told_to_model
-from sentinel_rag.integrations.gateway.json_arguments import BadArguments, wire_arguments
-from sentinel_rag.integrations.gateway.offers import chosen
+from sentinel_rag.integrations.gateway.calls import BadArguments, chosen, wire_arguments
 
 
 def gateway_tools(

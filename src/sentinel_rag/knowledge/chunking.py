@@ -1,10 +1,4 @@
-"""Documents to chunks, the pieces that are embedded and found: along sections, never through a table or a code block.
-
-A chunk is a run of blocks of one section; of an incident, whose sections are a few lines each, one of as many sections
-as fit. Its search text begins with the document's title and the headings, so that "containment" is found as that of
-phishing. Only what no store could hold in one piece is parted after all, between rows or lines and with its head
-repeated (see `WHOLE`).
-"""
+"""Cut documents into the chunks that are embedded and found: along sections, never through a table."""
 
 from __future__ import annotations
 
@@ -16,6 +10,10 @@ from itertools import pairwise
 
 from sentinel_rag.knowledge.documents.model import BlockKind, Collection, Document, DocumentBlock, DocumentSection
 
+# A chunk is a run of blocks of one section; of an incident, whose sections are a few lines each, one of as many
+# sections as fit. Its search text begins with the document's title and the headings, so that "containment" is found as
+# that of phishing. Only what no store could hold in one piece is parted after all, between rows or lines and with its
+# head repeated (see `WHOLE`).
 TARGET = 1_200
 """Characters that a chunk of prose grows to: about what the local model reads of a text (256 word pieces)."""
 WHOLE = 20_000
@@ -161,3 +159,14 @@ def _short(line: str, room: int) -> Iterator[str]:
     """The line, or pieces of one that is longer than a whole chunk (a row of base64)."""
     for start in range(0, max(1, len(line)), room):
         yield line[start : start + room]
+
+
+def head_of(chunk: Chunk) -> str:
+    """What stands over the text in the search text; all of it where it does not end with the text."""
+    return chunk.search_text.removesuffix(f"\n\n{chunk.text}")
+
+
+def search_text(head: str, text: str, search_hash: str) -> str:
+    """The search text that `head_of` parted."""
+    joined = f"{head}\n\n{text}"
+    return joined if hashlib.sha256(joined.encode("utf-8", "surrogatepass")).hexdigest() == search_hash else head

@@ -1,12 +1,8 @@
-"""Incidents of Sentinel into a store: what a list shows as new or changed is read, the rest costs no request.
-
-The window says how far back incidents are read in for the first time. What was read in stays: it is kept current and
-goes only when Sentinel no longer has it, since how an old case was closed is what it is remembered for. Above is the
-tool server, which brings an `IncidentSource` for each workspace; here nothing knows HTTP.
-"""
+"""Read incidents into a store: what a list shows as new or changed is read, the rest costs no request."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from collections.abc import Collection as SomeOf
@@ -14,14 +10,140 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Protocol
 
-from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError
 from sentinel_rag.knowledge.documents import Collection, Document, IncidentRecord, incident_document, incident_id
-from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.incident_owners import incidents_of
-from sentinel_rag.knowledge.incident_versions import IncidentVersion
+from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.ingestion import IngestReport, give_vectors, ingest
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore
 
+# What a store remembers of an incident that it holds: enough to tell, from a list alone, whether it is still the same.
+# It is kept as the document's etag, so that it is written in one transaction with the document. Sentinel's own etag is
+# part of it; the counts are there because nothing says that a comment or a late alert changes the etag.
+READING = 2
+"""Raised when reading or chunking an incident changes, so that every incident is read again."""
+
+
+@dataclass(frozen=True, slots=True)
+class StoredIncident:
+    """One version of one incident. `name` is its GUID; `modified` and `created` are the service's own texts. `whole` is
+    False where its details could not be read yet: then it equals no version of a list, and is read again; so does one
+    of an earlier `reading`. `workspace_id` is told in a store that several homes share, where `workspace`, a name, is
+    not enough."""
+
+    workspace: str
+    name: str
+    etag: str
+    modified: str = ""
+    created: str = ""
+    comments: int = 0
+    alerts: int = 0
+    whole: bool = True
+    workspace_id: str = ""
+    reading: int = READING
+
+    @property
+    def text(self) -> str:
+        """As the store keeps it."""
+        parts = [self.workspace, self.name, self.etag, self.modified, self.created, self.comments, self.alerts]
+        of_whom = [self.workspace_id] if self.workspace_id else []
+        return json.dumps([self.reading, *parts, self.whole, *of_whom], ensure_ascii=True)
+
+    @property
+    def created_at(self) -> datetime | None:
+        """When the incident was created; None where the service told no such time."""
+        try:
+            moment = datetime.fromisoformat(self.created)
+        except ValueError:
+            return None
+        return moment if moment.tzinfo is not None else None
+
+
+def version_from_text(text: str) -> StoredIncident | None:
+    """The version that a store kept, of whichever way of reading: by it the incident's workspace and age are known, so
+    that it is brought up to date or removed like any other. None for one of another origin."""
+    try:
+        reading, workspace, name, etag, modified, created, comments, alerts, whole, *of_whom = json.loads(text)
+    except (ValueError, TypeError):
+        return None
+    of = of_whom[0] if of_whom else ""
+    return StoredIncident(workspace, name, etag, modified, created, comments, alerts, whole, of, reading)
+
+
+# Where homes share a store, a workspace's name says nothing: everybody's first one is `default`. What an earlier
+# version stored says only the name; it is a workspace's own if its list shows the same incidents, by their GUIDs.
+Held = Mapping[str, StoredIncident]
+"""Versions by document id."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldIncidents:
+    """What a store holds for one workspace: `own` is surely its own, `unclaimed` has its name and tells no id."""
+
+    own: Held
+    unclaimed: Held
+
+    def with_claimed(self, name: str, listed: Mapping[str, StoredIncident]) -> HeldIncidents:
+        """The same once it is known what the workspace called `name` lists: all that is unclaimed is its own if some of
+        it is in the list. Raises ConfigurationError if an incident of another workspace stands where one of these
+        belongs."""
+        guids = {version.name.lower() for version in listed.values()}
+        for document, version in self.unclaimed.items():
+            if document in listed and listed[document].name.lower() != version.name.lower():
+                raise _taken(name)
+        if any(version.name.lower() in guids for version in self.unclaimed.values()):
+            return HeldIncidents({**self.own, **self.unclaimed}, {})
+        return self
+
+
+def held_versions(store: KnowledgeStore) -> dict[str, StoredIncident]:
+    """Of all incidents of a store that a way of reading like this one put there."""
+    return dict(_known(store))
+
+
+def _known(store: KnowledgeStore) -> Iterator[tuple[str, StoredIncident]]:
+    for document, held in store.versions(Collection.INCIDENTS).items():
+        version = version_from_text(held.etag)
+        if version is not None:
+            yield document, version
+
+
+def incidents_of(store: KnowledgeStore, name: str, workspace_id: str) -> HeldIncidents:
+    """Those of the workspace called `name`. `workspace_id` is empty in a store of one home, where the name is enough.
+
+    Raises ConfigurationError if the store knows another workspace by this name, or this one by another.
+    """
+    held = held_versions(store)
+    named = {document: version for document, version in held.items() if version.workspace == name}
+    if not workspace_id:
+        return HeldIncidents(named, {})
+    if any(version.workspace_id not in ("", workspace_id) for version in named.values()):
+        raise _taken(name)
+    for version in held.values():
+        if version.workspace_id == workspace_id and version.workspace != name:
+            raise ConfigurationError(
+                f"The shared knowledge store knows the workspace {name} as {version.workspace}, and one workspace has "
+                "one name there.",
+                next_step=f"Name it {version.workspace} in this home too (see docs/workspaces.md).",
+            )
+    return HeldIncidents(
+        {document: version for document, version in named.items() if version.workspace_id},
+        {document: version for document, version in named.items() if not version.workspace_id},
+    )
+
+
+def _taken(name: str) -> ConfigurationError:
+    return ConfigurationError(
+        f"The shared knowledge store holds incidents of another workspace that is named {name} too, so these were not "
+        "read in.",
+        next_step=(
+            "Give this workspace a name that is free: on Azure SENTINEL_WORKSPACE_ID=NAME=GUID (the Resource ID "
+            "likewise); an embedded one by the name of its folder and SENTINEL_WORKSPACE=NAME."
+        ),
+    )
+
+
+# The window says how far back incidents are read in for the first time. What was read in stays: it is kept current and
+# goes only when Sentinel no longer has it, since how an old case was closed is what it is remembered for.
 _AT_ONCE = 100
 """Incidents whose details are read together."""
 _MOST_ASKED = 200
@@ -32,7 +154,7 @@ _MOST_ASKED = 200
 class ListedIncident:
     """An incident as a list shows it, without alerts, entities and comments."""
 
-    version: IncidentVersion
+    version: StoredIncident
     record: IncidentRecord
 
 
@@ -246,7 +368,7 @@ class _Run:
                 version = replace(listed.version, whole=read.whole)
                 yield incident_document(replace(read.record, workspace=self._suffix, etag=version.text))
 
-    def _gone(self, missing: Mapping[str, IncidentVersion], listing: IncidentListing) -> Sequence[str]:
+    def _gone(self, missing: Mapping[str, StoredIncident], listing: IncidentListing) -> Sequence[str]:
         """Of those that the list does not show, the ones that are surely no more: a list that may end early, or that
         shows nothing at all, proves nothing."""
         if listing.complete and listing.incidents:

@@ -1,21 +1,78 @@
-"""Documents into a store: only what changed, embedded once, in steps that a crash can part at any moment.
-
-What was embedded is kept before the documents that need it, and documents are put a few at a time, each whole. So a
-second run goes on where the first one ended, and search works in between. Above are the commands and the tool server.
-"""
+"""Put documents and folders of playbooks into a store: only what changed, embedded once, by owner."""
 
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Collection as SomeOf
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from pathlib import Path
 
+from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.labels import Label
 from sentinel_rag.knowledge.chunking import chunks_of
-from sentinel_rag.knowledge.documents import Collection, Document
-from sentinel_rag.knowledge.embedding.port import Embedder
+from sentinel_rag.knowledge.documents import (
+    EVERYONE,
+    UNTRUSTED_KNOWLEDGE,
+    Collection,
+    Document,
+    FileOutcome,
+    FileReading,
+    read_folder,
+)
+from sentinel_rag.knowledge.embedding import Embedder
 from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoreEntry, Vector, Version, mismatch
 
+# The owner is kept as the document's etag. Everybody has a `phishing.md`: whoever comes second has an id with the owner
+# in it, and is cited by its file all the same. In a store of one home nothing has an owner.
+_ID_CHARACTERS = 8
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybookOwner:
+    """A source of playbooks. `name` is empty in a store of one home; `suffix` follows the file's path in
+    the id where another source has that path."""
+
+    name: str = ""
+    suffix: str = ""
+
+    @property
+    def removes(self) -> bool:
+        """Whether what is gone from the folder goes from the store: homes with several versions of this product have
+        several shipped folders."""
+        return self != SHIPPED
+
+    def owned(self, document: Document, stored: Mapping[str, Version]) -> Document:
+        """The document of a file as this source stores it among those that are `stored`. One without an owner, of an
+        earlier version, is taken over."""
+        there = stored.get(document.id)
+        if not self.name:
+            return document if there is None else replace(document, etag=there.etag)
+        taken = there is not None and there.etag not in ("", self.name)
+        return replace(document, id=f"{document.id}{self.suffix}" if taken else document.id, etag=self.name)
+
+    def of(self, stored: Mapping[str, Version]) -> dict[str, Version]:
+        """Of all playbooks of a store those of this source, by their ids."""
+        return {name: version for name, version in stored.items() if not self.name or version.etag == self.name}
+
+    def path_of(self, document_id: str) -> str:
+        """The path of the file that this source stored by that id."""
+        return document_id.removesuffix(self.suffix)
+
+
+NOBODY = PlaybookOwner()
+"""For a store of one home: all playbooks are those of its folder."""
+SHIPPED = PlaybookOwner("shipped", "@shipped")
+"""The playbooks that come with the product, whichever home reads them in."""
+
+
+def home_owner(home_id: str) -> PlaybookOwner:
+    """The folder of the home with this id (a GUID)."""
+    return PlaybookOwner(f"home {home_id}", f"@{home_id[:_ID_CHARACTERS]}")
+
+
+# What was embedded is kept before the documents that need it, and documents are put a few at a time, each whole. So a
+# second run goes on where the first one ended, and search works in between.
 _CHUNKS_AT_ONCE = 64
 """Documents are put together until they have so many chunks."""
 
@@ -155,3 +212,83 @@ def _embed(store: KnowledgeStore, embedder: Embedder | None, entries: Sequence[S
         vectors = embedder.embed_documents([texts[search_hash] for search_hash in part])
         store.keep_vectors(embedder.space, dict(zip(part, vectors, strict=True)))
     return len(wanted)
+
+
+# What the folder does not hold stays, unless the person asks that it go; then too a folder that is absent, empty or
+# cannot be listed whole removes nothing, since a disk that is not mounted looks just like that.
+_NO_FAULT = frozenset({FileOutcome.READ, FileOutcome.NOT_KNOWN})
+_STILL_THERE = frozenset({FileOutcome.UNREADABLE, FileOutcome.BROKEN, FileOutcome.TOO_LARGE})
+
+
+@dataclass(frozen=True, slots=True)
+class FolderReport:
+    """What became of the store, and a reading for each file that says something: not read, or read with a remark."""
+
+    ingested: IngestReport
+    told: tuple[FileReading, ...]
+    beyond: int = 0
+    """Playbooks of this source that the store holds and the folder does not."""
+
+    @property
+    def faults(self) -> tuple[FileReading, ...]:
+        """Files that should have been read and were not; a file of another kind is none."""
+        return tuple(each for each in self.told if each.outcome not in _NO_FAULT)
+
+
+def ingest_folder(
+    store: KnowledgeStore,
+    embedder: Embedder | None,
+    folder: Path,
+    *,
+    label: Label = UNTRUSTED_KNOWLEDGE,
+    readers: frozenset[str] = frozenset({EVERYONE}),
+    owner: PlaybookOwner = NOBODY,
+    replaces: bool = False,
+    listener: ReportListener | None = None,
+) -> FolderReport:
+    """Bring the playbooks of `folder` into the store. With `replaces`, those of `owner` that are not in it go; those of
+    others stay. `label` and `readers` as in `read_folder`; raises as `ingest`."""
+    told: list[FileReading] = []
+    seen: set[str] = set()
+    stored = store.versions(Collection.PLAYBOOKS)
+    before = owner.of(stored)
+    unread = stored.keys() - before.keys()
+
+    def documents() -> Iterator[Document]:
+        for reading in read_folder(folder, label=label, readers=readers):
+            if reading.outcome is not FileOutcome.READ or reading.said:
+                told.append(reading)
+            if reading.document is not None:
+                document = owner.owned(reading.document, stored)
+                seen.add(document.id)
+                yield document
+            elif reading.outcome is FileOutcome.NOTHING_THERE or reading.source == ".":
+                unread.update(before)
+            elif reading.outcome in _STILL_THERE:
+                # A folder that cannot be listed stands for all that was read under it.
+                under = f"{reading.source}/"
+                unread.update(name for name in before if f"{owner.path_of(name)}/".startswith(under))
+
+    report = ingest(
+        store,
+        embedder,
+        Collection.PLAYBOOKS,
+        documents(),
+        complete=replaces and owner.removes,
+        unread=unread,
+        listener=listener,
+    )
+    return FolderReport(report, tuple(told), len(before.keys() - seen) - report.removed)
+
+
+def remove_playbooks(store: KnowledgeStore, names: SomeOf[str], owner: PlaybookOwner = NOBODY) -> None:
+    """Remove those playbooks of `owner` and nothing else. Raises UsageError, and removes nothing, where one is not
+    there."""
+    there = owner.of(store.versions(Collection.PLAYBOOKS))
+    missing = sorted(set(names) - there.keys())
+    if missing:
+        raise UsageError(
+            f"There is no playbook {', '.join(missing)}" + (" of this home." if owner.name else "."),
+            next_step="Name one as sentinel knowledge list shows it.",
+        )
+    store.remove(Collection.PLAYBOOKS, names)

@@ -20,9 +20,8 @@ from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.model import encodable
-from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.field_words import meanings_of
-from sentinel_rag.knowledge.question_words import named_share, query_words
+from sentinel_rag.knowledge.embedding import Embedder
+from sentinel_rag.knowledge.question_words import meanings_of, named_share, query_words
 from sentinel_rag.knowledge.stores.port import KnowledgeStore, StoredChunk, StoreHit, Vector, Wanted
 from sentinel_rag.language.attack import known_tactics, known_techniques
 
@@ -52,7 +51,7 @@ class Similarity:
 
 
 @dataclass(frozen=True, slots=True)
-class KnowledgeHit:
+class SearchHit:
     """One chunk that was found. `score` compares hits of one answer only. `alike` cites the other incidents that were
     found and tell the same, best first; `alike_label` is the join of their labels."""
 
@@ -74,7 +73,7 @@ class KnowledgeHit:
 
 
 def citation_of(chunk: StoredChunk) -> str:
-    """See `KnowledgeHit.citation`."""
+    """See `SearchHit.citation`."""
     if chunk.collection is Collection.INCIDENTS:
         return chunk.source
     return " > ".join((chunk.source, *chunk.path))
@@ -84,7 +83,7 @@ def citation_of(chunk: StoredChunk) -> str:
 class SearchAnswer:
     """Hits, best first, with sentences on what the search could not do."""
 
-    hits: tuple[KnowledgeHit, ...]
+    hits: tuple[SearchHit, ...]
     remarks: tuple[str, ...] = ()
 
     @property
@@ -146,7 +145,7 @@ class KnowledgeSearch:
         per_document: int,
         like: Facets | None,
         without: tuple[Collection, str] | None,
-    ) -> list[KnowledgeHit]:
+    ) -> list[SearchHit]:
         keys = list(dict.fromkeys(found.key for found in (*by_words, *by_meaning)))
         loaded = self._store.load(keys, readers)
         chunks = {chunk.key: chunk for chunk in loaded if (chunk.collection, chunk.document_id) != without}
@@ -155,7 +154,7 @@ class KnowledgeSearch:
         place_by_words = {key: place for place, key in enumerate(words, 1)}
         place_by_meaning = {key: place for place, key in enumerate(near, 1)}
         documents = {key: (chunk.collection, chunk.document_id) for key, chunk in chunks.items()}
-        hits: list[KnowledgeHit] = []
+        hits: list[SearchHit] = []
         for key, score in _sharing(fused(words, near, documents), chunks, like):
             chunk = chunks[key]
             told = next((place for place, hit in enumerate(hits) if recurs(hit.chunk, chunk)), None)
@@ -165,7 +164,7 @@ class KnowledgeSearch:
                 hits[told] = replace(hits[told], alike=tuple(citations), alike_label=label)
             elif len(hits) < limit and _is_new(chunk, hits, per_document):
                 why = _similarity(query, chunk, place_by_words.get(key), place_by_meaning.get(key), like)
-                hits.append(KnowledgeHit(chunk, score, why))
+                hits.append(SearchHit(chunk, score, why))
         return hits
 
     def _vector(self, query: str) -> tuple[Vector | None, list[str]]:
@@ -192,7 +191,7 @@ def spelled_out(query: str) -> str:
     return " ".join((query, *(known[name].name for name in named if name in known), *meanings_of(query)))
 
 
-def _is_new(chunk: StoredChunk, hits: Sequence[KnowledgeHit], per_document: int) -> bool:
+def _is_new(chunk: StoredChunk, hits: Sequence[SearchHit], per_document: int) -> bool:
     """Whether it says something that no hit before it does."""
     text = " ".join(chunk.text.split()).casefold()
     if any(text == " ".join(hit.chunk.text.split()).casefold() for hit in hits):
@@ -259,7 +258,7 @@ def _aged(
     return dict(sorted(scores.items(), key=lambda pair: -pair[1]))
 
 
-def _recurring(hits: Sequence[KnowledgeHit], *, at_least: bool) -> Iterator[str]:
+def _recurring(hits: Sequence[SearchHit], *, at_least: bool) -> Iterator[str]:
     """`at_least`: the rankings went on where they were left, so there may be more."""
     for hit in hits:
         if hit.alike:
@@ -399,3 +398,25 @@ def recurs(one: StoredChunk, other: StoredChunk) -> bool:
     mine = {name.casefold() for name in one.facets.entities}
     theirs = {name.casefold() for name in other.facets.entities}
     return bool(mine) and len(mine & theirs) >= _SHARED * len(mine | theirs)
+
+
+LONGEST = 6_000
+"""Characters of the question. The beginning tells most: title, techniques and names come first."""
+_MOST_ENTITIES = 60
+
+
+def question_of(chunks: Sequence[StoredChunk], query: str | None = None) -> str:
+    """The question that finds what is like the document of these chunks, `query` first. Needs one chunk at least."""
+    return " ".join(_parts(chunks, query))[:LONGEST]
+
+
+def _parts(chunks: Sequence[StoredChunk], query: str | None) -> Iterator[str]:
+    first = chunks[0]
+    if query:
+        yield f"{query}."
+    yield f"{first.title}."
+    yield from first.facets.techniques
+    yield from first.facets.tactics
+    yield from first.facets.entities[:_MOST_ENTITIES]
+    for chunk in chunks:
+        yield " ".join(chunk.text.split())

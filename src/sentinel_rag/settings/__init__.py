@@ -16,7 +16,7 @@ from sentinel_rag.settings.shapes import (
     TelemetrySettings,
     TlsFiles,
 )
-from sentinel_rag.settings.upstream_credentials import newest_credential
+from sentinel_rag.settings.tools import newest_credential
 from sentinel_rag.settings.variables import VARIABLES, Variable
 from sentinel_rag.settings.workspace_file import NamedWorkspace, workspace_name
 

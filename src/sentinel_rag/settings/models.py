@@ -1,14 +1,68 @@
-"""The model that questions are asked of, and what makes the vectors of knowledge."""
+"""The model that questions are asked of, the one that makes vectors, and the databases of state and knowledge."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
 from decimal import Decimal
+from pathlib import Path
 
-from sentinel_rag.settings.shapes import EmbeddingSettings, ModelSettings, Secret
+from sentinel_rag.settings.shapes import (
+    AzureSearchSettings,
+    EmbeddingSettings,
+    KnowledgeSettings,
+    ModelSettings,
+    PostgresSettings,
+    Secret,
+)
 from sentinel_rag.settings.values import MOST_SECONDS, SettingReader, between, one_of, seconds
 from sentinel_rag.settings.workspace_file import http_url
+
+_AUTHORITY = re.compile(r"(?:[^@/?#]*@)?[^@/?#]*(?:[/?#][^@]*)?\Z")
+_SCHEMA_NAME = re.compile(r"[a-z][a-z0-9_]{0,62}")
+_BESIDE = ("_web", "_chat")
+"""What stands behind the name of the state's schema in those of people and of the agent's memory."""
+LONGEST_STATE_SCHEMA = 58
+"""PostgreSQL cuts a name at 63 characters and says nothing: three schemas would become one."""
+
+
+def read_database(reader: SettingReader) -> PostgresSettings:
+    """Where the gateway's state is kept; without an address in SQLite files of the home."""
+    return PostgresSettings(
+        url=reader.read("SENTINEL_DATABASE_URL", postgres_url, None),
+        schema=reader.read("SENTINEL_DATABASE_SCHEMA", state_schema_name, "sentinel"),
+    )
+
+
+def postgres_url(text: str) -> Secret:
+    """The address, never quoted: it holds a password."""
+    if not text.isprintable() or " " in text:
+        raise ValueError("holds a blank or a control character: copy it again")
+    scheme, _, rest = text.partition("://")
+    if scheme not in ("postgresql", "postgres") or not rest:
+        raise ValueError("is no address like postgresql://USER:PASSWORD@HOST:5432/DATABASE?sslmode=verify-full")
+    # Else a part of the password could be taken for the host, and be shown as such.
+    if _AUTHORITY.match(rest) is None:
+        raise ValueError("has an @, / or ? that is part of no address: percent-encode special characters in it")
+    return Secret(text)
+
+
+def schema_name(text: str) -> str:
+    """A name that PostgreSQL takes as it is."""
+    if not _SCHEMA_NAME.fullmatch(text) or text.startswith("pg_"):
+        raise ValueError(f"{text!r} is not 1 to 63 lower-case letters, digits and underscores, a letter first")
+    return text
+
+
+def state_schema_name(text: str) -> str:
+    """A name behind which those of the schemas beside it fit, and that is none of those itself."""
+    name = schema_name(text)
+    if len(name) > LONGEST_STATE_SCHEMA:
+        raise ValueError(f"{name!r} is longer than {LONGEST_STATE_SCHEMA} characters: _web and _chat stand behind it")
+    if name.endswith(_BESIDE):
+        raise ValueError(f"{name!r} ends as a schema beside another one does: choose a name without _web or _chat")
+    return name
+
 
 MODELS = ("offline", "azure", "openai-compatible", "openrouter")
 MODEL_ROLES = ("answer", "assist")
@@ -142,3 +196,67 @@ def read_embeddings(reader: SettingReader) -> EmbeddingSettings:
         dimensions=read("SENTINEL_EMBEDDINGS_DIMENSIONS", between(1, 8_192), 1_024),
         tokens_per_minute=read("SENTINEL_EMBEDDINGS_TOKENS_PER_MINUTE", between(0, 100_000_000), 0),
     )
+
+
+KNOWLEDGE_STORES = ("local", "chroma", "pgvector", "azure-search")
+"""The stores of ours by their names; others are plugins. `app.knowledge_stores` opens them."""
+
+STORE_PLUGINS = "sentinel_rag.knowledge_stores"
+"""The entry point group of stores that packages bring; an entry point names a `StoreKind` by the store's name."""
+
+_INDEX_NAME = re.compile(r"[a-z0-9](?:[a-z0-9]|-(?!-)){0,98}[a-z0-9]")
+
+NEEDED: Mapping[str, Mapping[str, str]] = {
+    "local": {},
+    "chroma": {},
+    "pgvector": {"SENTINEL_KNOWLEDGE_URL": "the address of the database"},
+    "azure-search": {"SENTINEL_AZURE_SEARCH_ENDPOINT": "the address of the search service"},
+}
+"""Store -> variable that it cannot do without -> what that holds."""
+
+
+def read_knowledge(reader: SettingReader) -> KnowledgeSettings:
+    """What is set for every store, since `sentinel knowledge migrate` opens two; what the one in use lacks is a
+    problem."""
+    store = reader.read("SENTINEL_KNOWLEDGE_STORE", _store_name, "local")
+    reader.problems += [
+        f"{variable}: is missing; SENTINEL_KNOWLEDGE_STORE={store} needs {what}"
+        for variable, what in NEEDED.get(store, {}).items()
+        if not reader.values.get(variable, "").strip()
+    ]
+    return KnowledgeSettings(
+        store=store,
+        refresh_minutes=reader.read("SENTINEL_KNOWLEDGE_REFRESH_MINUTES", between(0, 10_080), 60),
+        chroma_folder=reader.read("SENTINEL_CHROMA_PATH", lambda text: Path(text).expanduser().absolute(), None),
+        postgres=_postgres(reader),
+        azure_search=_azure_search(reader),
+    )
+
+
+def _store_name(text: str) -> str:
+    """A store of ours, or one that an installed package brings."""
+    from importlib.metadata import entry_points  # 20 ms, which only a store that is set has to pay
+
+    plugins = entry_points(group=STORE_PLUGINS).names
+    return one_of((*KNOWLEDGE_STORES, *sorted(plugins - {*KNOWLEDGE_STORES})))(text)
+
+
+def _postgres(reader: SettingReader) -> PostgresSettings:
+    return PostgresSettings(
+        url=reader.read("SENTINEL_KNOWLEDGE_URL", postgres_url, None),
+        schema=reader.read("SENTINEL_KNOWLEDGE_SCHEMA", schema_name, "sentinel_knowledge"),
+    )
+
+
+def _azure_search(reader: SettingReader) -> AzureSearchSettings:
+    return AzureSearchSettings(
+        url=reader.read("SENTINEL_AZURE_SEARCH_ENDPOINT", url_without_name, ""),
+        key=reader.read("SENTINEL_AZURE_SEARCH_KEY", copied_key, None),
+        index=reader.read("SENTINEL_AZURE_SEARCH_INDEX", _index_name, "sentinel-knowledge"),
+    )
+
+
+def _index_name(text: str) -> str:
+    if not _INDEX_NAME.fullmatch(text):
+        raise ValueError(f"{text!r} is not 2 to 100 lower-case letters, digits and single dashes")
+    return text

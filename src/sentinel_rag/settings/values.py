@@ -1,14 +1,21 @@
-"""Texts of the environment as values. A converter takes the text of one variable and raises ValueError with the end of
-a sentence about it; `SettingReader` collects these, so that a person mends all in one go.
+"""Texts of the environment and of `.env` as values.
+
+A converter takes the text of one variable and raises ValueError with the end of a sentence about it; `SettingReader`
+collects these, so that a person mends all in one go.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
+from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.settings.shapes import Secret
+
+if TYPE_CHECKING:
+    from dotenv.parser import Original
+
 
 T = TypeVar("T")
 MOST_SECONDS = 3_600.0
@@ -100,3 +107,37 @@ def timezone(text: str) -> str:
     except (ZoneInfoNotFoundError, ValueError, OSError):
         raise ValueError(f"{text!r} is no IANA time zone such as UTC or Europe/Berlin") from None
     return text
+
+
+def read_env_file(path: Path) -> dict[str, str]:
+    """The assignments of a `.env` file; empty if there is none. Raises ConfigurationError with line numbers."""
+    from dotenv.parser import parse_stream
+
+    try:
+        with path.open(encoding="utf-8") as stream:
+            bindings = list(parse_stream(stream))
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        why = error.strerror if isinstance(error, OSError) else f"byte {error.start + 1} is not UTF-8"
+        raise ConfigurationError(
+            f"The settings file {path} cannot be read: {why}.", next_step="Make it a readable UTF-8 text file."
+        ) from None
+    wrong = tuple(
+        f"{path}:{_first_line(binding.original)}: not of the form NAME=value"
+        for binding in bindings
+        if binding.error or (binding.key is not None and binding.value is None)
+    )
+    if wrong:
+        lines = "a line" if len(wrong) == 1 else f"{len(wrong)} lines"
+        raise ConfigurationError(
+            f"The settings file {path} has {lines} that cannot be read.",
+            problems=wrong,
+            next_step="Correct the lines above; .env.example shows the form.",
+        )
+    return {b.key: b.value for b in bindings if b.key is not None and b.value is not None}
+
+
+def _first_line(original: Original) -> int:
+    """The line of the text itself: the parser counts the blank lines before it in."""
+    return original.line + len(original.string) - len(original.string.lstrip("\n"))

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
+from sentinel_rag.contracts.servers import LOOPBACK_NAMES
 
 if TYPE_CHECKING:
     from yaml.nodes import Node

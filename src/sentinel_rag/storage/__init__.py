@@ -5,8 +5,7 @@ it knows of the place. `RecordFile` is the place on one machine, a SQLite file; 
 that several machines share. Nothing here knows what is kept.
 """
 
-from sentinel_rag.storage.file import RecordFile
 from sentinel_rag.storage.port import Cursor, Migration, RecordConnection, Records
-from sentinel_rag.storage.sqlite import begin_write_ahead
+from sentinel_rag.storage.sqlite import RecordFile, begin_write_ahead
 
 __all__ = ["Cursor", "Migration", "RecordConnection", "RecordFile", "Records", "begin_write_ahead"]

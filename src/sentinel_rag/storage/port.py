@@ -1,4 +1,4 @@
-"""What a store asks of its database: a connection inside one transaction, and the places that make transactions.
+"""What a store asks of its database: a connection inside one transaction, places that make them, numbered migrations.
 
 `sqlite3.Connection` is such a connection as it is. Statements are written once, in the SQL that SQLite and PostgreSQL
 both understand: `?` for a value, `ON CONFLICT`, `RETURNING`, a limit that is a number.
@@ -193,3 +193,34 @@ class StateDatabase(Protocol):
         """A connection that only reads and that no writer waits for. Blocks. Raises UnavailableError, also for what
         fails in the block."""
         ...
+
+
+VERSIONS = "CREATE TABLE IF NOT EXISTS schema_version (component TEXT PRIMARY KEY, version INTEGER NOT NULL)"
+
+
+def bring_up(
+    component: str, steps: Sequence[Migration], name: str, connection: RecordConnection, *, make: bool = True
+) -> None:
+    """Do the steps that the database `name` lacks, in the transaction of `connection`. `make`: the table of the
+    versions too, if there is none.
+
+    Raises UnavailableError if a newer version of the product wrote it.
+    """
+    if make:
+        connection.execute(VERSIONS)
+    row = connection.execute("SELECT version FROM schema_version WHERE component = ?", [component]).fetchone()
+    version = 0 if row is None else row[0]
+    if version > len(steps):
+        raise UnavailableError(
+            f"{name} was written by a newer version of Sentinel RAG ({component} schema {version}, this one knows "
+            f"{len(steps)}).",
+            next_step="Install the newer version, or point the state folder elsewhere.",
+        )
+    if version == len(steps):
+        return
+    for step in steps[version:]:
+        step(connection)
+    connection.execute(
+        "INSERT INTO schema_version VALUES (?, ?) ON CONFLICT (component) DO UPDATE SET version = excluded.version",
+        [component, len(steps)],
+    )

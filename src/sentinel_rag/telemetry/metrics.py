@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from bisect import bisect_left
 from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
+from contextvars import ContextVar
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 MAX_SERIES = 200
@@ -160,3 +161,16 @@ def _number(value: float) -> str:
     if value == math.inf:
         return "+Inf"
     return str(int(value)) if value == int(value) and abs(value) < 1e15 else repr(value)
+
+
+_began: ContextVar[float | None] = ContextVar("sentinel_rag_request_began", default=None)
+
+
+def set_request_began(moment: float) -> None:
+    """`moment` of `time.perf_counter`, for this task and those that it starts."""
+    _began.set(moment)
+
+
+def request_began() -> float | None:
+    """The moment; None outside of a request that is counted."""
+    return _began.get()

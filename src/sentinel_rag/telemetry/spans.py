@@ -1,21 +1,80 @@
 """Spans: what is told of one step of a call, and which of them the code that runs now belongs to.
 
 `start_span` is all that the zones call. While no tracer was set it gives `NO_SPAN`, which does nothing, and no further
-module of telemetry is loaded. What leaves the process is decided by `attributes`, whatever a span was told.
+module of telemetry is loaded. What leaves the process is decided by `otlp`, whatever a span was told.
 """
 
 from __future__ import annotations
 
 import random
+import re
 import time
 from collections.abc import Callable, Mapping
 from contextvars import ContextVar, Token
+from dataclasses import dataclass
 from enum import IntEnum
 from types import TracebackType
 from typing import Any, Self
 
-from sentinel_rag.telemetry.sampling import Sampler
-from sentinel_rag.telemetry.trace_context import TraceContext, read_traceparent
+# A traceparent that comes from outside is data. Only its three fields are read, anything unusual about it makes it no
+# traceparent at all, and neither `tracestate` nor `baggage` is read or passed on, since both can carry any text.
+_TRACEPARENT = re.compile(r"00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})")
+_SAMPLED = 1
+
+
+@dataclass(frozen=True, slots=True)
+class TraceContext:
+    """A place in a trace: the trace, the span that is the parent of what follows, and whether it was recorded there."""
+
+    trace_id: int
+    span_id: int
+    sampled: bool
+
+    @property
+    def traceparent(self) -> str:
+        """The header's value, or the field of MCP's `_meta`."""
+        return f"00-{self.trace_id:032x}-{self.span_id:016x}-{'01' if self.sampled else '00'}"
+
+
+def read_traceparent(text: object) -> TraceContext | None:
+    """The place that a traceparent names; None for anything that is not exactly one of version 00."""
+    found = _TRACEPARENT.fullmatch(text) if isinstance(text, str) else None
+    if found is None:
+        return None
+    trace_id, span_id = int(found[1], 16), int(found[2], 16)
+    if trace_id == 0 or span_id == 0:
+        return None
+    return TraceContext(trace_id, span_id, bool(int(found[3], 16) & _SAMPLED))
+
+
+# A caller can ask for less and never for more: a parent that was not recorded ends it here too (unless the sampler
+# ignores parents), and one that was recorded is held against this process's own share all the same. So nobody who sends
+# a traceparent switches recording on.
+_RANDOM_BITS = 56
+_RANDOM = (1 << _RANDOM_BITS) - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Sampler:
+    """`ratio` of all traces, 0 to 1; `by_parent`: not where the parent was not recorded."""
+
+    ratio: float = 1.0
+    by_parent: bool = True
+
+    @classmethod
+    def named(cls, name: str, ratio: float) -> Sampler:
+        """The sampler that OTEL_TRACES_SAMPLER calls `name`; `ratio` counts for the two that take one."""
+        share = {"always_on": 1.0, "always_off": 0.0, "traceidratio": ratio}[name.removeprefix("parentbased_")]
+        return cls(share, name.startswith("parentbased_"))
+
+    def takes(self, trace_id: int, parent: TraceContext | None) -> bool:
+        """Whether a trace is recorded. The 56 lowest bits of an id are the random ones."""
+        if self.by_parent and parent is not None and not parent.sampled:
+            return False
+        if self.ratio >= 1.0:
+            return True
+        return (trace_id & _RANDOM) >= round((1.0 - self.ratio) * (1 << _RANDOM_BITS))
+
 
 Value = str | int | float | bool | tuple[str, ...]
 

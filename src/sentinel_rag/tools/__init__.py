@@ -1,4 +1,4 @@
 """Zone C: MCP servers that run tools, one server a package: `sentinel`, `files`, `web`.
 
-`mcp_frame` is what they share: the MCP server, its health check and its door. Nothing here decides what may run.
+`mcp_frame` is what they share: the MCP server, health check and authentication. Nothing here decides what may run.
 """

@@ -1,4 +1,4 @@
-"""The MCP server around a set of tools: streamable HTTP, stateless, JSON answers, behind the door.
+"""The MCP server around a set of tools: streamable HTTP, stateless, JSON answers, behind a token.
 
 Schemas come from `contracts` word for word, so that what the policy names, what a model sees and what is served cannot
 drift apart. A result travels as structured content, an error too (with isError), each beside one line of text.
@@ -18,16 +18,46 @@ from starlette.middleware import Middleware
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 from starlette.routing import Mount, Route
-from starlette.types import Receive, Scope, Send
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.servers import Refused, RequestAuthenticator
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.telemetry import AnySpan, SpanKind, continuing, start_span
-from sentinel_rag.tools.authentication import HEALTH_PATH, TokenAuthentication
-from sentinel_rag.tools.fixed_answers import FixedAnswers, fixed_answers
-from sentinel_rag.tools.plain_calls import PlainCalls
+from sentinel_rag.tools.plain_calls import FixedAnswers, PlainCalls, fixed_answers
 from sentinel_rag.tools.tool_answer import ToolAnswer
+
+HEALTH_PATH = "/healthz"
+_REFUSALS = {
+    Refused.HOST: (421, "This server answers to this machine's own names only."),
+    Refused.ORIGIN: (403, "This server takes no requests from web pages."),
+    Refused.BEARER: (401, "A bearer token is needed."),
+}
+
+
+class TokenAuthentication:
+    """Lets a request through to `app` only with the token and from this machine's names; the health check needs no
+    token. Raises ValueError for a token that could be guessed."""
+
+    def __init__(self, app: ASGIApp, *, token: str) -> None:
+        self._app = app
+        self._authenticator = RequestAuthenticator(token=token)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._app(scope, receive, send)
+            return
+        if scope["type"] != "http":
+            return  # no WebSocket is served; closing without an answer refuses the handshake
+        refused = self._authenticator.refused(scope["headers"])
+        if refused is None or (refused is Refused.BEARER and scope["path"] == HEALTH_PATH):
+            await self._app(scope, receive, send)
+            return
+        status, detail = _REFUSALS[refused]
+        challenge = {"WWW-Authenticate": "Bearer"} if refused is Refused.BEARER else None
+        await JSONResponse({"detail": detail}, status, challenge)(scope, receive, send)
+
 
 _ERROR_CODES = frozenset(code.value for code in QueryErrorCode)
 

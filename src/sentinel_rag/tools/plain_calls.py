@@ -15,13 +15,55 @@ from collections.abc import Awaitable, Callable, Collection, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+import msgspec
 from starlette.datastructures import Headers
-from starlette.responses import Response
-from starlette.types import ASGIApp, Receive, Scope, Send
+from starlette.responses import JSONResponse, Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sentinel_rag.contracts.trusted_meta import READERS
-from sentinel_rag.tools.small_requests import PROTOCOL, again, body_of, method_of
 from sentinel_rag.tools.tool_answer import ToolAnswer
+
+# What is answered without the protocol's library must be told from its headers and its body; a request that turns out
+# to be another one goes on exactly as it came.
+PROTOCOL = "2026-07-28"
+MCP_PATH = "/mcp"
+MAX_QUESTION_BYTES = 65_536
+
+
+def method_of(scope: Scope, headers: Headers) -> str | None:
+    """The method that a small POST of this protocol names in its headers; None for any other request."""
+    length = headers.get("content-length", "")
+    small = length.isascii() and length.isdecimal() and len(length) < 9 and int(length) <= MAX_QUESTION_BYTES
+    if scope["method"] != "POST" or scope["path"] != MCP_PATH or not small:
+        return None
+    return headers.get("mcp-method") if headers.get("mcp-protocol-version") == PROTOCOL else None
+
+
+async def body_of(receive: Receive) -> bytes | None:
+    """The whole body; None if the client has gone."""
+    body = bytearray()
+    while True:
+        message = await receive()
+        if message["type"] != "http.request":
+            return None
+        body += message.get("body", b"")
+        if not message.get("more_body", False):
+            return bytes(body)
+
+
+def again(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that gives the body once more, then what comes after it."""
+    given = False
+
+    async def read() -> Message:
+        nonlocal given
+        if given:
+            return await receive()
+        given = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return read
+
 
 METHOD = "tools/call"
 _PREFIX = "io.modelcontextprotocol/"
@@ -146,3 +188,52 @@ def _finite(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_finite(inner) for inner in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# The gateway asks both of every server when it starts. Answered from memory, they do not make a server load the
+# protocol's library before anybody calls a tool. They are the library's own answers, field by field; a test holds the
+# two against each other. Whatever is not exactly such a question in the protocol without sessions goes on to the
+# library.
+class FixedAnswers:
+    """Wraps the library's application. `answers` maps a method to its result."""
+
+    def __init__(self, app: ASGIApp, answers: Mapping[str, Mapping[str, Any]]) -> None:
+        self._app = app
+        self._answers = answers
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        method = method_of(scope, Headers(scope=scope))
+        if method is None or method not in self._answers:
+            await self._app(scope, receive, send)
+            return
+        body = await body_of(receive)
+        if body is None:
+            return
+        request_id = _id_of(body, method)
+        if request_id is None:
+            await self._app(scope, again(body, receive), send)
+        else:
+            answer = {"jsonrpc": "2.0", "id": request_id, "result": self._answers[method]}
+            await JSONResponse(answer)(scope, receive, send)
+
+
+def fixed_answers(server: Mapping[str, str], tools: list[dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """The answers of a server, `name` and `version`, that serves `tools` in wire form."""
+    common = {"cacheScope": "private", "resultType": "complete", "ttlMs": 0}
+    about = {"_meta": {"io.modelcontextprotocol/serverInfo": dict(server)}}
+    capabilities = {"capabilities": {"tools": {"listChanged": False}}, "supportedVersions": [PROTOCOL]}
+    return {"server/discover": {**common, **capabilities, **about}, "tools/list": {**common, "tools": tools, **about}}
+
+
+def _id_of(body: bytes, method: str) -> int | str | None:
+    """The id of a plain question for the first page; None for anything else."""
+    try:
+        question = msgspec.json.decode(body)
+    except (msgspec.DecodeError, RecursionError):
+        return None
+    if not isinstance(question, dict) or question.get("jsonrpc") != "2.0" or question.get("method") != method:
+        return None
+    parameters = question.get("params", {})
+    request_id = question.get("id")
+    plain = isinstance(parameters, dict) and set(parameters) <= {"_meta"}
+    return request_id if plain and isinstance(request_id, int | str) and not isinstance(request_id, bool) else None

@@ -1,10 +1,15 @@
-"""What a tool hands to its server: a value and one line of text, or the typed error that takes its place."""
+"""What a tool answers over MCP, and the arguments that it was given with their types."""
 
 from __future__ import annotations
 
 import logging
+import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
+from typing import Any, TypeVar
 from uuid import uuid4
+
+import msgspec
 
 from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
@@ -62,3 +67,28 @@ def our_fault(tool: str) -> ToolAnswer:
             next_step=f"Report it with the line 'internal error {fault}' of the tool server's log.",
         )
     )
+
+
+T = TypeVar("T", bound=msgspec.Struct)
+
+# The gateway has judged the very bytes that arrive here, so nothing is stripped, folded or converted: a path with a
+# blank in front must not become another path behind the rule's back.
+_PLACE = re.compile(r" - at `\$\.(?P<field>\w+)`$")
+_NAMED = re.compile(r"(?:unknown|required) field `(?P<field>\w+)`")
+
+
+def read_arguments(kind: type[T], tool: str, arguments: Mapping[str, Any]) -> T:
+    """`arguments` as a `kind`, whose fields and limits they must keep. Raises ToolFault that names the field."""
+    try:
+        return msgspec.convert(arguments, kind, strict=True)
+    except msgspec.ValidationError as fault:
+        text = str(fault)
+        found = _PLACE.search(text) or _NAMED.search(text)
+        field = found["field"] if found else ""
+        reason = _PLACE.sub("", text).replace("`", "'")
+        takes = ", ".join(each.name for each in msgspec.structs.fields(kind))
+        raise wrong_argument(
+            field,
+            f"{tool} cannot take {field or 'these arguments'}: {reason[:1].lower()}{reason[1:]}.",
+            f"It takes: {takes}.",
+        ) from None

@@ -7,24 +7,34 @@ from sentinel_rag.gateway.approvals.approval import (
     Approval,
     ApprovalSpent,
     ApprovalState,
+    ApprovalVerdict,
     Decider,
     DecisionRefused,
-    Verdict,
     YesOutcome,
+    question_about,
 )
 from sentinel_rag.gateway.approvals.binding import (
     ApprovalQuestion,
     Asker,
     Binding,
+    CallSubject,
     DecidedBy,
+    EarlierRead,
+    FieldChange,
     Raise,
     RememberedApproval,
-    Violation,
+    ShownViolation,
+    said_in,
 )
-from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway
-from sentinel_rag.gateway.approvals.questions import question_about
-from sentinel_rag.gateway.approvals.store import DEFAULT_TTL_S, ApprovalStore, Waiting
-from sentinel_rag.gateway.approvals.subject import CallSubject, EarlierRead, FieldChange, said_in
+from sentinel_rag.gateway.approvals.near_duplicates import near_duplicate_sha256
+from sentinel_rag.gateway.approvals.store import (
+    DEFAULT_TTL_S,
+    ApprovalStore,
+    Bounds,
+    DeniedBefore,
+    TurnedAway,
+    Waiting,
+)
 
 __all__ = [
     "DEFAULT_TTL_S",
@@ -33,6 +43,7 @@ __all__ = [
     "ApprovalSpent",
     "ApprovalState",
     "ApprovalStore",
+    "ApprovalVerdict",
     "Asker",
     "Binding",
     "Bounds",
@@ -40,15 +51,16 @@ __all__ = [
     "DecidedBy",
     "Decider",
     "DecisionRefused",
+    "DeniedBefore",
     "EarlierRead",
     "FieldChange",
     "Raise",
     "RememberedApproval",
+    "ShownViolation",
     "TurnedAway",
-    "Verdict",
-    "Violation",
     "Waiting",
     "YesOutcome",
+    "near_duplicate_sha256",
     "question_about",
     "said_in",
 ]

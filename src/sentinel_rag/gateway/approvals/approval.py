@@ -1,21 +1,35 @@
-"""An approval as a value: its states, its wire form, and why one cannot be decided or used.
+"""An approval as a value: its states, its wire form, and the question that a judged call becomes.
 
-The states and the moves between them: pending becomes approved or denied by a person, approved becomes used by the one
-call that it is bound to, and both pending and approved become expired by the clock. Nothing leads back.
+Pending becomes approved or denied by a person, approved becomes used by the one call that it is bound to, and both
+pending and approved become expired by the clock. Nothing leads back.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Protocol
 
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.json_values import JsonObject
+from sentinel_rag.contracts.labels import BOTTOM, Label
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding
+from sentinel_rag.gateway.approvals.binding import (
+    ApprovalQuestion,
+    Asker,
+    Binding,
+    CallSubject,
+    DecidedBy,
+    EarlierRead,
+    Raise,
+    RememberedApproval,
+    ShownViolation,
+    title_of,
+)
+from sentinel_rag.gateway.policy.model import TaintRule, ToolPolicy
 
 WEBHOOK = "webhook"
 """The id under which the webhook's receiver decides; a policy names it so among its `approvers`."""
@@ -35,7 +49,7 @@ class ApprovalState(StrEnum):
     EXPIRED = "expired"
 
 
-class Verdict(StrEnum):
+class ApprovalVerdict(StrEnum):
     """What a person can say; each value is the state that it leads to."""
 
     APPROVE = "approved"
@@ -45,12 +59,14 @@ class Verdict(StrEnum):
 @dataclass(frozen=True, slots=True)
 class Decider:
     """Who decides: a key by its id and name, or the webhook's receiver (`via` is then `webhook`), who says that
-    `actor` decided; that name is the receiver's word."""
+    `actor` decided; that name is the receiver's word. `only_own` is a person without the scope `approve`, who confirms
+    what was asked for them."""
 
     key_id: str
     name: str = ""
     via: str = "api"
     actor: str = ""
+    only_own: bool = False
 
     def is_one_of(self, approvers: tuple[str, ...]) -> bool:
         """True if the policy's list of approvers allows this one; an empty list allows every key with the scope."""
@@ -152,3 +168,80 @@ class DecisionRefused(SentinelError):
     def __init__(self, reason: Reason, message: str, *, next_step: str = "") -> None:
         super().__init__(message, next_step=next_step, code=reason.value)
         self.reason = reason
+
+
+RULE_REQUIRES = "the rule requires it"
+"""`ApprovalQuestion.why` of a rule with `requires_approval`; any other is the reason code of the denial that it
+replaces."""
+
+
+NOBODY = Asker()
+
+
+class Violating(Protocol):
+    """An argument whose label is above what its place accepts."""
+
+    @property
+    def parameter(self) -> str: ...
+    @property
+    def label(self) -> Label: ...
+    @property
+    def accepts(self) -> Label: ...
+    @property
+    def link(self) -> bool: ...
+
+
+class Raising(Protocol):
+    """A call that raised the context label; `at` is a time in ISO 8601."""
+
+    @property
+    def audit_id(self) -> str: ...
+    @property
+    def tool(self) -> str: ...
+    @property
+    def label(self) -> Label: ...
+    @property
+    def at(self) -> str: ...
+
+
+def question_about(
+    tool: ToolPolicy,
+    rule: TaintRule,
+    reason: Reason,
+    arguments: JsonObject,
+    violations: Iterable[Violating],
+    raised_by: Iterable[Raising],
+    *,
+    asker: Asker = NOBODY,
+    memory: Label = BOTTOM,
+    remembered: Iterable[Raising] = (),
+    subject: CallSubject | None = None,
+    evidence: Iterable[EarlierRead] = (),
+) -> ApprovalQuestion:
+    """What a person is asked about a call of `tool` that `rule` lets nobody run alone. `reason` is why it was denied,
+    `arguments` are those that would be sent, whole; `memory` is what the agent may remember of other sessions, and
+    `remembered` are the calls there that raised it; `subject` is what the call would change, `evidence` what the
+    conversation had read."""
+    return ApprovalQuestion(
+        effect=tool.effect.value,
+        server=tool.server,
+        description=tool.description,
+        condition=rule.condition,
+        taint_level=rule.taint_level.name,
+        why=RULE_REQUIRES if reason is Reason.APPROVAL_REQUIRED else reason.value,
+        arguments=arguments,
+        violations=tuple(ShownViolation(each.parameter, each.label, each.accepts, each.link) for each in violations),
+        raised_by=_raises(raised_by),
+        approvers=tool.approvers,
+        decided_by=DecidedBy.ASKER if rule.asks_the_asker else DecidedBy.OTHER,
+        asker=asker,
+        remembered=RememberedApproval(memory, _raises(remembered)),
+        title=title_of(tool, arguments, subject, asker.person),
+        subject=subject,
+        runs_at_yes=rule.runs_at_yes,
+        evidence=tuple(evidence),
+    )
+
+
+def _raises(found: Iterable[Raising]) -> tuple[Raise, ...]:
+    return tuple(Raise(each.audit_id, each.tool, each.label, each.at) for each in found)

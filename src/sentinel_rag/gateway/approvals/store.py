@@ -1,7 +1,8 @@
-"""The approvals of one journal file: asking, deciding and using, each with its record.
+"""The approvals of one journal file: asking, within bounds, deciding and using, each with its record.
 
 Above it lie the gate, which asks and uses, and the routes, through which people decide; below it the table, whose rows
 decide every race. Nothing here knows HTTP, and nothing here can approve: that takes a `Decider` who is not the asker.
+How often a person may be asked is bounded, so that a hijacked agent cannot flood whoever decides.
 """
 
 from __future__ import annotations
@@ -9,11 +10,12 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import hmac
+import math
 import secrets
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import datetime, timedelta
 from typing import TypeVar
 
 import anyio
@@ -24,8 +26,10 @@ from sentinel_rag.audit.approval_events import (
     ApprovalAsked,
     ApprovalDecided,
     ApprovalDecisionRefused,
+    ApprovalDenialLifted,
     ApprovalLapsed,
     ApprovalNotified,
+    ApprovalsBounded,
     ApprovedCallTold,
 )
 from sentinel_rag.contracts.decisions import Reason
@@ -39,15 +43,93 @@ from sentinel_rag.gateway.approvals.approval import (
     Approval,
     ApprovalSpent,
     ApprovalState,
+    ApprovalVerdict,
     Decider,
     DecisionRefused,
     Ruling,
-    Verdict,
     YesOutcome,
 )
 from sentinel_rag.gateway.approvals.binding import ApprovalQuestion, Binding, DecidedBy
-from sentinel_rag.gateway.approvals.bounds import Bounds, TurnedAway, turned_away
-from sentinel_rag.gateway.approvals.table import ApprovalStanding
+from sentinel_rag.gateway.approvals.table import ApprovalStanding, asker_of, micros
+
+MAX_WAIT_S = 60
+"""The longest wait that is suggested while questions are open: somebody may decide one at any moment."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bounds:
+    """`pending` questions in all at the same time; `unwanted` of one conversation and of one person within the life of
+    one: those that nobody approved, whether they wait, were denied or have lapsed. Sessions that an agent opens by
+    itself are one conversation of its key."""
+
+    pending: int = 100
+    unwanted_per_conversation: int = 10
+    unwanted_per_person: int = 20
+
+
+@dataclass(frozen=True, slots=True)
+class TurnedAway:
+    """Nobody was asked. `sentence` names neither data nor other conversations; `retry_after_s` is at least 1."""
+
+    sentence: str
+    retry_after_s: int
+    whose: str = ""
+    """Who is over the bound: the conversation, the person, or empty for all together."""
+
+
+@dataclass(frozen=True, slots=True)
+class DeniedBefore:
+    """Nobody was asked, since a person's no to a call that reads alike holds: that of `decider`, a key id, or of the
+    `actor` whom the webhook's receiver named."""
+
+    approval_id: str
+    decider: str
+    actor: str
+    at: datetime
+    until: datetime
+    retry_after_s: int
+
+
+def turned_away(
+    connection: RecordConnection, bounds: Bounds, binding: Binding, person: str | None, now: datetime, life: timedelta
+) -> TurnedAway | None:
+    """Which bound this question would be over; None if it may be asked."""
+    counted = [("This conversation", "asker", asker_of(binding, person), bounds.unwanted_per_conversation)]
+    if person is not None:
+        counted.append(("This person", "person", person, bounds.unwanted_per_person))
+    for who, column, value, unwanted in counted:
+        mine = _earliest(
+            connection,
+            f"SELECT count(*), min(asked_at) FROM approval WHERE {column} = ? AND asked_at > ? "  # noqa: S608  # one of two constants
+            "AND state NOT IN ('approved', 'used')",
+            [value, micros(now - life)],
+        )
+        if mine[0] >= unwanted:
+            minutes = f"{life.total_seconds() / 60:.0f} minutes"
+            sentence = (
+                f"{who} has asked for {mine[0]} approvals within {minutes} that nobody gave, and no more are taken."
+            )
+            return TurnedAway(sentence, _seconds(mine[1], now, life), value)
+    everyone = _earliest(
+        connection,
+        "SELECT count(*), min(asked_at) FROM approval WHERE state = 'pending' AND ends_at > ?",
+        [micros(now)],
+    )
+    if everyone[0] >= bounds.pending:
+        sentence = "Too many calls of all conversations are waiting for a person's approval."
+        return TurnedAway(sentence, min(MAX_WAIT_S, _seconds(everyone[1], now, life)))
+    return None
+
+
+def _earliest(connection: RecordConnection, query: str, values: list[object]) -> tuple[int, int | None]:
+    count, moment = connection.execute(query, values).fetchone()
+    return int(count), moment
+
+
+def _seconds(since: int | None, now: datetime, life: timedelta) -> int:
+    """Whole seconds until `life` after `since` has passed, at least 1."""
+    passed = (micros(now) - (since or 0)) / 1e6
+    return max(1, math.ceil(life.total_seconds() - passed))
 
 
 def check_decider(stands: ApprovalStanding, decider: Decider, token: str | None, *, person: str | None) -> None:
@@ -75,6 +157,10 @@ def check_decider(stands: ApprovalStanding, decider: Decider, token: str | None,
             "The agent asked this for you, so another person decides it.",
             next_step="Let another key with the scope approve decide.",
         )
+    if decider.only_own:
+        raise DecisionRefused(
+            Reason.NOT_AN_APPROVER, "This was not asked for you.", next_step="Let an approver decide."
+        )
     if not decider.is_one_of(stands.approvers):
         raise DecisionRefused(
             Reason.NOT_AN_APPROVER,
@@ -97,6 +183,8 @@ PersonOf = Callable[[RecordConnection, str], str | None]
 """The key of the person who opened a session; None for one that an agent opened by itself."""
 
 DEFAULT_TTL_S = 900.0
+DENIAL_HOLDS = timedelta(days=1)
+"""How long a no holds where the policy says nothing."""
 LOOK_AGAIN_S = 1.0
 MAX_RECORDED_BYTES = 16_384
 """Longer arguments leave only their hash in the record of the question; the record of the call that runs has them."""
@@ -154,25 +242,40 @@ class ApprovalStore:
             lambda connection: table.open_for(connection, sha256, [ApprovalState.APPROVED], now)
         )
 
-    async def answered_already(self, binding: Binding) -> Waiting | TurnedAway | None:
+    async def answered_already(
+        self, binding: Binding, holds: timedelta = DENIAL_HOLDS
+    ) -> Waiting | TurnedAway | DeniedBefore | None:
         """What `request` would say without asking anybody, so that no question is put together for it; None where it
         would ask. Only `request` makes it sure."""
         now, sha256 = self._clock(), binding.sha256()
 
-        def look(connection: RecordConnection) -> Waiting | TurnedAway | None:
+        def look(connection: RecordConnection) -> Waiting | TurnedAway | DeniedBefore | None:
             known = table.open_for(connection, sha256, [ApprovalState.PENDING], now)
-            if known is not None:
-                return Waiting(known)
-            person = self._person_of(connection, binding.session_id)
-            return turned_away(connection, self._bounds, binding, person, now, self._life)
+            return Waiting(known) if known is not None else self._refused(connection, binding, holds, now)
 
         return await self._database.run(look)
 
+    def _refused(
+        self, connection: RecordConnection, binding: Binding, holds: timedelta, now: datetime
+    ) -> TurnedAway | DeniedBefore | None:
+        """Why nobody may be asked now; None if somebody may."""
+        person = self._person_of(connection, binding.session_id)
+        found = table.denied(connection, binding, person, now - holds) if binding.near_duplicate_sha256 else None
+        if found is None:
+            return turned_away(connection, self._bounds, binding, person, now, self._life)
+        at = found[3]
+        return DeniedBefore(*found, until=at + holds, retry_after_s=_seconds(micros(at), now, holds))
+
     async def request(
-        self, binding: Binding, question: ApprovalQuestion, sent: JsonObject | None = None
-    ) -> Waiting | TurnedAway:
-        """Ask a person about a call, once: while a question about the same binding is open, that one is meant. `sent`
-        are the arguments as they came, for a call that runs at the yes.
+        self,
+        binding: Binding,
+        question: ApprovalQuestion,
+        sent: JsonObject | None = None,
+        *,
+        holds: timedelta = DENIAL_HOLDS,
+    ) -> Waiting | TurnedAway | DeniedBefore:
+        """Ask a person about a call, once: while a question about the same binding is open, that one is meant, and a no
+        `holds` for so long. `sent` are the arguments as they came, for a call that runs at the yes.
 
         Raises ValueError if the question shows other arguments than the binding names, and UnavailableError if it
         cannot be recorded; then nobody was asked.
@@ -189,11 +292,10 @@ class ApprovalStore:
             known = table.open_for(connection, sha256, open_states, now)
             if known is not None:
                 raise _NotAsked(Waiting(known))
-            told = self._with_person(connection, asked)
-            refused = turned_away(connection, self._bounds, binding, told.person, now, self._life)
+            refused = self._refused(connection, binding, holds, now)
             if refused is not None:
                 raise _NotAsked(refused)
-            table.insert(connection, told, secrets.token_urlsafe(32))
+            table.insert(connection, self._with_person(connection, asked), secrets.token_urlsafe(32))
 
         event = ApprovalAsked(
             audit_id=asked.approval_id,
@@ -214,6 +316,26 @@ class ApprovalStore:
         self._tell()
         return Waiting(asked.approval_id)
 
+    async def note_bound(self, binding: Binding, refused: TurnedAway, audit_id: str) -> None:
+        """Record that questions are over a bound, once for as long as it lasts; `audit_id` is the refused call's."""
+        now = self._clock()
+        ends = now + self._life
+        event = ApprovalsBounded(
+            audit_id=audit_id,
+            key_id=binding.key_id,
+            session_id=binding.session_id,
+            tool=binding.tool,
+            why=refused.sentence,
+            ends_at=format_time(ends),
+        )
+
+        def note(connection: RecordConnection) -> None:
+            if not table.bound(connection, refused.whose, now, ends):
+                raise _Done
+
+        with suppress(_Done):
+            await self._journal.append(event, alongside=note)
+
     def consume(self, approval_id: str, binding: Binding) -> Work[None]:
         """The work that spends an approval, for the transaction of the intent record: done at most once, by whichever
         process comes first. It raises ApprovalSpent, and so undoes the intent, if the approval is not approved (any
@@ -230,10 +352,16 @@ class ApprovalStore:
         return work
 
     async def decide(
-        self, approval_id: str, verdict: Verdict, decider: Decider, *, comment: str = "", token: str | None = None
+        self,
+        approval_id: str,
+        verdict: ApprovalVerdict,
+        decider: Decider,
+        *,
+        comment: str = "",
+        token: str | None = None,
     ) -> Approval:
-        """Take a person's verdict; once, and never from the key that asked. `token` is what the webhook's receiver
-        was sent, and needed exactly if the decision comes `via` it.
+        """Take a person's verdict; once, and never from the key that asked. A no is one to all that wait and read
+        alike. `token` is what the webhook's receiver was sent, and needed exactly if the decision comes `via` it.
 
         Raises DecisionRefused; what is refused for who asked or when is on record too.
         """
@@ -251,20 +379,8 @@ class ApprovalStore:
             if not table.rule(connection, approval_id, ApprovalState(verdict), ruling, now + self._life):
                 raise too_late(stands.state)
 
-        event = ApprovalDecided(
-            audit_id=approval_id,
-            key_id=decider.key_id,
-            decision=verdict.value,
-            via=decider.via,
-            actor=decider.actor,
-            comment=comment,
-            tool=shown.binding.tool,
-            requested_by=shown.binding.key_id,
-            binding_sha256=shown.binding.sha256(),
-            shown_sha256=shown.question.sha256(),
-        )
         try:
-            await self._journal.append(event, alongside=rule)
+            await self._journal.append(_decided(shown, verdict, ruling), alongside=rule)
         except DecisionRefused as refused:
             await self._journal.append(
                 ApprovalDecisionRefused(
@@ -276,10 +392,58 @@ class ApprovalStore:
                 )
             )
             raise
+        if verdict is ApprovalVerdict.DENY:
+            await self._deny_near_duplicates(approval_id, ruling)
         self._tell()
         decided = await self.find(approval_id)
         assert decided is not None
         return decided
+
+    async def _deny_near_duplicates(self, approval_id: str, ruling: Ruling) -> None:
+        pending = ApprovalState.PENDING
+
+        def others(connection: RecordConnection) -> list[Approval | None]:
+            found = table.near_duplicates(connection, approval_id, pending)
+            return [table.find(connection, other, ruling.at) for other in found]
+
+        for other in await self._read(others):
+            if other is None:
+                continue
+
+            def rule(connection: RecordConnection, other_id: str = other.approval_id) -> None:
+                if not table.rule(connection, other_id, ApprovalState.DENIED, ruling, ruling.at + self._life):
+                    raise _Done
+
+            with suppress(_Done):
+                await self._journal.append(_decided(other, ApprovalVerdict.DENY, ruling), alongside=rule)
+
+    async def lift(self, approval_id: str, decider: Decider, *, comment: str = "") -> Approval:
+        """Let a no hold no longer, and those to what reads alike; each by whoever may decide it. Raises
+        DecisionRefused."""
+        now = self._clock()
+        shown = await self.find(approval_id)
+        if shown is None:
+            raise DecisionRefused(Reason.NOT_FOUND, "There is no such approval.", next_step="List those that wait.")
+
+        def lift_one(connection: RecordConnection, lifted: str) -> bool:
+            stands, approval = table.standing(connection, lifted, now), table.find(connection, lifted, now)
+            assert stands is not None
+            assert approval is not None
+            person = self._person_of(connection, approval.binding.session_id)
+            check_decider(stands, decider, None, person=person)
+            return table.lift(connection, lifted)
+
+        def lift(connection: RecordConnection) -> None:
+            others = table.near_duplicates(connection, approval_id, ApprovalState.DENIED)
+            if not lift_one(connection, approval_id):
+                raise DecisionRefused(Reason.CONFLICT, "There is no denial that holds: nothing is to be lifted.")
+            for other in others:
+                with suppress(DecisionRefused):  # an approver's no stays where its asker takes their own back
+                    lift_one(connection, other)
+
+        event = ApprovalDenialLifted(audit_id=approval_id, key_id=decider.key_id, via=decider.via, comment=comment)
+        await self._journal.append(event, alongside=lift)
+        return shown
 
     async def keep(self, approval: Approval, ran: YesOutcome, told: bytes) -> Approval:
         """Note what became of a call that ran when it was approved. What its agent is told is kept for it, unless the
@@ -405,10 +569,25 @@ class ApprovalStore:
                 continue
 
 
+def _decided(approval: Approval, verdict: ApprovalVerdict, ruling: Ruling) -> ApprovalDecided:
+    return ApprovalDecided(
+        audit_id=approval.approval_id,
+        key_id=ruling.by,
+        decision=verdict.value,
+        via=ruling.via,
+        actor=ruling.actor,
+        comment=ruling.comment,
+        tool=approval.binding.tool,
+        requested_by=approval.binding.key_id,
+        binding_sha256=approval.binding.sha256(),
+        shown_sha256=approval.question.sha256(),
+    )
+
+
 class _NotAsked(Exception):
     """Undoes the record of a question that is not asked; `answer` is what to say instead."""
 
-    def __init__(self, answer: Waiting | TurnedAway) -> None:
+    def __init__(self, answer: Waiting | TurnedAway | DeniedBefore) -> None:
         super().__init__()
         self.answer = answer
 

@@ -65,7 +65,15 @@ def _what_runs_at_the_yes(connection: RecordConnection) -> None:
     connection.execute("CREATE INDEX approval_told ON approval (call_sha256) WHERE told IS NOT NULL")
 
 
-MIGRATIONS = (_tables, _many_that_ended, _whom_they_are_asked_for, _what_runs_at_the_yes)
+def _what_a_no_holds_for(connection: RecordConnection) -> None:
+    """`near_duplicate_sha256` is what calls share that read alike; it is empty once a no is lifted, and for questions
+    of older versions. `approval_bound` is until when whose questions are over a bound that is on record."""
+    connection.execute("ALTER TABLE approval ADD COLUMN near_duplicate_sha256 TEXT NOT NULL DEFAULT ''")
+    connection.execute("CREATE INDEX approval_near_duplicate ON approval (near_duplicate_sha256, state)")
+    connection.execute("CREATE TABLE approval_bound (asker TEXT PRIMARY KEY, until INTEGER NOT NULL) STRICT")
+
+
+MIGRATIONS = (_tables, _many_that_ended, _whom_they_are_asked_for, _what_runs_at_the_yes, _what_a_no_holds_for)
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +105,8 @@ def insert(connection: RecordConnection, approval: Approval, token: str) -> None
     body = canonical_json(whole)
     connection.execute(
         "INSERT INTO approval (approval_id, binding_sha256, key_id, tool, state, asked_at, ends_at, "
-        "approvers, body, token, notify_at, asker, person, by_asker, call_sha256) "
-        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        "approvers, body, token, notify_at, asker, person, by_asker, call_sha256, near_duplicate_sha256) "
+        "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
         [
             approval.approval_id,
             binding.sha256(),
@@ -115,6 +123,7 @@ def insert(connection: RecordConnection, approval: Approval, token: str) -> None
             approval.person or "",
             int(approval.question.decided_by is DecidedBy.ASKER),
             binding.call_sha256(),
+            binding.near_duplicate_sha256,
         ],
     )
     # None ends before it was asked, and by that time an index finds the old ones.
@@ -177,6 +186,53 @@ def rule(connection: RecordConnection, approval_id: str, state: ApprovalState, r
             approval_id,
             micros(ruling.at),
         ],
+    ).rowcount
+    return changed == 1
+
+
+def denied(
+    connection: RecordConnection, binding: Binding, person: str | None, since: datetime
+) -> tuple[str, str, str, datetime] | None:
+    """The newest no since then that holds for this call: the approval's id, the deciding key, the actor that the
+    webhook's receiver named, and when. A person's no holds for what their conversations ask, and anybody's of the key
+    for what an agent asks by itself."""
+    rows = connection.execute(
+        "SELECT approval_id, decided_by, actor, decided_at, person FROM approval WHERE near_duplicate_sha256 = ? "
+        "AND state = 'denied' AND key_id = ? AND decided_at > ? ORDER BY decided_at DESC",
+        [binding.near_duplicate_sha256, binding.key_id, micros(since)],
+    ).fetchall()
+    held = (row for row in rows if person in (None, row[4]))
+    return next(((row[0], row[1], row[2], _moment(row[3])) for row in held), None)
+
+
+def near_duplicates(connection: RecordConnection, approval_id: str, state: ApprovalState) -> list[str]:
+    """The others in that state that read alike and for which a no to this one holds."""
+    rows = connection.execute(
+        "SELECT other.approval_id FROM approval AS one JOIN approval AS other ON other.key_id = one.key_id "
+        "AND other.person IN (one.person, '') AND other.near_duplicate_sha256 = one.near_duplicate_sha256 "
+        "WHERE one.approval_id = ? AND one.near_duplicate_sha256 <> '' AND other.state = ? "
+        "AND other.approval_id <> one.approval_id",
+        [approval_id, state.value],
+    )
+    return [row[0] for row in rows.fetchall()]
+
+
+def lift(connection: RecordConnection, approval_id: str) -> bool:
+    """Let a no hold no longer; False if there is none that does."""
+    changed = connection.execute(
+        "UPDATE approval SET near_duplicate_sha256 = '' "
+        "WHERE approval_id = ? AND state = 'denied' AND near_duplicate_sha256 <> ''",
+        [approval_id],
+    ).rowcount
+    return changed == 1
+
+
+def bound(connection: RecordConnection, asker: str, now: datetime, until: datetime) -> bool:
+    """Note that whose questions are over their bound; False while that is noted."""
+    changed = connection.execute(
+        "INSERT INTO approval_bound (asker, until) VALUES (?, ?) "
+        "ON CONFLICT (asker) DO UPDATE SET until = excluded.until WHERE approval_bound.until <= ?",
+        [asker, micros(until), micros(now)],
     ).rowcount
     return changed == 1
 

@@ -4,9 +4,8 @@
 gate that `POST /v1/proxy-execute` goes through, and what comes back is told in MCP's words.
 """
 
-from sentinel_rag.gateway.downstream.client_sessions import ClientSessions
+from sentinel_rag.gateway.downstream.client_sessions import ClientSessions, SessionChecks
 from sentinel_rag.gateway.downstream.endpoint import McpEndpoint
-from sentinel_rag.gateway.downstream.session_checks import SessionChecks
 from sentinel_rag.gateway.downstream.tool_calls import ToolCalls
 
 __all__ = ["ClientSessions", "McpEndpoint", "SessionChecks", "ToolCalls"]

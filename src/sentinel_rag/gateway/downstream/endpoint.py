@@ -1,8 +1,10 @@
 """`/mcp`: streamable HTTP for MCP clients, from an admitted request to its answer.
 
-Era and message are settled here; sessions are found by the `session_checks`, tools are listed by the catalogue and
-called in `tool_calls`. A key with the scope `execute` calls as an agent, one with `user` alone looks as its person:
-with tools that only read, in sessions that no agent enters.
+Era and message are settled here; sessions are found by `client_sessions`, tools are listed by the catalogue and called
+in `tool_calls`. A key with the scope `execute` calls as an agent, one with `user` alone looks as its person: with tools
+that only read, in sessions that no agent enters. Keys are handed out by the operator and sent as bearer tokens. The
+protocol wants the metadata of a protected resource (RFC 9728) to name an authorization server; none issues them, so a
+client that looks for one finds 404 and falls back to the key that it was configured with.
 """
 
 from __future__ import annotations
@@ -12,46 +14,68 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from starlette.requests import HTTPConnection
 from starlette.requests import Request as HttpRequest
 from starlette.responses import Response
 from starlette.routing import Route
 
 from sentinel_rag import __version__
-from sentinel_rag.contracts.client_disconnect import departure_of
 from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.servers import disconnect_of
 from sentinel_rag.gateway.admission import Authenticator, read_json_body
-from sentinel_rag.gateway.downstream.challenge import PATHS, SCOPES, challenge
-from sentinel_rag.gateway.downstream.client_sessions import Abilities, ClientSessions
-from sentinel_rag.gateway.downstream.exchange import Exchange, Reply, Stream
+from sentinel_rag.gateway.downstream.client_sessions import (
+    SESSION_HEADER,
+    Abilities,
+    ClientSessions,
+    SessionChecks,
+    executes,
+)
 from sentinel_rag.gateway.downstream.messages import (
-    Answer,
+    CAPABILITIES_KEY,
+    SERVED,
+    ClientAnswer,
     ClientMessage,
     Code,
+    Exchange,
     Notification,
+    ProtocolVersion,
+    Reply,
     Request,
     RpcFault,
+    Stream,
+    era_of,
     error_bytes,
+    is_cancellation,
     is_id,
+    negotiated,
     read_message,
     result_bytes,
 )
-from sentinel_rag.gateway.downstream.protocol_versions import (
-    CAPABILITIES_KEY,
-    SERVED,
-    ProtocolVersion,
-    era_of,
-    is_cancellation,
-    negotiated,
-)
-from sentinel_rag.gateway.downstream.session_checks import SESSION_HEADER, SessionChecks, executes
 from sentinel_rag.gateway.downstream.tool_calls import Caller, ToolCalls
 from sentinel_rag.gateway.downstream.tool_results import SESSION, listed
-from sentinel_rag.gateway.limits import Limits
+from sentinel_rag.gateway.limits import GatewayLimits
 from sentinel_rag.gateway.policy import Effect
-from sentinel_rag.gateway.refusals import Refusal, Unread
 from sentinel_rag.gateway.request_body import MalformedBody, parse_object
-from sentinel_rag.gateway.store import Principal, Session
+from sentinel_rag.gateway.responses import RefusedRequest, Unread
+from sentinel_rag.gateway.store import Principal, Scope, Session
 from sentinel_rag.gateway.telemetry import message_span
+
+PATH = "/mcp"
+PATHS = (PATH, f"{PATH}/")
+"""Clients write the address either way, and many do not follow a redirect of a POST."""
+
+SCOPES = (Scope.EXECUTE, Scope.USER)
+
+
+def challenge(request: HTTPConnection, status: int) -> str:
+    """`WWW-Authenticate` of a 401 or 403."""
+    parts = [f'scope="{Scope.EXECUTE.value}"']
+    if status == 403:
+        parts.insert(0, 'error="insufficient_scope"')
+    elif "authorization" in request.headers:
+        parts.insert(0, 'error="invalid_token"')
+    return f"Bearer {', '.join(parts)}"
+
 
 SERVER = {"name": "sentinel-rag-interceptor", "version": __version__}
 INSTRUCTIONS = (
@@ -76,7 +100,7 @@ class McpEndpoint:
     calls: ToolCalls
     clients: ClientSessions
     sessions: SessionChecks
-    limits: Limits
+    limits: GatewayLimits
     offered: Offering
 
     def routes(self) -> list[Route]:
@@ -126,8 +150,8 @@ class McpEndpoint:
             self._heard(principal, session, message)
         return Response(status_code=202)
 
-    def _heard(self, principal: Principal, session: Session, message: Answer | Notification) -> None:
-        if isinstance(message, Answer):
+    def _heard(self, principal: Principal, session: Session, message: ClientAnswer | Notification) -> None:
+        if isinstance(message, ClientAnswer):
             self.clients.answer(principal.key_id, session.session_id, message)
         elif is_cancellation(message):
             cancelled = message.params.get("requestId")
@@ -195,7 +219,7 @@ class McpEndpoint:
                 if named is None
                 else await self.sessions.own(named, principal)
             )
-        wish = self.calls.read(session.session_id, asked)
+        execute = self.calls.read(session.session_id, asked)
         abilities = self.clients.abilities(session.session_id)
         if era is ProtocolVersion.STATELESS:
             abilities = Abilities.of(asked.meta.get(CAPABILITIES_KEY))
@@ -205,13 +229,13 @@ class McpEndpoint:
             looks=not executes(principal),
             abilities=abilities,
             in_session=era is ProtocolVersion.SESSIONS,
-            departure=departure_of(request.scope),
+            disconnect=disconnect_of(request.scope),
         )
 
         async def work(stream: Stream | None) -> Reply:
             with message_span(asked.meta.get("traceparent")):
                 try:
-                    result = await self.calls.run(caller, asked, wish, stream)
+                    result = await self.calls.run(caller, asked, execute, stream)
                 except RpcFault as fault:
                     return Reply(error_bytes(await self._on_record(principal, fault)), 400)
             return Reply(
@@ -223,7 +247,7 @@ class McpEndpoint:
     async def _admit(self, request: HttpRequest) -> Principal:
         try:
             return await self.authenticator.admit(request, *SCOPES, counts=False, bearer=True)
-        except Refusal as refusal:
+        except RefusedRequest as refusal:
             status = refusal.response.status_code
             if status in (401, 403):
                 refusal.response.headers["WWW-Authenticate"] = challenge(request, status)

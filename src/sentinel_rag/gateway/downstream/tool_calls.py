@@ -1,7 +1,9 @@
-"""`tools/call` through the gate: the wish, progress, and a person's approval where the policy asks for one.
+"""`tools/call` through the gate: progress, and a person's approval where the policy asks for one.
 
-What a client is told meanwhile says how long the gateway has worked, and never what the tool server says of itself:
-that would be words of others on a way past every label.
+What a client is told meanwhile is never what the tool server says of itself: that would be words of others on a way
+past every label. It is told that an approval waits and where it is decided; it is not asked for the decision, because
+whatever comes back from a client may have been written by the model in it. The one exception is a client of which the
+policy attests that its person answers (`client_confirms`), for a call that the asker confirms.
 """
 
 from __future__ import annotations
@@ -14,40 +16,124 @@ from typing import Any, TypeVar
 
 import anyio
 
-from sentinel_rag.contracts.client_disconnect import ClientDisconnect
 from sentinel_rag.contracts.decisions import Reason
-from sentinel_rag.gateway.approvals import Approval, ApprovalStore, DecidedBy, Decider, DecisionRefused
+from sentinel_rag.contracts.json_values import JsonValue, canonical_json
+from sentinel_rag.contracts.servers import ClientDisconnect
+from sentinel_rag.gateway.approvals import (
+    Approval,
+    ApprovalState,
+    ApprovalStore,
+    ApprovalVerdict,
+    DecidedBy,
+    Decider,
+    DecisionRefused,
+)
 from sentinel_rag.gateway.approvals.approval import ELICITED
 from sentinel_rag.gateway.arguments import as_declared
-from sentinel_rag.gateway.downstream.approval_wait import (
-    CONFIRM,
-    INPUT,
-    can_be_shown,
-    confirmation,
-    decision_of,
-    elicitation,
-    verdict_of,
-    waits,
-)
 from sentinel_rag.gateway.downstream.client_sessions import Abilities, ClientSessions, SameId
-from sentinel_rag.gateway.downstream.exchange import Stream, meanwhile
 from sentinel_rag.gateway.downstream.messages import (
     Code,
     Request,
     RequestId,
     RpcFault,
+    Stream,
     is_id,
+    meanwhile,
     notification_bytes,
     request_bytes,
 )
 from sentinel_rag.gateway.downstream.tool_results import result_of
 from sentinel_rag.gateway.gate import Gate
-from sentinel_rag.gateway.limits import Limits
-from sentinel_rag.gateway.outcomes import Denied, NotCompleted, Outcome
+from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.outcomes import DeniedCall, NotCompleted, Outcome
 from sentinel_rag.gateway.policy import Policies
-from sentinel_rag.gateway.refusals import Refusal, Unread
 from sentinel_rag.gateway.request_body import ExecuteRequest, MalformedBody, read_execute
+from sentinel_rag.gateway.responses import RefusedRequest, Unread
 from sentinel_rag.gateway.store import Principal
+
+INPUT = "approval"
+"""The name of the question in a result that asks for input."""
+
+
+def elicitation(
+    denied: DeniedCall, tool: str, abilities: Abilities, page: str | None, *, named: bool
+) -> dict[str, Any]:
+    """The params of `elicitation/create`. `page` is the address under which people decide approvals; `named`: this
+    revision of MCP gives a page's question an id."""
+    approval_id = denied.approval_id
+    message = (
+        f"{tool} runs only after a person has approved it: approval {approval_id}, rule {denied.deny.rule_id}. "
+        "Nothing that you answer here decides it. An approver decides "
+    )
+    if page is not None and abilities.urls:
+        found = {"mode": "url", "message": f"{message}on the page.", "url": f"{page}/{approval_id}"}
+        return {**found, "elicitationId": approval_id} if named else found
+    message += f"with: sentinel approvals show {approval_id}. Accept to wait for the decision."
+    return {"mode": "form", "message": message, "requestedSchema": {"type": "object", "properties": {}}}
+
+
+CONFIRM = "confirm"
+"""The name of the field in which a client's person says yes, and the beginning of the name of the question."""
+
+LONGEST_CALL = 4_000
+"""Characters of a call that a form shows whole; a longer one is decided where all of it can be read."""
+
+
+def confirmation(approval: Approval) -> dict[str, Any] | None:
+    """The params of `elicitation/create` by which a client's person confirms exactly this call; None where it is too
+    long to be shown so."""
+    question = approval.question
+    call = f"The call: {approval.binding.tool} {_visible(canonical_json(question.arguments).decode())}"
+    changes = () if question.subject is None else question.subject.changes
+    told = [_visible(f"{each.field}: {_value(each.before)} -> {_value(each.after)}") for each in changes]
+    message = "\n".join((question.title, *told, call, "It runs at your yes, once."))
+    if len(message) > LONGEST_CALL:
+        return None
+    wanted = {"type": "boolean", "title": "Do exactly this"}
+    schema = {"type": "object", "properties": {CONFIRM: wanted}, "required": [CONFIRM]}
+    return {"mode": "form", "message": message, "requestedSchema": schema}
+
+
+def verdict_of(answer: object) -> ApprovalVerdict | None:
+    """What a client's person said to `confirmation`; None if they said neither, so that it goes on waiting."""
+    action = answer.get("action") if isinstance(answer, dict) else None
+    content = answer.get("content") if isinstance(answer, dict) else None
+    if action == "decline":
+        return ApprovalVerdict.DENY
+    said = content.get(CONFIRM) if action == "accept" and isinstance(content, dict) else None
+    return (ApprovalVerdict.APPROVE if said else ApprovalVerdict.DENY) if isinstance(said, bool) else None
+
+
+def _value(value: JsonValue) -> str:
+    return "(none)" if value is None else canonical_json(value).decode()
+
+
+def _visible(text: str) -> str:
+    """Signs that could steer how a text is drawn, by their numbers."""
+    return "".join(sign if sign.isprintable() else f"\\u{ord(sign):04x}" for sign in text)
+
+
+def can_be_shown(abilities: Abilities, page: str | None) -> bool:
+    """Whether a client can show its user anything of this."""
+    return abilities.forms or (abilities.urls and page is not None)
+
+
+def waits(answer: object) -> bool:
+    """Whether a client's answer says that its user waits. Whatever else it says is not read."""
+    return isinstance(answer, dict) and answer.get("action") == "accept"
+
+
+async def decision_of(store: ApprovalStore, approval_id: str, longest_s: float) -> bool:
+    """Whether the approval was decided, or has lapsed, within `longest_s`; and where the call runs at the yes, has."""
+    with anyio.move_on_after(longest_s):
+        while True:
+            page = await store.page(ApprovalState.PENDING, 1)
+            approval = await store.find(approval_id)
+            if approval is None or approval.is_settled:
+                return True
+            await store.wait_for_change(page.mark, longest_s)
+    return False
+
 
 PROGRESS_S = 1.0
 """How often a client that asked for progress hears that its call still runs."""
@@ -68,7 +154,7 @@ class Caller:
     looks: bool
     abilities: Abilities
     in_session: bool
-    departure: ClientDisconnect | None
+    disconnect: ClientDisconnect | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,59 +176,61 @@ class ToolCalls:
     gate: Gate
     approvals: ApprovalStore
     clients: ClientSessions
-    limits: Limits
+    limits: GatewayLimits
     policies: Policies
     run_approved: Callable[[Approval], Awaitable[Approval]]
     approvals_page: str | None = None
 
     def read(self, session_id: str, asked: Request) -> ExecuteRequest:
-        """The wish of a `tools/call`. Raises RpcFault."""
+        """The request of a `tools/call`. Raises RpcFault."""
         arguments = asked.params.get("arguments")
         try:
-            wish = read_execute(session_id, asked.params.get("name"), {} if arguments is None else arguments)
+            request = read_execute(session_id, asked.params.get("name"), {} if arguments is None else arguments)
         except MalformedBody as fault:
             raise RpcFault(Code.INVALID_PARAMS, f"{fault}.", request_id=asked.request_id) from None
-        tool = self.policies.current.tool(wish.tool_name)
-        args = wish.args if tool is None else as_declared(tool, wish.args)
+        tool = self.policies.current.tool(request.tool_name)
+        args = request.args if tool is None else as_declared(tool, request.args)
         # Clients of other makers read results by the tools' own forms, and models pay for each mark.
-        return replace(wish, args=args, marks_quotes=False)
+        return replace(request, args=args, marks_quotes=False)
 
     async def refuse(self, principal: Principal, fault: str) -> NotCompleted:
         """Record a message that could not be read."""
         return await self.gate.refuse_body(principal, fault.rstrip("."))
 
-    async def run(self, caller: Caller, asked: Request, wish: ExecuteRequest, stream: Stream | None) -> dict[str, Any]:
+    async def run(
+        self, caller: Caller, asked: Request, request: ExecuteRequest, stream: Stream | None
+    ) -> dict[str, Any]:
         """The result of the call. Raises RpcFault for an id that another call of the session has, and whatever the
         gate raises."""
         key_id = caller.principal.key_id
         # Without sessions a client ends a call by its connection, and ids of two clients may be the same.
         request_id: RequestId = asked.request_id if caller.in_session else f"{id(asked)}"
         try:
-            with self.clients.call(key_id, wish.session_id, request_id, caller.departure) as left:
-                return await self._told(caller, asked, wish, stream, left)
+            with self.clients.call(key_id, request.session_id, request_id, caller.disconnect) as left:
+                return await self._told(caller, asked, request, stream, left)
         except SameId:
             fault = "Another call of this session has this id, and runs still."
             raise RpcFault(Code.INVALID_REQUEST, fault, request_id=asked.request_id) from None
 
     async def _told(
-        self, caller: Caller, asked: Request, wish: ExecuteRequest, stream: Stream | None, left: ClientDisconnect
+        self, caller: Caller, asked: Request, request: ExecuteRequest, stream: Stream | None, left: ClientDisconnect
     ) -> dict[str, Any]:
         pulse = _Pulse(stream, asked.meta.get("progressToken"))
-        call = partial(self._through_the_gate, caller, wish, left)
+        call = partial(self._through_the_gate, caller, request, left)
         outcome = await pulse.during(call(), "The tool runs.")
-        if not isinstance(outcome, Denied) or outcome.approval_id is None:
-            return result_of(outcome, wish.session_id)
-        question = await self._question(caller, wish, outcome)
+        if not isinstance(outcome, DeniedCall) or outcome.approval_id is None:
+            return result_of(outcome, request.session_id)
+        question = await self._question(caller, request, outcome)
         if question is None:
-            return result_of(outcome, wish.session_id)
+            return result_of(outcome, request.session_id)
         if not caller.in_session and "inputResponses" not in asked.params:
-            return self._input_required(question, wish, outcome)
-        decided = await self._decided(caller, asked, wish, question, stream, pulse, left)
+            return self._input_required(question, request, outcome)
+        decided = await self._decided(caller, asked, request, question, stream, pulse, left)
         if decided and await _still_admitted(caller):
             outcome = await pulse.during(call(), "The tool runs.")
-        return result_of(outcome, wish.session_id)
+        return result_of(outcome, request.session_id)
 
-    async def _question(self, caller: Caller, wish: ExecuteRequest, denied: Denied) -> _Question | None:
+    async def _question(self, caller: Caller, request: ExecuteRequest, denied: DeniedCall) -> _Question | None:
         """What the client is asked about a call that waits; None if it can show nothing of it."""
         assert denied.approval_id is not None
         principal, policy = caller.principal, self.policies.current
@@ -155,14 +243,14 @@ class ToolCalls:
                     return _Question(f"{CONFIRM}-{denied.approval_id}", params, denied.approval_id, confirms=True)
         if not can_be_shown(caller.abilities, self.approvals_page):
             return None
-        params = elicitation(denied, wish.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)
+        params = elicitation(denied, request.tool_name, caller.abilities, self.approvals_page, named=caller.in_session)
         return _Question(INPUT, params, denied.approval_id)
 
     async def _decided(
         self,
         caller: Caller,
         asked: Request,
-        wish: ExecuteRequest,
+        request: ExecuteRequest,
         question: _Question,
         stream: Stream | None,
         pulse: _Pulse,
@@ -174,7 +262,7 @@ class ToolCalls:
             anyio.CancelScope() as scope,
             left.heard_by(scope.cancel),
         ):
-            answer = await self._answer(caller, asked, wish, question, stream, pulse) if may else None
+            answer = await self._answer(caller, asked, request, question, stream, pulse) if may else None
             if question.confirms:
                 return await self._confirmed(caller, question, answer)
             if not waits(answer):
@@ -204,7 +292,7 @@ class ToolCalls:
         self,
         caller: Caller,
         asked: Request,
-        wish: ExecuteRequest,
+        request: ExecuteRequest,
         question: _Question,
         stream: Stream | None,
         pulse: _Pulse,
@@ -216,25 +304,25 @@ class ToolCalls:
             return responses.get(question.name) if isinstance(responses, dict) else None
         if stream is None:
             return None
-        with self.clients.question(caller.principal.key_id, wish.session_id) as (question_id, put):
+        with self.clients.question(caller.principal.key_id, request.session_id) as (question_id, put):
             await stream.say(request_bytes(question_id, "elicitation/create", dict(question.params)))
             with anyio.move_on_after(self.limits.approval_wait_s):
                 await pulse.during(put.answered.wait(), "The user is asked.")
         return put.answer
 
-    def _input_required(self, question: _Question, wish: ExecuteRequest, denied: Denied) -> dict[str, Any]:
-        told = result_of(denied, wish.session_id)
+    def _input_required(self, question: _Question, request: ExecuteRequest, denied: DeniedCall) -> dict[str, Any]:
+        told = result_of(denied, request.session_id)
         return {
             "resultType": "input_required",
             "inputRequests": {question.name: {"method": "elicitation/create", "params": dict(question.params)}},
             # The client sends it back with the answers, to whichever gateway: the approval belongs to this session.
-            "requestState": wish.session_id,
+            "requestState": request.session_id,
             "_meta": told["_meta"],
         }
 
-    async def _through_the_gate(self, caller: Caller, wish: ExecuteRequest, left: ClientDisconnect) -> Outcome:
+    async def _through_the_gate(self, caller: Caller, request: ExecuteRequest, left: ClientDisconnect) -> Outcome:
         call = self.gate.look if caller.looks else self.gate.execute
-        return await call(caller.principal, wish, left)
+        return await call(caller.principal, request, left)
 
 
 async def _still_admitted(caller: Caller) -> bool:
@@ -242,7 +330,7 @@ async def _still_admitted(caller: Caller) -> bool:
     its rate now goes on to the gate, which tells it so and when to come again: the approval waits for it."""
     try:
         await caller.admitted()
-    except Refusal as refusal:
+    except RefusedRequest as refusal:
         return isinstance(refusal, Unread) and refusal.reason is Reason.RATE_LIMITED
     return True
 

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.gateway.outcomes import Completed, Denied, Outcome
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, Outcome
 from sentinel_rag.gateway.policy import Effect
 from sentinel_rag.gateway.policy.fields import Exposure, pointer_text
 from sentinel_rag.gateway.responses import body_of
@@ -86,7 +86,7 @@ def result_of(outcome: Outcome, session_id: str) -> dict[str, Any]:
             meta[EXPOSURE] = [{"path": pointer_text(each.path), "mode": each.mode.value} for each in outcome.exposures]
         return {**_content(outcome.encoded), "isError": False, "_meta": meta}
     body = body_of(outcome)
-    if isinstance(outcome, Denied):
+    if isinstance(outcome, DeniedCall):
         meta[LABEL] = _level(outcome)
     return {
         "content": [{"type": "text", "text": sentence_of(outcome)}],
@@ -96,7 +96,7 @@ def result_of(outcome: Outcome, session_id: str) -> dict[str, Any]:
     }
 
 
-def _level(denied: Denied) -> dict[str, str]:
+def _level(denied: DeniedCall) -> dict[str, str]:
     label: Label = denied.deny.label
     return label.to_dict()
 
@@ -104,7 +104,7 @@ def _level(denied: Denied) -> dict[str, str]:
 def sentence_of(outcome: Outcome) -> str:
     """What a model reads of a call without a result: the sentence, the reason code and what to do."""
     assert not isinstance(outcome, Completed)
-    if isinstance(outcome, Denied):
+    if isinstance(outcome, DeniedCall):
         said = f"{outcome.deny.sentence()} (reason: {outcome.deny.reason.value})."
         if outcome.approval_id is not None:
             said += (

@@ -5,19 +5,26 @@ Everything here is a pure function of values that the gate hands in; nothing is 
 `contracts.labels`; the rules come from `gateway.policy`.
 """
 
-from sentinel_rag.gateway.flow.judging import Facts, Judgement, LabelledArgument, Source, Violation, judge
-from sentinel_rag.gateway.flow.references import NoSuchHandle, Reference, find_references, put_values
-from sentinel_rag.gateway.flow.view import Hidden, View, view_of
+from sentinel_rag.gateway.flow.judging import CallFacts, Judgement, LabelledArgument, LabelSource, Violation, judge
+from sentinel_rag.gateway.flow.view import (
+    HandleReference,
+    Hidden,
+    NoSuchHandle,
+    ResultView,
+    find_references,
+    put_values,
+    view_of,
+)
 
 __all__ = [
-    "Facts",
+    "CallFacts",
+    "HandleReference",
     "Hidden",
     "Judgement",
+    "LabelSource",
     "LabelledArgument",
     "NoSuchHandle",
-    "Reference",
-    "Source",
-    "View",
+    "ResultView",
     "Violation",
     "find_references",
     "judge",

@@ -13,9 +13,8 @@ from typing import Any
 
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label
-from sentinel_rag.gateway.flow.judging import Judgement, LabelledArgument, Source
-from sentinel_rag.gateway.flow.named_values import NamedValue, canonical_named, naming_of, values_inside
-from sentinel_rag.gateway.flow.own_words import is_telling
+from sentinel_rag.gateway.flow.judging import Judgement, LabelledArgument, LabelSource
+from sentinel_rag.gateway.flow.named_values import NamedValue, canonical_named, is_telling, naming_of, values_inside
 from sentinel_rag.gateway.policy.fields import ANY, Path
 from sentinel_rag.gateway.policy.model import Endorsement, NoteKind, Policy, ToolPolicy, ValueKind
 
@@ -38,7 +37,7 @@ def endorsed_values(
     `memory` what the agent may remember of other sessions."""
     if not policy.endorsements:
         return {}
-    by_call = {entry.name for entry in judgement.arguments if entry.source is Source.NAMED and entry.by == USER}
+    by_call = {entry.name for entry in judgement.arguments if entry.source is LabelSource.NAMED and entry.by == USER}
     by_user = {said: by for said, by in named.items() if by == USER}
     answers = {said for said in named if said.kind == NoteKind.ANSWER}
     found: dict[str, frozenset[NamedValue]] = {}
@@ -75,8 +74,10 @@ def _is_not_the_agents(argument: LabelledArgument, memory: Label) -> bool:
     """Whether an argument leaves the agent no choice of the rows that come: it is the user's, or it was written before
     anything was read, here or in a session that the agent remembers, that somebody else may have written, who then
     cannot have steered it."""
-    label = argument.label if argument.source is Source.NAMED else argument.label.join(memory)
-    return label.integrity is Integrity.TRUSTED and argument.source is not Source.DECLASSIFIED and argument.is_whole
+    label = argument.label if argument.source is LabelSource.NAMED else argument.label.join(memory)
+    return (
+        label.integrity is Integrity.TRUSTED and argument.source is not LabelSource.DECLASSIFIED and argument.is_whole
+    )
 
 
 def _of_named_rows(

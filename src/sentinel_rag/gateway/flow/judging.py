@@ -1,6 +1,7 @@
-"""The judgement of one call: its labels, the policy's decision, and what its result will carry. Pure.
+"""The judgement of one call: its labels, the policy's decision, what its result will carry, and its record. Pure.
 
-The gate, `sentinel policy explain` and the replay of a record all ask here, so a past decision comes out the same.
+The gate, `sentinel policy explain` and the replay of a record (AUD-4) all ask here, so a past decision comes out the
+same.
 
 Argument labels (security model, "Labels"): a literal carries what the agent has seen, whatever its text; a handle
 carries the label stored with it joined with that; a value that the user's own words name carries the user's label. A
@@ -20,13 +21,13 @@ from itertools import count
 from typing import Any
 
 from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.gateway.flow.links import is_allowed, linked_hosts, texts_in, without
 from sentinel_rag.gateway.flow.named_values import NamedValue, Naming, may_name, naming_of, naming_together
 from sentinel_rag.gateway.flow.plans import PLAN, Planned, Step, planned
+from sentinel_rag.gateway.flow.view import HandleReference
 from sentinel_rag.gateway.policy.conditions import named_argument
-from sentinel_rag.gateway.policy.deciding import decide
 from sentinel_rag.gateway.policy.model import (
     Declassification,
     Effect,
@@ -36,6 +37,7 @@ from sentinel_rag.gateway.policy.model import (
     PublicKind,
     ToolPolicy,
     ValueKind,
+    decide,
 )
 
 USER = BOTTOM
@@ -55,7 +57,7 @@ LINK_CEILING: Mapping[Effect, Label] = {
 """What a text may carry that holds a link to a host outside `link_hosts`."""
 
 
-class Source(StrEnum):
+class LabelSource(StrEnum):
     """Where an argument's label comes from."""
 
     LITERAL = "literal"
@@ -65,7 +67,7 @@ class Source(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Facts:
+class CallFacts:
     """What the gateway knows beside the call. `handles`: for each argument with handles the join of their labels.
     `named`: what the user's words name in this session, and who says so. `resources`: the join of the labels stored
     with what the call reads. `memory`: for a tool with `across_sessions`, what the agent has seen in its other ones."""
@@ -90,7 +92,7 @@ class LabelledArgument:
 
     name: str
     label: Label
-    source: Source
+    source: LabelSource
     by: str = ""
     naming: tuple[Naming, ...] = field(default=(), compare=False)
     links: tuple[Naming, ...] = field(default=(), compare=False)
@@ -103,7 +105,7 @@ class LabelledArgument:
     @property
     def is_named(self) -> bool:
         """What a condition asks by `named`: the value holds nothing but what was named."""
-        return self.source is Source.NAMED and self.is_whole
+        return self.source is LabelSource.NAMED and self.is_whole
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,10 +137,10 @@ class Judgement:
     @property
     def lowered(self) -> tuple[LabelledArgument, ...]:
         """Arguments whose label is not that of their text: each is an exception that the record names."""
-        return tuple(entry for entry in self.arguments if entry.source in (Source.NAMED, Source.DECLASSIFIED))
+        return tuple(entry for entry in self.arguments if entry.source in (LabelSource.NAMED, LabelSource.DECLASSIFIED))
 
 
-def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: Facts) -> Judgement:
+def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts: CallFacts) -> Judgement:
     """Judge a call whose arguments have the declared types, handles already replaced by their values. Never raises."""
     plan = planned(tool, arguments, facts.named)
     origins = tuple(_by_origin(policy, tool, name, arguments, facts, plan) for name in arguments)
@@ -160,7 +162,7 @@ def judge(policy: Policy, tool: ToolPolicy, arguments: Mapping[str, Any], facts:
     return Judgement(decision, labelled, violations, base, base.join(tool.revealed), step, passes)
 
 
-def refused_whatever(policy: Policy, tool: ToolPolicy, facts: Facts) -> tuple[Violation, ...]:
+def refused_whatever(policy: Policy, tool: ToolPolicy, facts: CallFacts) -> tuple[Violation, ...]:
     """What every call of the tool violates, whatever its arguments are, because of what the session has seen: nothing
     where some call may pass or a person may be asked, and where the rules deny all calls by themselves."""
     required = [name for name, parameter in tool.parameters.items() if parameter.required]
@@ -181,16 +183,16 @@ def refused_whatever(policy: Policy, tool: ToolPolicy, facts: Facts) -> tuple[Vi
     return found
 
 
-def _at_best(policy: Policy, tool: ToolPolicy, name: str, facts: Facts, rule_id: str) -> LabelledArgument:
+def _at_best(policy: Policy, tool: ToolPolicy, name: str, facts: CallFacts, rule_id: str) -> LabelledArgument:
     """The lowest label that an argument may get in this session, whatever its value is."""
     attest = tool.parameters[name].attest
     # A step of a plan names every parameter that it gives.
     if may_name(attest, facts.named):
-        return LabelledArgument(name, USER, Source.NAMED)
-    literal = LabelledArgument(name, facts.seen, Source.LITERAL)
+        return LabelledArgument(name, USER, LabelSource.NAMED)
+    literal = LabelledArgument(name, facts.seen, LabelSource.LITERAL)
     lower = (rule.to for rule in policy.declassifications if (rule.tool, rule.parameter) == (tool.name, name))
     ceiling = tool.ceiling(name, rule_id)
-    return next((LabelledArgument(name, to, Source.DECLASSIFIED) for to in lower if to.flows_to(ceiling)), literal)
+    return next((LabelledArgument(name, to, LabelSource.DECLASSIFIED) for to in lower if to.flows_to(ceiling)), literal)
 
 
 def asked(tool: ToolPolicy, arguments: Mapping[str, Any], labelled: Iterable[LabelledArgument]) -> Mapping[str, Any]:
@@ -209,17 +211,22 @@ def _lowered(
     if not found.label.flows_to(tool.ceiling(found.name, rule_id)):
         for rule in policy.declassifications:
             if rule.tool == tool.name and rule.parameter == found.name and _fits(rule, value):
-                return LabelledArgument(found.name, rule.to, Source.DECLASSIFIED, rule.name)
+                return LabelledArgument(found.name, rule.to, LabelSource.DECLASSIFIED, rule.name)
     return found
 
 
 def _by_origin(
-    policy: Policy, tool: ToolPolicy, name: str, arguments: Mapping[str, JsonValue], facts: Facts, plan: Planned | None
+    policy: Policy,
+    tool: ToolPolicy,
+    name: str,
+    arguments: Mapping[str, JsonValue],
+    facts: CallFacts,
+    plan: Planned | None,
 ) -> LabelledArgument:
     parameter = tool.parameters[name]
     stored = facts.handles.get(name)
     if stored is not None:
-        return LabelledArgument(name, stored.join(facts.seen), Source.HANDLE)
+        return LabelledArgument(name, stored.join(facts.seen), LabelSource.HANDLE)
     naming = _naming(policy, tool, parameter, arguments, facts)
     by = next((each.by for each in naming if each.by != "user"), "user")
     # A list that says one thing again and again says how often.
@@ -231,15 +238,15 @@ def _by_origin(
         # What a slot chose is a text of somebody else's: the person answers for the choice, and its words stay secret.
         stands_there = by_plan.kind != NoteKind.CHOSEN
         label = USER if stands_there else Label(facts.seen.sensitivity, USER.integrity)
-        return LabelledArgument(name, label, Source.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
+        return LabelledArgument(name, label, LabelSource.NAMED, PLAN, (Naming(PLAN, by_plan, stands_there),))
     if naming and not _has_passed(tool, name, naming, facts):
         label = USER if whole else Label(facts.seen.sensitivity, USER.integrity)
         told = naming if whole else tuple(replace(each, whole=False) for each in naming)
-        return LabelledArgument(name, label, Source.NAMED, by, told)
-    return LabelledArgument(name, facts.seen, Source.LITERAL)
+        return LabelledArgument(name, label, LabelSource.NAMED, by, told)
+    return LabelledArgument(name, facts.seen, LabelSource.LITERAL)
 
 
-def _has_passed(tool: ToolPolicy, parameter: str, naming: Iterable[Naming], facts: Facts) -> bool:
+def _has_passed(tool: ToolPolicy, parameter: str, naming: Iterable[Naming], facts: CallFacts) -> bool:
     """Whether a named value has passed as often as the tool's `named_limit` lets it. Which of several values an agent
     takes, and how often, tells something of what it has seen; so where it may tell nothing, that comes to an end."""
     if tool.named_limit is None:
@@ -253,7 +260,7 @@ def _has_passed(tool: ToolPolicy, parameter: str, naming: Iterable[Naming], fact
 
 
 def _passes(
-    tool: ToolPolicy, labelled: Iterable[LabelledArgument], facts: Facts, rule_id: str | None
+    tool: ToolPolicy, labelled: Iterable[LabelledArgument], facts: CallFacts, rule_id: str | None
 ) -> tuple[NamedValue, ...]:
     """The next pass of each named value without whose name the argument would carry too much."""
     if tool.named_limit is None:
@@ -261,7 +268,7 @@ def _passes(
     found: dict[NamedValue, None] = {}
     for entry in labelled:
         if (
-            entry.source is Source.NAMED
+            entry.source is LabelSource.NAMED
             and entry.by != PLAN
             and not facts.seen.flows_to(tool.ceiling(entry.name, rule_id))
         ):
@@ -285,7 +292,7 @@ def _pass(tool: ToolPolicy, parameter: str, form: NamedValue, number: int) -> Na
 
 
 def _naming(
-    policy: Policy, tool: ToolPolicy, parameter: Parameter, arguments: Mapping[str, JsonValue], facts: Facts
+    policy: Policy, tool: ToolPolicy, parameter: Parameter, arguments: Mapping[str, JsonValue], facts: CallFacts
 ) -> tuple[Naming, ...]:
     """Who names the value, or each element of it; nothing unless all are named."""
     value = arguments[parameter.name]
@@ -304,7 +311,7 @@ def _violations(
     tool: ToolPolicy,
     arguments: Mapping[str, JsonValue],
     labelled: tuple[LabelledArgument, ...],
-    facts: Facts,
+    facts: CallFacts,
     rule_id: str | None,
 ) -> tuple[Violation, ...]:
     found: list[Violation] = []
@@ -329,7 +336,7 @@ def _violations(
 
 
 def _with_links(
-    policy: Policy, tool: ToolPolicy, found: LabelledArgument, arguments: Mapping[str, JsonValue], facts: Facts
+    policy: Policy, tool: ToolPolicy, found: LabelledArgument, arguments: Mapping[str, JsonValue], facts: CallFacts
 ) -> LabelledArgument:
     """The argument with the addresses of the user's words that it links to, where links count. An address is the
     user's as a whole: at a host that they only named, what stands behind it would be the agent's own."""
@@ -413,3 +420,70 @@ FORMS: Mapping[PublicKind, Callable[[str], bool]] = {
     PublicKind.HASH: is_hash,
     PublicKind.DOMAIN: is_domain,
 }
+
+
+def flow_record(
+    judgement: Judgement,
+    facts: CallFacts,
+    references: Mapping[str, tuple[HandleReference, ...]],
+) -> JsonObject | None:
+    """The record's `flow`; None for a call of literals alone to a tool that takes them."""
+    named: list[JsonValue] = []
+    declassified: list[JsonValue] = []
+    for entry in judgement.lowered:
+        if entry.source is LabelSource.DECLASSIFIED:
+            declassified.append({"parameter": entry.name, "rule": entry.by, "to": entry.label.to_dict()})
+            continue
+        said = {each.value: each.by for each in entry.naming}
+        if entry.by == PLAN and judgement.step is not None:
+            said[judgement.step.said] = PLAN  # what was chosen counts in its step alone
+        named += [
+            {"parameter": entry.name, "kind": str(value.kind), "text": value.text, "by": by}
+            for value, by in said.items()
+        ]
+    links: list[JsonValue] = [
+        {"parameter": entry.name, "kind": str(each.value.kind), "text": each.value.text, "by": each.by}
+        for entry in judgement.arguments
+        for each in entry.links
+    ]
+    found: dict[str, JsonValue] = {}
+    if facts.handles:
+        found["handles"] = {
+            name: {"handles": [str(one) for one in references.get(name, ())], "label": label.to_dict()}
+            for name, label in facts.handles.items()
+        }
+    if named:
+        found["named"] = named
+    if links:
+        found["links"] = links
+    if declassified:
+        found["declassified"] = declassified
+    if facts.resources != BOTTOM:
+        found["resources"] = facts.resources.to_dict()
+    if not facts.memory.flows_to(facts.context):
+        found["memory"] = facts.memory.to_dict()
+    if judgement.violations:
+        found["violations"] = [
+            {
+                "parameter": violation.parameter,
+                "label": violation.label.to_dict(),
+                "accepts": violation.accepts.to_dict(),
+                "link": violation.link,
+            }
+            for violation in judgement.violations
+        ]
+    return found or None
+
+
+def facts_of(record: Mapping[str, Any]) -> CallFacts:
+    """The facts that a recorded call was judged by. Raises KeyError or ValueError for what is no such record."""
+    flow = record.get("flow") or {}
+    return CallFacts(
+        context=Label.from_dict(record["context_before"]),
+        handles={name: Label.from_dict(entry["label"]) for name, entry in flow.get("handles", {}).items()},
+        named={
+            NamedValue(one["kind"], one["text"]): one["by"] for key in ("links", "named") for one in flow.get(key, ())
+        },
+        resources=Label.from_dict(flow["resources"]) if "resources" in flow else BOTTOM,
+        memory=Label.from_dict(flow["memory"]) if "memory" in flow else BOTTOM,
+    )

@@ -18,13 +18,11 @@ from typing import Any
 from sentinel_rag.contracts.json_values import JsonValue, canonical_json
 from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
 from sentinel_rag.gateway.flow.links import texts_in
-from sentinel_rag.gateway.flow.named_values import NamedValue, values_inside
-from sentinel_rag.gateway.flow.own_words import is_passage
+from sentinel_rag.gateway.flow.named_values import NamedValue, is_passage, values_inside
 from sentinel_rag.gateway.flow.value_grammar import FOUND_IN_TEXTS
 from sentinel_rag.gateway.policy.conditions import closest
 from sentinel_rag.gateway.policy.fields import ANY, Path, parse_pointer
-from sentinel_rag.gateway.policy.kinds import NO_KINDS, NamedKind
-from sentinel_rag.gateway.policy.model import NoteKind, Parameter, Policy, ToolPolicy, ValueKind
+from sentinel_rag.gateway.policy.model import NO_KINDS, NamedKind, NoteKind, Parameter, Policy, ToolPolicy, ValueKind
 
 SLOT = "$slot"
 PLAN = "plan"
@@ -41,7 +39,7 @@ class BadPlan(ValueError):
 
 
 @dataclass(frozen=True, slots=True)
-class Choice:
+class SlotChoice:
     """Which row of the list at `rows` of step `of`'s result, and its part at `take`: the one whose number at `at` is
     the `largest` or `smallest`, the only one whose text at `at` `starts_with` or `holds` this, or the `only` one there
     is. With a kind in `inside` the only value of that kind in the texts at `rows`, whatever their form."""
@@ -63,7 +61,7 @@ class Step:
     number: int
     tool: str
     literals: Mapping[str, JsonValue]
-    choices: Mapping[str, Choice]
+    choices: Mapping[str, SlotChoice]
     free: frozenset[str]
     said: NamedValue
 
@@ -194,7 +192,7 @@ class _Unseen:
         return path in self.above or any(path[:end] in self.paths for end in range(len(path) + 1))
 
 
-def _choose(choice: Choice, result: Any, unseen: _Unseen, own: Mapping[str, NamedKind]) -> list[Any]:
+def _choose(choice: SlotChoice, result: Any, unseen: _Unseen, own: Mapping[str, NamedKind]) -> list[Any]:
     rows = next(_at(result, choice.rows), None)
     if choice.inside:
         return _only_inside(choice, rows, unseen, own)
@@ -218,7 +216,7 @@ def _choose(choice: Choice, result: Any, unseen: _Unseen, own: Mapping[str, Name
     return list(_at(found[0], choice.take)) if len(found) == 1 else []
 
 
-def _only_inside(choice: Choice, part: Any, unseen: _Unseen, own: Mapping[str, NamedKind]) -> list[Any]:
+def _only_inside(choice: SlotChoice, part: Any, unseen: _Unseen, own: Mapping[str, NamedKind]) -> list[Any]:
     if unseen.paths and unseen.touches(choice.rows):
         return []
     found = {value.text for text in texts_in(part) for value in values_inside(choice.inside, text, own)}
@@ -241,7 +239,7 @@ def _step(said: NamedValue) -> Step:
     """The step that a named value holds. Raises ValueError for what is none."""
     document = json.loads(said.text)
     literals: dict[str, JsonValue] = {}
-    choices: dict[str, Choice] = {}
+    choices: dict[str, SlotChoice] = {}
     free: set[str] = set()
     for name, value in document["args"].items():
         if not isinstance(value, dict) or SLOT not in value:
@@ -255,7 +253,7 @@ def _step(said: NamedValue) -> Step:
     return Step(document["number"], document["tool"], literals, choices, frozenset(free), said)
 
 
-def _choice(slot: Mapping[str, Any]) -> Choice:
+def _choice(slot: Mapping[str, Any]) -> SlotChoice:
     by = [key for key in CHOICES if key in slot]
     only: object = slot.get("only")
     inside = only if isinstance(only, str) else ""
@@ -284,4 +282,4 @@ def _choice(slot: Mapping[str, Any]) -> Choice:
         raise ValueError("the pointers of a slot hold no *")
     if by[0] in ("starts_with", "holds") and not text:
         raise ValueError(f"{by[0]} is not empty")
-    return Choice(of, paths[0], paths[1], paths[2], by[0], text, inside)
+    return SlotChoice(of, paths[0], paths[1], paths[2], by[0], text, inside)

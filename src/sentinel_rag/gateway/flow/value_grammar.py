@@ -1,21 +1,189 @@
 """The grammar of values in words, kind by kind: where one stands in a clause, and the form by which two are compared.
 
 A kind of `ValueKind` is found by `_candidates` and brought into one form by `canonical`; the kinds of a policy bring a
-pattern of their own (`written_kinds`). Who may name what by it is for `named_values` to say.
+pattern of their own. Who may name what by it is for `named_values` to say. A day that is written without its year names
+that day of any year; relative days ("tomorrow") name none: the gateway would have to trust somebody's clock and zone.
+One clause gives two or three search terms at most, so that an agent has next to no choice.
 """
 
 from __future__ import annotations
 
+import datetime
 import ipaddress
 import re
 from collections.abc import Iterator, Mapping
 
 from sentinel_rag.gateway.argument_formats import FORMATS
-from sentinel_rag.gateway.flow.days import day_of
-from sentinel_rag.gateway.flow.search_terms import sought_as
-from sentinel_rag.gateway.flow.written_kinds import written
-from sentinel_rag.gateway.policy.kinds import NamedKind
-from sentinel_rag.gateway.policy.model import ValueKind
+from sentinel_rag.gateway.policy.model import MOST_OF_A_KIND, NamedKind, ValueKind
+from sentinel_rag.language.lexicon import plain_words
+
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_MONTH = "|".join(f"{name}|{name[:3]}" if name != "may" else name for name in _MONTHS)
+_DAY_NUMBER = r"(?:3[01]|[12][0-9]|0?[1-9])(?:st|nd|rd|th)?"
+_YEAR = r"(?:19|20)[0-9]{2}"
+_WRITTEN_DAY = re.compile(
+    rf"\b(?:(?P<m1>{_MONTH})\.?\s{{1,3}}(?:the\s{{1,3}})?(?P<d1>{_DAY_NUMBER})(?!\w)(?:,?\s{{1,3}}(?P<y1>{_YEAR}))?"
+    rf"|(?P<d2>{_DAY_NUMBER})\s{{1,3}}(?:of\s{{1,3}})?(?P<m2>{_MONTH})(?!\w)\.?(?:,?\s{{1,3}}(?P<y2>{_YEAR}))?)(?!\d)",
+    re.IGNORECASE,
+)
+_ISO = re.compile(r"(?<![\d-])((?:19|20)\d\d)-(\d\d)-(\d\d)(?![\d-])")
+_MOMENT = re.compile(r"(\d{4}-\d\d-\d\d)(?:[T ]\d\d:\d\d(?::\d\d(?:\.\d{1,6})?)?(?:Z|[+-]\d\d:\d\d)?)?")
+_RANGE = re.compile(r"\s{0,3}(?:to|until|till|through|-|–)\s{0,3}(?:the\s{1,3})?", re.IGNORECASE)
+
+
+def days_in(clause: str) -> Iterator[str]:
+    """The days that a clause names, as `2025-01-11`, or `--01-11` where it says no year."""
+    for match in _ISO.finditer(clause):
+        yield from _day(match[1], match[2], match[3])
+    found = list(_WRITTEN_DAY.finditer(clause))
+    for index, match in enumerate(found):
+        year = match["y1"] or match["y2"]
+        if year is None and index + 1 < len(found):
+            following = found[index + 1]
+            if _RANGE.fullmatch(clause, match.end(), following.start()):
+                year = following["y1"] or following["y2"]
+        name = (match["m1"] or match["m2"]).lower()
+        month = next(number for number, each in enumerate(_MONTHS, 1) if each.startswith(name))
+        yield from _day(year, str(month), re.sub(r"\D", "", match["d1"] or match["d2"]))
+
+
+def day_of(text: str) -> str | None:
+    """The day of a date, or of a moment in any zone, as `2025-01-11`; None if the text is neither."""
+    match = _MOMENT.fullmatch(text.strip())
+    if match is None:
+        return text if re.fullmatch(r"--\d\d-\d\d", text) else None
+    return next(_day(*match[1].split("-")), None)
+
+
+def without_year(day: str) -> str:
+    """`--01-11` of `2025-01-11`."""
+    return "-" + day[4:]
+
+
+def _day(year: str | None, month: str, day: str) -> Iterator[str]:
+    try:
+        found = datetime.date(int(year or 2000), int(month), int(day))
+    except ValueError:
+        return
+    yield found.isoformat() if year else without_year(found.isoformat())
+
+
+MAX_SOUGHT = 200
+"""Characters of what may be looked up."""
+
+_WEB = r"(?:the\s{1,3})?(?:web|internet|net)"
+_WISHES = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\b(?:search|check|browse|query|ask)\s{{1,3}}{_WEB}\s{{1,3}}(?:for|about|on)\s{{1,3}}(?P<wanted>\S.*)",
+        r"\b(?:web|internet|online)\s{1,3}search\s{1,3}(?:(?:for|about|on)\s{1,3})?(?P<wanted>\S.*)",
+        r"\b(?:search|look)\s{1,3}online\s{1,3}(?:for|about)\s{1,3}(?P<wanted>\S.*)",
+        r"\bgoogle\s{1,3}(?:for\s{1,3})?(?P<wanted>\S.*)",
+        rf"\b(?:search|look|find)(?:\s{{1,3}}for)?(?:\s{{1,3}}up)?\s{{1,3}}(?P<wanted>\S.{{0,200}}?)\s{{1,3}}(?:up\s{{1,3}})?"
+        rf"(?:online|(?:on|in)\s{{1,3}}{_WEB})\b",
+        rf"\bwhat\s{{1,3}}does\s{{1,3}}{_WEB}\s{{1,3}}say\s{{1,3}}about\s{{1,3}}(?P<wanted>\S.*)",
+    )
+)
+_TERM = r"(?P<wanted>[^\W\d_][^\W\d_&'’-]*(?:[\s'’-]{1,2}[^\W\d_]+){0,6})"
+"""Words of letters alone."""
+
+_DEFINITIONS = tuple(
+    re.compile(pattern, re.IGNORECASE)
+    for pattern in (
+        rf"\bwhat(?:'s|\s{{1,3}}is|\s{{1,3}}are)\s{{1,3}}(?:exactly\s{{1,3}}|meant\s{{1,3}}by\s{{1,3}})?{_TERM}\W*\Z",
+        rf"\bwhat\s{{1,3}}(?!does\b){_TERM}\s{{1,3}}(?:is|are|means?)\W*\Z",
+        rf"\bwhat\s{{1,3}}does\s{{1,3}}{_TERM}\s{{1,3}}mean\W*\Z",
+        rf"\b(?:define|explain|(?:meaning|definition)\s{{1,3}}of)\s{{1,3}}{_TERM}\W*\Z",
+    )
+)
+_GOES_ON = re.compile(r"[,;]|\s(?:and|then)\s")
+_AROUND = " \t.,;:!?\"'“”„«»`()"
+
+
+def sought_in(clause: str) -> Iterator[str]:
+    """What a clause asks to look up, as it is written: whole, to where the sentence may go on, and, where a definition
+    is asked for, as a question."""
+    for wish in _WISHES:
+        for match in wish.finditer(clause):
+            yield from _texts(match["wanted"])
+            yield from _texts(_GOES_ON.split(match["wanted"])[0])
+    for definition in _DEFINITIONS:
+        for match in definition.finditer(clause):
+            for text in _texts(match["wanted"]):
+                yield text
+                yield f"what is {text}"
+
+
+def sought_as(text: str) -> str:
+    """The text by which two wishes are compared: single blanks, nothing around it."""
+    return " ".join(text.split()).strip(_AROUND)
+
+
+def _texts(wanted: str) -> Iterator[str]:
+    text = sought_as(wanted)
+    if 1 < len(text) <= MAX_SOUGHT:
+        yield text
+
+
+_START = re.compile(r"(?<![\w])\w")
+_QUOTES = "`'\"“”„«»#"
+_BETWEEN = r"[`'\"“”„«»]?(?:\s{0,3},\s{0,3}(?:and\s{1,3}|or\s{1,3})?|\s{1,3}(?:and|or|&)\s{1,3})[`'\"“”„«»#]?"
+_MAX_BETWEEN = 16
+"""Characters of the longest text that `_BETWEEN` fits."""
+
+
+def written(kind: NamedKind, clause: str) -> Iterator[str]:
+    """The canonical texts of the values of `kind` that a clause names."""
+    spans = list(_spans(kind, clause))
+    if not kind.beside:
+        chosen = spans
+    else:
+        nouns = "|".join(map(re.escape, kind.beside))
+        before = re.compile(rf"(?i:\b(?:{nouns})\s{{1,3}}(?:named\s{{1,3}}|called\s{{1,3}})?)[{_QUOTES}]?\Z")
+        after = re.compile(rf"[{_QUOTES}]?\s{{1,3}}(?i:(?:{nouns})\b)")
+        joint = re.compile(_BETWEEN)
+        known = [
+            span
+            for span in spans
+            if before.search(clause, max(0, span[0] - 100), span[0]) or after.match(clause, span[1])
+        ]
+        chosen = list(known)
+        listed, ends = set(known), {end for _, end in known}
+        for span in spans:  # "the channels general, random and sales"
+            near = ends.intersection(range(span[0] - _MAX_BETWEEN, span[0]))
+            if any(joint.fullmatch(clause, end, span[0]) for end in near) and span not in listed:
+                chosen.append(span)
+                listed.add(span)
+                ends.add(span[1])
+    for start, end in chosen:
+        text = clause[start:end]
+        if not _is_of_the_sentence(clause, start, end):
+            canonical = kind.canonical(text)
+            if canonical is not None:
+                yield canonical
+
+
+def _is_of_the_sentence(clause: str, start: int, end: int) -> bool:
+    """Whether a word stands there for the sentence's sake: it is in no quotation marks, and begins it or joins it."""
+    text = clause[start:end]
+    if not text.isalpha() or clause[start - 1 : start] in tuple(_QUOTES):
+        return False
+    return not clause[:start].strip() or text.lower() in plain_words()
+
+
+def _spans(kind: NamedKind, clause: str) -> Iterator[tuple[int, int]]:
+    """Where a value may stand: from the beginning of a word to the end of one."""
+    for start in _START.finditer(clause):
+        match = kind.start.search(clause[start.start() : start.start() + MOST_OF_A_KIND])
+        if match is None or match.end() == 0:
+            continue
+        end = start.start() + match.end()
+        if end == len(clause) or not (clause[end - 1].isalnum() and (clause[end].isalnum() or clause[end] == "_")):
+            yield start.start(), end
+
 
 MAX_VALUE = 512
 """Characters of a value that words name."""

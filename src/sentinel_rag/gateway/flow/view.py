@@ -1,14 +1,16 @@
-"""What the agent sees of a result: the result itself, with quoted texts marked and hidden parts put aside.
+"""What the agent sees of a result: the labels of its rows, quoted texts marked, and hidden parts as handles.
 
-A hidden part becomes a handle and leaves as a `Hidden` for the store. A result that is no object although the policy
-hides parts of it is hidden whole: structured content is an object, and in anything else the parts cannot be found.
-
-A quoted text is marked where it can say something. A time, an id and a short name stay plain: a mark on each cell of a
-log row would tell a reader nothing.
+A hidden part becomes a handle and leaves as a `Hidden` for the store; `{"$ref": "r12#/rows/0/CommandLine"}` stands for
+it in an argument until the call is judged. A result that is no object although the policy hides parts of it is hidden
+whole. Labels of rows add to what the policy gives the result and never take from it; where what was told is not one
+label for each row, every part carries the worst (TAINT-6). A quoted text is marked where it can say something: a time,
+an id and a short name stay plain.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from operator import is_
 from typing import Any
@@ -16,12 +18,144 @@ from typing import Any
 import msgspec
 
 from sentinel_rag.contracts.handles import QUOTE_KEY, SAYS_NOTHING
-from sentinel_rag.contracts.labels import BOTTOM, Label
-from sentinel_rag.gateway.flow.references import Reference
-from sentinel_rag.gateway.flow.row_labels import NO_ROWS, RowLabels
-from sentinel_rag.gateway.policy.fields import Exposure, Path, ResultFields
-from sentinel_rag.gateway.policy.places import Place, root
+from sentinel_rag.contracts.handles import REF_KEY as KEY
+from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.labels import BOTTOM, TOP, Label, join_all
+from sentinel_rag.gateway.policy.fields import Exposure, Path, Place, ResultFields, parse_pointer, pointer_text, root
 from sentinel_rag.gateway.upstream.tool_result import OTHER_CONTENT, WRAPPED_CONTENT
+
+MAX_HANDLES = 64
+"""Handles in the arguments of one call."""
+
+_FORM = re.compile(r"r([1-9][0-9]{0,8})#(.{0,1024})", re.DOTALL)
+
+
+class NoSuchHandle(ValueError):
+    """The text is no handle, or the session has none like it. The message repeats nothing; `told` is the label of what
+    the refusal itself tells: of a hidden value, that it has no such part."""
+
+    told: Label = BOTTOM
+
+
+@dataclass(frozen=True, slots=True)
+class HandleReference:
+    """The value at `path` of the session's result with that number."""
+
+    result: int
+    path: Path
+
+    def __str__(self) -> str:
+        return f"r{self.result}#{pointer_text(self.path)}"
+
+    def to_json(self) -> dict[str, JsonValue]:
+        return {KEY: str(self)}
+
+    @classmethod
+    def parse(cls, text: object) -> HandleReference:
+        """Raises NoSuchHandle."""
+        match = _FORM.fullmatch(text) if isinstance(text, str) else None
+        if match is None:
+            raise NoSuchHandle('a handle has the form {"$ref": "r1#/rows/0/name"}')
+        try:
+            return cls(int(match[1]), parse_pointer(match[2]))
+        except ValueError as error:
+            raise NoSuchHandle(f"a handle is not usable: {error}") from None
+
+
+def find_references(arguments: JsonObject) -> Mapping[str, tuple[HandleReference, ...]]:
+    """The handles inside each argument that holds one. Raises NoSuchHandle for one of a wrong form, or too many."""
+    found: dict[str, tuple[HandleReference, ...]] = {}
+    for name, value in arguments.items():
+        if isinstance(value, dict | list):
+            references = tuple(HandleReference.parse(text) for text in _handle_texts(value))
+            if references:
+                found[name] = references
+    if sum(map(len, found.values())) > MAX_HANDLES:
+        raise NoSuchHandle(f"a call may hold at most {MAX_HANDLES} handles")
+    return found
+
+
+def put_values(value: JsonValue, values: Mapping[HandleReference, JsonValue]) -> JsonValue:
+    """`value` with each handle replaced. `values` holds every handle in it; what it puts in is not searched again."""
+    if isinstance(value, dict):
+        if KEY in value:
+            return values[HandleReference.parse(value[KEY])]
+        return {key: put_values(part, values) for key, part in value.items()}
+    if isinstance(value, list):
+        return [put_values(part, values) for part in value]
+    return value
+
+
+def step_into(value: Any, path: Path) -> Any:
+    """The part of a JSON value at `path`. Raises NoSuchHandle."""
+    for segment in path:
+        if isinstance(value, dict) and segment in value:
+            value = value[segment]
+        elif isinstance(value, list) and segment.isdecimal() and segment.isascii() and int(segment) < len(value):
+            value = value[int(segment)]
+        else:
+            raise NoSuchHandle("there is no such handle in this session")
+    return value
+
+
+def _handle_texts(value: JsonValue) -> Iterator[object]:
+    """The text of each handle; an object with `$ref` and anything else is a broken one."""
+    left = [value]
+    while left:
+        part = left.pop()
+        if isinstance(part, dict):
+            if KEY in part:
+                yield part[KEY] if len(part) == 1 else None
+            else:
+                left += part.values()
+        elif isinstance(part, list):
+            left += part
+
+
+@dataclass(frozen=True, slots=True)
+class RowLabels:
+    """`labels` are those of the rows in the list at `at`, in their order; None where none can be believed. `at` is None
+    for a result whose rows have no labels of their own."""
+
+    at: Path | None
+    labels: tuple[Label, ...] | None
+
+    def label_at(self, path: Sequence[str]) -> Label:
+        """What the rows add to the value at `path`: the label of the row that holds it, or the join of all rows that
+        it holds."""
+        if self.at is None:
+            return BOTTOM
+        if self.labels is None:
+            return TOP
+        depth = len(self.at)
+        if any(part != own for part, own in zip(path, self.at, strict=False)):
+            return BOTTOM
+        return self.labels[int(path[depth])] if len(path) > depth else join_all(self.labels)
+
+
+NO_ROWS = RowLabels(None, ())
+
+
+def row_labels_of(at: Path | None, value: Any, told: tuple[Label, ...] | None) -> RowLabels:
+    """The labels of the rows of `value`, whose server told `told` (None: nothing, or nothing that is labels). `at` is
+    where the policy says that the rows are; None if it speaks of none."""
+    if at is None:
+        return NO_ROWS
+    rows = _value_at(value, at)
+    # What stands beside the structured part belongs to no row.
+    beside = isinstance(value, dict) and OTHER_CONTENT in value
+    if told is None or beside or not isinstance(rows, list) or len(rows) != len(told):
+        return RowLabels(at, None)
+    return RowLabels(at, told)
+
+
+def _value_at(value: Any, path: Path) -> Any:
+    for key in path:
+        if not isinstance(value, dict):
+            return None
+        value = value.get(key)
+    return value
+
 
 MAX_QUOTED_DEPTH = 64
 
@@ -30,13 +164,13 @@ MAX_QUOTED_DEPTH = 64
 class Hidden:
     """A part that stays with the gateway: its handle, its JSON and the label it carries."""
 
-    reference: Reference
+    reference: HandleReference
     encoded: bytes
     label: Label
 
 
 @dataclass(frozen=True, slots=True)
-class View:
+class ResultView:
     """`encoded` is the JSON that the agent is sent; `rows` joins the labels that the rows add to what it shows."""
 
     encoded: bytes
@@ -53,13 +187,13 @@ def view_of(
     rows: RowLabels = NO_ROWS,
     *,
     marks: bool = True,
-) -> View:
+) -> ResultView:
     """The view of `value`, whose JSON is `encoded`, as result number `result` of its session. `base` is the label that
     the rule, the arguments and the resources give to all of it, `rows` what its rows add. Without `marks` quoted texts
     are shown as they are."""
     if not fields.hides:
         marked = _Marking().at(root(fields), value) if marks and fields.exposures else value
-        return View(encoded if marked is value else msgspec.json.encode(marked), rows=rows.label_at(()))
+        return ResultView(encoded if marked is value else msgspec.json.encode(marked), rows=rows.label_at(()))
     hidden: list[Hidden] = []
     shown_rows = BOTTOM
     # What a server says beside its structured result is text about it, and may repeat what is hidden there.
@@ -67,7 +201,7 @@ def view_of(
     labelled_beside = any(entry.path[:1] == (OTHER_CONTENT,) for entry in fields.labels)
 
     def hide(part: Any, place: Place, path: Path) -> Any:
-        reference = Reference(result, path)
+        reference = HandleReference(result, path)
         repeats = path[:1] == (OTHER_CONTENT,) and not labelled_beside
         declared = fields.whole() if repeats else place.label
         label = base.join(declared).join(rows.label_at(path))
@@ -93,7 +227,7 @@ def view_of(
 
     start = root(fields)
     shown = walk(value, start, ()) if _is_object(value) else hide(value, start, ())
-    return View(msgspec.json.encode(shown), tuple(hidden), shown_rows)
+    return ResultView(msgspec.json.encode(shown), tuple(hidden), shown_rows)
 
 
 def _is_object(value: Any) -> bool:

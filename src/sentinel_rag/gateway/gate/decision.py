@@ -1,47 +1,177 @@
 """Deciding one call: handles become values, arguments their canonical form, labels a judgement, and that is followed.
 
 The judgement itself is a pure function (`flow.judging`); this module gathers what it needs and asks a person where the
-rule lets it. `running` does what was decided.
+rule lets it. What a person is shown of what the call would change is read by the gateway itself, on record before it is
+read; it changes nothing and reaches nobody but whoever decides.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
-from typing import assert_never
+from datetime import timedelta
+from typing import Any, assert_never
 
+from sentinel_rag.audit import Journal, JournalEntry, OutcomeStatus, RecordFilter
+from sentinel_rag.audit.approval_events import PreviewRead
 from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label, join_all
-from sentinel_rag.contracts.query_results import QueryError
+from sentinel_rag.contracts.ports import Clock
+from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
+from sentinel_rag.contracts.servers import OWN_SERVERS
 from sentinel_rag.gateway.approvals import (
     ApprovalQuestion,
     ApprovalSpent,
     Asker,
+    Binding,
+    CallSubject,
     DecidedBy,
+    DeniedBefore,
+    EarlierRead,
+    FieldChange,
     TurnedAway,
+    Waiting,
     question_about,
     said_in,
 )
 from sentinel_rag.gateway.arguments import ArgumentFault, CanonicalArguments, fit
-from sentinel_rag.gateway.flow import Facts, NoSuchHandle, Reference, find_references, judge, put_values
-from sentinel_rag.gateway.flow.judging import Violation, refused_whatever
-from sentinel_rag.gateway.flow.record import flow_record
-from sentinel_rag.gateway.gate.call import DecidedCall, EnteredCall
-from sentinel_rag.gateway.gate.endings import Endings
-from sentinel_rag.gateway.gate.preview import Previews
+from sentinel_rag.gateway.flow import CallFacts, HandleReference, NoSuchHandle, find_references, judge, put_values
+from sentinel_rag.gateway.flow.judging import Violation, flow_record, refused_whatever
+from sentinel_rag.gateway.flow.view import step_into
+from sentinel_rag.gateway.gate.call import Call, DecidedCall, Endings, EnteredCall, Stores
 from sentinel_rag.gateway.gate.running import Running
-from sentinel_rag.gateway.gate.stores import Stores
-from sentinel_rag.gateway.outcomes import Completed, Denied, Outcome, outcome_told
-from sentinel_rag.gateway.policy import Policy, Remembers, Rule, ToolPolicy, Volume
+from sentinel_rag.gateway.limits import GatewayLimits
+from sentinel_rag.gateway.outcomes import Completed, DeniedCall, Outcome, outcome_told
+from sentinel_rag.gateway.policy import Effect, Policy, Preview, Remembers, TaintRule, ToolPolicy, Volume
+from sentinel_rag.gateway.policy.fields import Path
 from sentinel_rag.gateway.store import ContextMoved, Session, resources_of
-from sentinel_rag.gateway.store.volumes import VolumeExceeded
+from sentinel_rag.gateway.store.session_tables import VolumeExceeded
+from sentinel_rag.gateway.upstream import Returned, ToolFailed, Upstream, UpstreamCall
+
+LONGEST_S = 10.0
+"""A person is asked without a preview rather than late."""
+
+MAX_EVIDENCE = 8
+EVIDENCE_OF = timedelta(days=1)
+
+
+class Previews:
+    """`upstreams` maps the policy's `server` names to tool servers."""
+
+    def __init__(
+        self, journal: Journal, upstreams: Mapping[str, Upstream], limits: GatewayLimits, clock: Clock
+    ) -> None:
+        self._journal = journal
+        self._upstreams = upstreams
+        self._limits = limits
+        self._clock = clock
+
+    async def of(self, wanted: DecidedCall) -> CallSubject | QueryError | None:
+        """What the call would change; the tool server's error where its arguments cannot be used; None where nothing
+        can be read. Raises UnavailableError if the reading cannot be recorded."""
+        tool, preview = wanted.tool, wanted.tool.preview
+        upstream = self._upstreams.get(tool.server)
+        if preview is None or upstream is None:
+            return None
+        given = wanted.arguments.value
+        handed = CanonicalArguments.of(
+            {name: value for name, value in given.items() if not preview.arguments or name in preview.arguments}
+        )
+        await self._journal.append(
+            PreviewRead(
+                audit_id=wanted.call.audit_id,
+                key_id=wanted.call.key_id,
+                session_id=wanted.session.session_id,
+                tool=preview.tool,
+                server=tool.server,
+                arguments_sha256=handed.sha256,
+            )
+        )
+        reply = await upstream.call(
+            UpstreamCall(
+                tool=preview.tool,
+                arguments=handed,
+                principal=wanted.call.key_id,
+                session_id=wanted.session.session_id,
+                timeout_s=min(LONGEST_S, tool.timeout_s or self._limits.tool_seconds),
+            )
+        )
+        if isinstance(reply, Returned):
+            return _subject(preview, reply.value, given)
+        ours = tool.server in OWN_SERVERS
+        if ours and isinstance(reply, ToolFailed) and reply.error.code is QueryErrorCode.INVALID_ARGUMENT:
+            return reply.error
+        return None
+
+    async def evidence(self, wanted: DecidedCall) -> tuple[EarlierRead, ...]:
+        """The newest calls of the session that read something: first those that asked for what the call is for."""
+        session_id = wanted.session.session_id
+        found = await self._journal.back(
+            RecordFilter(kind="intent", session_id=session_id, since=self._clock() - EVIDENCE_OF), None, 100
+        )
+        things = frozenset(resources_of(wanted.tool.writes, wanted.arguments.value))
+        read = [_evidence(wanted, entry, things) for entry in found.entries if _has_read(entry)]
+        return tuple(sorted(read, key=lambda each: not each.about)[:MAX_EVIDENCE])
+
+
+def _has_read(entry: JournalEntry) -> bool:
+    return entry.record.get("effect") == Effect.READ.value and entry.outcome is OutcomeStatus.SUCCESS
+
+
+def _evidence(wanted: DecidedCall, entry: JournalEntry, things: Iterable[str]) -> EarlierRead:
+    """Whether a read was about the thing says the text by which both name it."""
+    arguments: JsonObject = entry.record.get("arguments") or {}
+    asked = {resource for template in wanted.tool.writes for resource in resources_of([template], arguments)}
+    return EarlierRead(entry.audit_id, str(entry.record["tool"]), str(entry.record["at"]), not asked.isdisjoint(things))
+
+
+def _subject(preview: Preview, result: Any, arguments: JsonObject) -> CallSubject | None:
+    """None where the result is not of the form that the policy says."""
+    try:
+        told = step_into(result, preview.changes) if preview.changes else None
+        changes = _told_changes(told) if preview.changes else _replaced(preview, result, arguments)
+    except (NoSuchHandle, TypeError, KeyError):
+        return None
+    number, name = (_text_at(result, path) for path in (preview.number, preview.name))
+    state = {field: _value_at(result, path) for field, path in preview.state.items()}
+    return CallSubject(number, name, state, changes)
+
+
+def _told_changes(told: Any) -> tuple[FieldChange, ...]:
+    """Raises TypeError or KeyError for what is no list of changes."""
+    if not isinstance(told, list):
+        raise TypeError("no list")
+    return tuple(FieldChange(str(each["field"]), each["before"], each["after"]) for each in told)
+
+
+def _replaced(preview: Preview, result: Any, arguments: JsonObject) -> tuple[FieldChange, ...]:
+    found = (
+        FieldChange(name, _value_at(result, path), arguments[name])
+        for name, path in preview.fields.items()
+        if name in arguments
+    )
+    return tuple(change for change in found if change.before != change.after)
+
+
+def _value_at(result: Any, path: Path) -> JsonValue:
+    try:
+        value: JsonValue = step_into(result, path)
+    except NoSuchHandle:
+        return None
+    return value
+
+
+def _text_at(result: Any, path: Path) -> str:
+    value = _value_at(result, path) if path else None
+    return "" if value is None else str(value)
+
 
 MAY_BE_GRANTED = (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
 """What a person's approval can make up for, where the rule lets one be asked."""
 
 
-class Decision:
+class CallDecider:
     """Decides calls that have entered, by the labels of `stores` as they are now."""
 
     def __init__(
@@ -78,7 +208,7 @@ class Decision:
         call.arguments = arguments
         return await self._judge(entered, arguments)
 
-    async def _resolve(self, entered: EnteredCall) -> Mapping[Reference, JsonValue]:
+    async def _resolve(self, entered: EnteredCall) -> Mapping[HandleReference, JsonValue]:
         """The values of the call's handles; their labels are noted in the call. Raises NoSuchHandle."""
         call = entered.call
         if not call.references:
@@ -97,7 +227,7 @@ class Decision:
         stored = await self._stores.resources.of(reads)
         memory = await self._memory(call.policy, tool, session, call.remembers())
         counted = memory if tool.across_sessions else BOTTOM
-        facts = Facts(session.context, call.handle_labels, session.named, stored, counted)
+        facts = CallFacts(session.context, call.handle_labels, session.named, stored, counted)
         judgement = judge(call.policy, tool, arguments.value, facts)
         call.flow = flow_record(judgement, facts, call.references)
         decision = judgement.decision
@@ -126,7 +256,7 @@ class Decision:
     ) -> tuple[Violation, ...]:
         """What every call of the tool would violate now in the session."""
         memory = await self._memory(policy, tool, session, remembers) if tool.across_sessions else BOTTOM
-        facts = Facts(session.context, named=session.named, memory=memory)
+        facts = CallFacts(session.context, named=session.named, memory=memory)
         return refused_whatever(policy, tool, facts)
 
     async def _memory(self, policy: Policy, tool: ToolPolicy, session: Session, remembers: Remembers) -> Label:
@@ -147,7 +277,7 @@ class Decision:
         if deny.reason is Reason.SINK_LABEL and await self._stores.sessions.refresh(entered.session):
             raise ContextMoved
 
-    async def _run_if_approved(self, wanted: DecidedCall, rule: Rule, deny: Deny) -> Outcome:
+    async def _run_if_approved(self, wanted: DecidedCall, rule: TaintRule, deny: Deny) -> Outcome:
         """Run by an approval that a person has given; without one, ask for it and deny."""
         call, approvals = wanted.call, self._stores.approvals
         if rule.runs_at_yes and (told := await self._told(wanted)):
@@ -163,17 +293,20 @@ class Decision:
                 return await self._running.run(replace(wanted, approval_id=approval_id))
             except ApprovalSpent:  # another call was first: this one has to ask again
                 pass
-        answer = await approvals.answered_already(binding)
+        holds = call.policy.denial_holds
+        answer = await approvals.answered_already(binding, holds)
         if answer is None:
             question = await self._question(wanted, rule, deny.reason)
             sent: JsonObject | None = None
-            if rule.runs_at_yes and call.wish is not None:
-                sent = {"args": dict(call.wish.args), "marks_quotes": call.wish.marks_quotes}
-            answer = await approvals.request(binding, question, sent)
+            if rule.runs_at_yes and call.request is not None:
+                sent = {"args": dict(call.request.args), "marks_quotes": call.request.marks_quotes}
+            answer = await approvals.request(binding, question, sent, holds=holds)
         required = replace(deny, reason=Reason.APPROVAL_REQUIRED)
-        if isinstance(answer, TurnedAway):
-            denied = await self._endings.deny(call, required)
-            return replace(denied, note=answer.sentence, retry_after_s=answer.retry_after_s)
+        if not isinstance(answer, Waiting):
+            if isinstance(answer, DeniedBefore):  # on record only: nothing waits under this id
+                call.approval_id = answer.approval_id
+            denied = replace(await self._endings.deny(call, required), approval_id=None)
+            return await self._not_asked(call, binding, answer, denied)
         call.approval_id = answer.approval_id
         denied = await self._endings.deny(call, required)
         by_asker = rule.asks_the_asker and wanted.session.user_key_id is not None
@@ -201,15 +334,33 @@ class Decision:
         assert rule is not None
         memory = await self._stores.sessions.seen_elsewhere(read.session, call.remembers())
         question = await self._question(replace(read, memory=memory), rule, Reason.APPROVAL_REQUIRED)
+        binding = read.binding()
         answer = await self._stores.approvals.request(
-            read.binding(), replace(question, why=volume.sentence(), decided_by=DecidedBy.OTHER)
+            binding,
+            replace(question, why=volume.sentence(), decided_by=DecidedBy.OTHER),
+            holds=call.policy.denial_holds,
         )
         deny = Deny(Reason.APPROVAL_REQUIRED, read.judgement.revealed, read.rule_id)
-        if isinstance(answer, TurnedAway):
-            return Denied(deny, call.audit_id, note=answer.sentence, retry_after_s=answer.retry_after_s)
-        return Denied(deny, call.audit_id, answer.approval_id)
+        if not isinstance(answer, Waiting):
+            return await self._not_asked(call, binding, answer, DeniedCall(deny, call.audit_id))
+        return DeniedCall(deny, call.audit_id, answer.approval_id)
 
-    async def _question(self, wanted: DecidedCall, rule: Rule, reason: Reason) -> ApprovalQuestion:
+    async def _not_asked(
+        self, call: Call, binding: Binding, answer: TurnedAway | DeniedBefore, denied: DeniedCall
+    ) -> DeniedCall:
+        """The refusal of a call about which no person is asked, with what helps."""
+        if isinstance(answer, TurnedAway):
+            await self._stores.approvals.note_bound(binding, answer, call.audit_id)
+            return replace(denied, note=answer.sentence, retry_after_s=answer.retry_after_s)
+        who = answer.actor or self._name_of(answer.decider) or answer.decider
+        note = (
+            f"{who} denied this call on {answer.at:%Y-%m-%d at %H:%M} UTC, and nobody is asked about it again before "
+            f"{answer.until:%Y-%m-%d at %H:%M} UTC. Whoever may decide it takes that back with: sentinel approvals "
+            f"lift {answer.approval_id}"
+        )
+        return replace(denied, note=note, retry_after_s=answer.retry_after_s)
+
+    async def _question(self, wanted: DecidedCall, rule: TaintRule, reason: Reason) -> ApprovalQuestion:
         """What a person is asked: the call, whom the agent asks for, and all that it may have been steered by."""
         sessions, session, remembers = self._stores.sessions, wanted.session, wanted.call.remembers()
         person = session.user_key_id

@@ -15,19 +15,16 @@ from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Label
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.gateway.flow import View, view_of
+from sentinel_rag.contracts.servers import OWN_SERVERS
+from sentinel_rag.gateway.flow import ResultView, view_of
 from sentinel_rag.gateway.flow.endorsement import endorsed_values
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.flow.plans import PLAN, chosen
-from sentinel_rag.gateway.flow.row_labels import row_labels_of
-from sentinel_rag.gateway.gate.call import DecidedCall
-from sentinel_rag.gateway.gate.endings import CLOSED, Endings
-from sentinel_rag.gateway.gate.intent import all_of
-from sentinel_rag.gateway.gate.stores import Stores
+from sentinel_rag.gateway.flow.view import row_labels_of
+from sentinel_rag.gateway.gate.call import CLOSED, DecidedCall, Endings, Stores, all_of
 from sentinel_rag.gateway.outcomes import Completed, Outcome, outcome_of
 from sentinel_rag.gateway.store import ContextMoved, Session, named_in_file
-from sentinel_rag.gateway.store.volumes import VolumeExceeded, count, counted_as, tables_of
+from sentinel_rag.gateway.store.session_tables import VolumeExceeded, count, counted_as, tables_of
 from sentinel_rag.gateway.upstream import Returned, ToolFailed, Unanswered, UpstreamReply
 
 _ATTEMPTS = 10
@@ -38,7 +35,7 @@ _VOLUME = "The result is withheld: a person has to let so many rows be read."
 _WITHHELD = "The tool failed; its message is withheld, because the policy hides parts of its results."
 
 
-class Result:
+class ResultRecorder:
     """Records replies and makes them outcomes."""
 
     def __init__(self, stores: Stores, endings: Endings, clock: Clock) -> None:
@@ -65,7 +62,7 @@ class Result:
     async def _tell_value(self, decided: DecidedCall, reply: Returned, duration_ms: float) -> Outcome:
         call, tool, session, judgement = decided.call, decided.tool, decided.session, decided.judgement
         rows = row_labels_of(tool.row_labels, reply.value, reply.row_labels)
-        marks = call.wish is None or call.wish.marks_quotes
+        marks = call.request is None or call.request.marks_quotes
         view = view_of(reply.value, reply.encoded, tool.fields, judgement.base, call.result, rows, marks=marks)
         named = _chosen(decided, reply.value, view)
         if not await self._reveal_rows(decided, view.rows):
@@ -188,7 +185,7 @@ def _if_still(
     return checked
 
 
-def _chosen(decided: DecidedCall, value: JsonValue, view: View) -> dict[str, frozenset[NamedValue]]:
+def _chosen(decided: DecidedCall, value: JsonValue, view: ResultView) -> dict[str, frozenset[NamedValue]]:
     """What the person's plan takes from the result of its step, where the agent may see it."""
     step, session = decided.judgement.step, decided.session
     if step is None:

@@ -3,7 +3,6 @@
 `load_policy` reads the operator's YAML, all or nothing; `decide` applies it to one call and is a pure function.
 """
 
-from sentinel_rag.gateway.policy.deciding import decide
 from sentinel_rag.gateway.policy.loading import load_policy, parse_policy
 from sentinel_rag.gateway.policy.model import (
     AgentMemory,
@@ -15,10 +14,11 @@ from sentinel_rag.gateway.policy.model import (
     Policy,
     Preview,
     Remembers,
-    Rule,
     ServerSpec,
+    TaintRule,
     ToolPolicy,
     Volume,
+    decide,
 )
 
 __all__ = [
@@ -31,8 +31,8 @@ __all__ = [
     "Policy",
     "Preview",
     "Remembers",
-    "Rule",
     "ServerSpec",
+    "TaintRule",
     "ToolPolicy",
     "Volume",
     "decide",

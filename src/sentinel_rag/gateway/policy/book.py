@@ -1,7 +1,8 @@
-"""The policy in force (`Policies` of a file), and how another one takes its place while calls run.
+"""The policy in force (`Policies` of a file), how another one takes its place while calls run, and the past ones.
 
 A file that does not load changes nothing: the last good policy stays, and log, journal and `/readyz` say so. A call
-holds the `Policy` it began with; sessions and their labels do not change with the policy.
+holds the `Policy` it began with; sessions and their labels do not change with the policy. Every text that was ever in
+force is kept by the hash that audit records name, so that a decision can be replayed.
 """
 
 from __future__ import annotations
@@ -9,6 +10,9 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import logging
+import os
+import re
+import tempfile
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -17,13 +21,52 @@ from pathlib import Path
 import anyio
 import anyio.to_thread
 
-from sentinel_rag.audit.policy_events import PolicyLoaded, PolicyRefused
+from sentinel_rag.audit.events import PolicyLoaded, PolicyRefused
 from sentinel_rag.contracts.errors import ConfigurationError, UnavailableError
 from sentinel_rag.contracts.ports import Clock, utc_now
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.gateway.policy.archive import PolicyArchive
+from sentinel_rag.contracts.servers import OWN_SERVERS
 from sentinel_rag.gateway.policy.loading import parse_policy_bytes, read_policy_file
 from sentinel_rag.gateway.policy.model import Policies, Policy
+
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class PolicyArchive:
+    """The folder `folder`: one file a version, readable by its owner only, never written twice."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def keep(self, content: bytes) -> None:
+        """Store the bytes of a policy file under their hash. Raises UnavailableError if they cannot be written."""
+        path = self._path(hashlib.sha256(content).hexdigest())
+        if path.exists():
+            return
+        try:
+            self._folder.mkdir(parents=True, exist_ok=True, mode=0o700)
+            handle, name = tempfile.mkstemp(dir=self._folder, prefix="new-")
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(content)
+            Path(name).replace(path)
+        except OSError as error:
+            raise UnavailableError(
+                f"The policy cannot be kept for later replays: {error.strerror or error}.",
+                next_step="Check the permissions and free space of the state folder.",
+            ) from error
+
+    def find(self, sha256: str) -> bytes | None:
+        """The bytes with that hash; None if that version was never kept here, or its file was changed since."""
+        if not _SHA256.fullmatch(sha256):
+            return None
+        try:
+            content = self._path(sha256).read_bytes()
+        except OSError:
+            return None
+        return content if hashlib.sha256(content).hexdigest() == sha256 else None
+
+    def _path(self, sha256: str) -> Path:
+        return self._folder / f"{sha256}.yaml"
+
 
 POLL_SECONDS = 1.0
 MOST_PROBLEMS = 50
@@ -38,7 +81,7 @@ Record = Callable[[PolicyLoaded | PolicyRefused], Awaitable[object]]
 
 
 @dataclass(frozen=True, slots=True)
-class Refused:
+class RefusedFile:
     """Why the file on disk is not in force. `sha256` is None where it could not be read."""
 
     sha256: str | None
@@ -52,7 +95,7 @@ class Reload:
 
     policy: Policy
     changed: bool
-    refused: Refused | None = None
+    refused: RefusedFile | None = None
 
 
 class PolicyBook:
@@ -83,7 +126,7 @@ class PolicyBook:
         self._text = read_policy_file(path)
         self._current = parse_policy_bytes(self._text, source=str(path))
         self._loaded_at = clock()
-        self._refused: Refused | None = None
+        self._refused: RefusedFile | None = None
         archive.keep(self._text)
 
     @property
@@ -100,7 +143,7 @@ class PolicyBook:
         return self._loaded_at
 
     @property
-    def refused(self) -> Refused | None:
+    def refused(self) -> RefusedFile | None:
         """The newest version of the file, if it did not load; None if it is in force."""
         return self._refused
 
@@ -148,7 +191,9 @@ class PolicyBook:
 
     async def _refuse(self, content: bytes | None, problems: Sequence[str], by: str) -> Reload:
         sha256 = None if content is None else hashlib.sha256(content).hexdigest()
-        refused = Refused(sha256, tuple(problem[:MAX_PROBLEM] for problem in problems[:MOST_PROBLEMS]), self._clock())
+        refused = RefusedFile(
+            sha256, tuple(problem[:MAX_PROBLEM] for problem in problems[:MOST_PROBLEMS]), self._clock()
+        )
         known = self._refused
         if known is None or (known.sha256, known.problems) != (refused.sha256, refused.problems) or by != FILE:
             await self._record(

@@ -1,19 +1,25 @@
-"""The optional keys of a policy file that speak about labels: what a tool accepts, how its result is labelled and
-exposed, which resources carry labels, and the named rules that lower one.
+"""The optional keys of a policy file that speak about labels, and what it may leave out about the product's own tools.
 
-Each function reads one key of a Section and notes every fault; `loading` decides whether the file is in force.
+Each function reads one key of a Section and notes every fault; `loading` decides whether the file is in force. A file
+in the form of the source template names a tool and its rules alone; its parameters are then those of the tool's schema,
+each text in the canonical form that keeps a rule from being walked around (`./confidential//x`). Nothing else has a
+default here: what is not said stays the worst.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import timedelta
 
+from sentinel_rag.contracts.file_tools import FILE_TOOLS
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.gateway.policy.conditions import Kind, ValueType, closest
-from sentinel_rag.gateway.policy.conditions.patterns import BadPattern, compile_pattern
+from sentinel_rag.contracts.servers import OWN_SERVERS
+from sentinel_rag.contracts.tool_calls import ToolSchema
+from sentinel_rag.contracts.web_tools import WEB_TOOLS
+from sentinel_rag.gateway.policy.conditions import TypeName, ValueType, closest
+from sentinel_rag.gateway.policy.conditions.tree import BadPattern, compile_pattern
 from sentinel_rag.gateway.policy.fields import (
     ANY,
     UNDECLARED,
@@ -25,7 +31,6 @@ from sentinel_rag.gateway.policy.fields import (
     parse_pointer,
     pointer_text,
 )
-from sentinel_rag.gateway.policy.kinds import NamedKind
 from sentinel_rag.gateway.policy.model import (
     AS_IT_COMES,
     DEFAULT_SERVER,
@@ -34,6 +39,7 @@ from sentinel_rag.gateway.policy.model import (
     AgentMemory,
     Declassification,
     Endorsement,
+    NamedKind,
     Parameter,
     PublicKind,
     Rate,
@@ -41,15 +47,56 @@ from sentinel_rag.gateway.policy.model import (
     ValueKind,
     Volume,
 )
-from sentinel_rag.gateway.policy.own_tools import QUERY_SHAPED
-from sentinel_rag.gateway.policy.section import Section
-from sentinel_rag.gateway.policy.yaml_tree import Problem
+from sentinel_rag.gateway.policy.section import PolicyProblem, Section
+
+QUERY_SHAPED = frozenset({"run_freeform_kql", "get_alert_events"})
+"""Tools of the Sentinel server whose columns are named, and whose rows may be made up, by the text of a query: `project
+Total = CommandLine`, `evaluate pivot(CommandLine)`, `print owner = "..."`."""
+
+MANY_NAMES: Mapping[str, str] = {
+    "get_incident_detail": "incident",
+    "query_alerts": "incident",
+    "search_knowledge_base": "like_incident",
+}
+"""Tools of this product with a parameter that takes one incident by its number, a GUID, a Defender id or an address."""
+
+_FORMATS = {"file_path": "path", "directory": "path", "url": "url"}
+
+
+@dataclass(frozen=True, slots=True)
+class OwnTool:
+    """The server that runs a tool, and its parameters by name."""
+
+    server: str
+    parameters: Mapping[str, Parameter]
+
+
+def _own(server: str, schema: ToolSchema) -> OwnTool:
+    required = schema.required()
+    return OwnTool(
+        server,
+        {
+            name: Parameter(
+                name, ValueType(TypeName(str(wanted["type"]))), required=name in required, format=_FORMATS.get(name)
+            )
+            for name, wanted in schema.parameter_schemas().items()
+        },
+    )
+
+
+OWN_TOOLS: Mapping[str, OwnTool] = {
+    **{schema.name: _own("files", schema) for schema in FILE_TOOLS},
+    **{schema.name: _own("web", schema) for schema in WEB_TOOLS},
+}
+
 
 MAX_RATE_SECONDS = 86_400.0
 MAX_RATE_CALLS = 1_000_000
 MAX_DOMAIN = 253
 MAX_COUNT = 1_000
 MAX_MEMORY_DAYS = 36_500
+MAX_DENIAL_HOURS = 720
+"""As long as decided approvals are kept."""
 MAX_VOLUME_SECONDS = 31 * 86_400.0
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
@@ -61,7 +108,7 @@ _LEVELS = [level.name for level in Sensitivity]
 _INTEGRITIES = [integrity.name for integrity in Integrity]
 
 
-def label(section: Section, key: str, problems: list[Problem]) -> Label | None:
+def label(section: Section, key: str, problems: list[PolicyProblem]) -> Label | None:
     """`{sensitivity: LOW, integrity: UNTRUSTED}`, both sides written out; None if the key is missing."""
     item = section.item(key)
     if item is None:
@@ -69,7 +116,7 @@ def label(section: Section, key: str, problems: list[Problem]) -> Label | None:
     return _label_of(Section(item, key, ("sensitivity", "integrity"), problems))
 
 
-def fields(tool: Section, problems: list[Problem]) -> ResultFields:
+def fields(tool: Section, problems: list[PolicyProblem]) -> ResultFields:
     """`output_labels` and `exposure`."""
     labels: list[FieldLabel] = []
     for item in tool.items("output_labels"):
@@ -82,17 +129,17 @@ def fields(tool: Section, problems: list[Problem]) -> ResultFields:
         exposures.append(FieldExposure(_path(section, problems), Exposure(mode)))
     for what, paths in (("output_labels", [e.path for e in labels]), ("exposure", [e.path for e in exposures])):
         if len(set(paths)) != len(paths):
-            problems.append(Problem(tool.line(what), f"{what} names one path twice"))
+            problems.append(PolicyProblem(tool.line(what), f"{what} names one path twice"))
     return ResultFields(tuple(labels), tuple(exposures))
 
 
-def query_shaped_faults(tool: Section, result: ResultFields) -> list[Problem]:
+def query_shaped_faults(tool: Section, result: ResultFields) -> list[PolicyProblem]:
     """What is wrong with the labels and exposures of a tool whose columns are named by the text of a query.
 
     A pattern by a column's name holds nothing back, since a query calls a column as it likes; and the names that it
     gives may be values of rows, so what holds for `/rows` has to hold for `/columns` too.
     """
-    problems: list[Problem] = []
+    problems: list[PolicyProblem] = []
     for key, paths in (
         ("output_labels", [entry.path for entry in result.labels]),
         ("exposure", [entry.path for entry in result.exposures]),
@@ -103,14 +150,14 @@ def query_shaped_faults(tool: Section, result: ResultFields) -> list[Problem]:
                     f"{key}: a query names its columns itself, so {pointer_text(path)} holds nothing back; "
                     "name /rows and /columns as a whole"
                 )
-                problems.append(Problem(tool.line(key), message))
+                problems.append(PolicyProblem(tool.line(key), message))
     rows, columns = ((name,) for name in _OF_QUERY)
     if result.exposure_at(rows) is not result.exposure_at(columns):
         message = "exposure: names of columns may be values of rows, so /rows and /columns need one mode"
-        problems.append(Problem(tool.line("exposure"), message))
+        problems.append(PolicyProblem(tool.line("exposure"), message))
     if result.label_at(rows) != result.label_at(columns):
         message = "output_labels: names of columns may be values of rows, so /rows and /columns need one label"
-        problems.append(Problem(tool.line("output_labels"), message))
+        problems.append(PolicyProblem(tool.line("output_labels"), message))
     return problems
 
 
@@ -118,18 +165,18 @@ _OF_QUERY = ("rows", "columns")
 """The parts of a result whose keys and names the query gives."""
 
 
-def row_labels(tool: Section, problems: list[Problem]) -> Path | None:
+def row_labels(tool: Section, problems: list[PolicyProblem]) -> Path | None:
     """`row_labels`: the JSON pointer of the list whose rows carry labels of their own; None if it is missing."""
     if tool.item("row_labels") is None:
         return None
     _only_ours(tool, "row_labels", "tells labels", problems)
     path = _path(tool, problems, "row_labels")
     if ANY in path:
-        problems.append(Problem(tool.line("row_labels"), "row_labels names one list, so it holds no *"))
+        problems.append(PolicyProblem(tool.line("row_labels"), "row_labels names one list, so it holds no *"))
     return path
 
 
-def sends_readers(tool: Section, problems: list[Problem]) -> bool:
+def sends_readers(tool: Section, problems: list[PolicyProblem]) -> bool:
     """`sends_readers`: whether the server is told under which names the caller may read."""
     if tool.flag("sends_readers"):
         _only_ours(tool, "sends_readers", "is told who may read", problems)
@@ -137,14 +184,16 @@ def sends_readers(tool: Section, problems: list[Problem]) -> bool:
     return False
 
 
-def _only_ours(tool: Section, key: str, what: str, problems: list[Problem]) -> None:
+def _only_ours(tool: Section, key: str, what: str, problems: list[PolicyProblem]) -> None:
     server = tool.text("server") or DEFAULT_SERVER
     if server not in OWN_SERVERS:
         message = f"{key}: no server but those of the product ({', '.join(OWN_SERVERS)}) {what}, and {server!r} is none"
-        problems.append(Problem(tool.line(key), message))
+        problems.append(PolicyProblem(tool.line(key), message))
 
 
-def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], problems: list[Problem]) -> tuple[str, ...]:
+def resources(
+    tool: Section, key: str, parameters: Mapping[str, Parameter], problems: list[PolicyProblem]
+) -> tuple[str, ...]:
     """`reads` and `writes`: texts such as `incident/{incident}` or, for reads, `incident/*`."""
     found: list[str] = []
     for text in tool.texts(key, pattern=_RESOURCE, form="resources such as incident/{incident}"):
@@ -152,23 +201,25 @@ def resources(tool: Section, key: str, parameters: Mapping[str, Parameter], prob
         for name in names:
             if name not in parameters:
                 message = f"{key} speaks about an unknown parameter {name!r}{closest(name, parameters)}"
-                problems.append(Problem(tool.line(key), message))
+                problems.append(PolicyProblem(tool.line(key), message))
             elif key == "writes" and not parameters[name].required:
-                problems.append(Problem(tool.line(key), f"{key} needs a required parameter, {name!r} may be left out"))
-            elif parameters[name].type.kind not in (Kind.STRING, Kind.INTEGER):
-                problems.append(Problem(tool.line(key), f"{key} needs a string or integer, {name!r} is none"))
+                problems.append(
+                    PolicyProblem(tool.line(key), f"{key} needs a required parameter, {name!r} may be left out")
+                )
+            elif parameters[name].type.kind not in (TypeName.STRING, TypeName.INTEGER):
+                problems.append(PolicyProblem(tool.line(key), f"{key} needs a string or integer, {name!r} is none"))
         if "*" in text and (key == "writes" or not text.endswith("/*") or text.count("*") > 1):
-            problems.append(Problem(tool.line(key), "* may stand once, at the end of what a tool reads"))
+            problems.append(PolicyProblem(tool.line(key), "* may stand once, at the end of what a tool reads"))
         found.append(text)
     return tuple(found)
 
 
-def many_names_faults(tool: Section, parameter: str) -> list[Problem]:
+def many_names_faults(tool: Section, parameter: str) -> list[PolicyProblem]:
     """A resource that a call reads under one of its several names: what was written under another would not count."""
     item = tool.item("reads")
     texts = item.value if item is not None and isinstance(item.value, list) else []
     return [
-        Problem(
+        PolicyProblem(
             tool.line("reads"),
             f"reads: an incident has several names (a number, a GUID, an address), and {text.value} would miss what "
             "was written under another; write incident/*",
@@ -178,7 +229,7 @@ def many_names_faults(tool: Section, parameter: str) -> list[Problem]:
     ]
 
 
-def rate(tool: Section, problems: list[Problem]) -> Rate | None:
+def rate(tool: Section, problems: list[PolicyProblem]) -> Rate | None:
     """`{calls: 30, seconds: 60}`."""
     item = tool.item("rate")
     if item is None:
@@ -189,25 +240,27 @@ def rate(tool: Section, problems: list[Problem]) -> Rate | None:
     if calls is None or seconds is None:
         return None
     if calls != int(calls):
-        problems.append(Problem(section.line("calls"), "calls must be a whole number"))
+        problems.append(PolicyProblem(section.line("calls"), "calls must be a whole number"))
     return Rate(int(calls), seconds)
 
 
-def named_limit(tool: Section, problems: list[Problem]) -> int | None:
+def named_limit(tool: Section, problems: list[PolicyProblem]) -> int | None:
     """`named_limit`: how often a named value passes in a session; None if it is missing."""
     return _whole(tool, "named_limit", problems)
 
 
-def result_form(tool: Section, problems: list[Problem]) -> str:
+def result_form(tool: Section, problems: list[PolicyProblem]) -> str:
     """`result`: how a server of another maker writes its rows; `text` for what is taken as it comes."""
     form = tool.choice("result", RESULT_FORMS, AS_IT_COMES)
     if tool.item("result") is not None and (tool.text("server") or DEFAULT_SERVER) in OWN_SERVERS:
-        problems.append(Problem(tool.line("result"), "result: the servers of the product tell typed rows themselves"))
+        problems.append(
+            PolicyProblem(tool.line("result"), "result: the servers of the product tell typed rows themselves")
+        )
     return form
 
 
 def attested_kinds(
-    section: Section, key: str, value_type: ValueType, kinds: Mapping[str, NamedKind], problems: list[Problem]
+    section: Section, key: str, value_type: ValueType, kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]
 ) -> tuple[str, ...]:
     """The kinds of value that a user's words may name, one or a list, for a text, a whole number or a list of texts."""
     known = [*POLICY_KINDS, *kinds]
@@ -216,14 +269,14 @@ def attested_kinds(
         found = tuple(str(each.value) for each in item.value)
         for each in found:
             if each not in known:
-                problems.append(Problem(section.line(key), f"unknown {key} {each!r}{closest(each, known)}"))
+                problems.append(PolicyProblem(section.line(key), f"unknown {key} {each!r}{closest(each, known)}"))
     else:
         text = section.choice(key, known, "")
         found = (text,) if text else ()
-    texts = value_type.kind is Kind.ARRAY and value_type.items is Kind.STRING
-    if found and value_type.kind not in (Kind.STRING, Kind.INTEGER) and not texts:
+    texts = value_type.kind is TypeName.ARRAY and value_type.items is TypeName.STRING
+    if found and value_type.kind not in (TypeName.STRING, TypeName.INTEGER) and not texts:
         problems.append(
-            Problem(section.line(key), f"{key} belongs to the type string or integer, or an array of strings")
+            PolicyProblem(section.line(key), f"{key} belongs to the type string or integer, or an array of strings")
         )
     return found
 
@@ -238,14 +291,16 @@ def together_faults(parameters: Mapping[str, Parameter], name: str) -> list[str]
         return [f"together names an unknown parameter {parameter.together!r}{closest(parameter.together, parameters)}"]
     if other is parameter or not parameter.attest or not other.attest or other.together:
         return ["together joins two parameters, each with an attest, and the other one stands for itself"]
-    if Kind.ARRAY in (parameter.type.kind, other.type.kind):
+    if TypeName.ARRAY in (parameter.type.kind, other.type.kind):
         return ["together joins single values, and no lists"]
     if ValueKind.WORDS in (*parameter.attest, *other.attest):
         return ["together joins values, and words are any passage of a sentence"]
     return []
 
 
-def rule_accepts(rule: Section, parameters: Mapping[str, Parameter], problems: list[Problem]) -> Mapping[str, Label]:
+def rule_accepts(
+    rule: Section, parameters: Mapping[str, Parameter], problems: list[PolicyProblem]
+) -> Mapping[str, Label]:
     """`accepts` of a rule: labels by the names of parameters."""
     item = rule.item("accepts")
     if item is None:
@@ -256,7 +311,7 @@ def rule_accepts(rule: Section, parameters: Mapping[str, Parameter], problems: l
 
 
 def declassifications(
-    file: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]
+    file: Section, tools: Mapping[str, ToolPolicy], problems: list[PolicyProblem]
 ) -> tuple[Declassification, ...]:
     """The top-level list `declassification`."""
     found: list[Declassification] = []
@@ -269,7 +324,7 @@ def declassifications(
         length = section.number("max_length", low=1, high=MAX_DOMAIN)
         to = label(section, "to", problems)
         if to is None:
-            problems.append(Problem(section.line("to"), "a declassification has no to"))
+            problems.append(PolicyProblem(section.line("to"), "a declassification has no to"))
         else:
             found.append(Declassification(name, tool, parameter, PublicKind(form), int(length or MAX_DOMAIN), to))
     _claim_names(file, "declassification", [rule.name for rule in found], problems)
@@ -277,7 +332,7 @@ def declassifications(
 
 
 def endorsements(
-    file: Section, tools: Mapping[str, ToolPolicy], kinds: Mapping[str, NamedKind], problems: list[Problem]
+    file: Section, tools: Mapping[str, ToolPolicy], kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]
 ) -> tuple[Endorsement, ...]:
     """The top-level list `endorsement`."""
     found: list[Endorsement] = []
@@ -288,20 +343,20 @@ def endorsements(
         name = section.text("name", required=True, pattern=_NAME)
         by_rows = section.item("rows") is not None
         if by_rows and section.item("parameter") is not None:
-            problems.append(Problem(section.line("rows"), "an endorsement has a parameter or rows, not both"))
+            problems.append(PolicyProblem(section.line("rows"), "an endorsement has a parameter or rows, not both"))
         tool, parameter = _tool(section, tools, problems) if by_rows else _parameter(section, tools, problems)
         policy = tools.get(tool)
         if policy is not None and policy.server == DEFAULT_SERVER and policy.name in QUERY_SHAPED:
             message = f"the rows of {policy.name} are whatever its query makes, so they endorse nothing"
-            problems.append(Problem(section.line("tool"), message))
+            problems.append(PolicyProblem(section.line("tool"), message))
         if policy is not None and parameter and not policy.parameters[parameter].attest:
             message = f"the parameter {parameter!r} has no attest, so the user's words never name it"
-            problems.append(Problem(section.line("parameter"), message))
+            problems.append(PolicyProblem(section.line("parameter"), message))
         kind = section.choice("kind", known, ValueKind.HOST.value, required=True)
         if not by_rows:
             for key in ("match", "match_kind"):
                 if section.item(key) is not None:
-                    problems.append(Problem(section.line(key), f"{key} belongs to an endorsement with rows"))
+                    problems.append(PolicyProblem(section.line(key), f"{key} belongs to an endorsement with rows"))
         found.append(
             Endorsement(
                 name=name,
@@ -320,14 +375,14 @@ def endorsements(
     return tuple(found)
 
 
-def kinds(file: Section, problems: list[Problem]) -> Mapping[str, NamedKind]:
+def kinds(file: Section, problems: list[PolicyProblem]) -> Mapping[str, NamedKind]:
     """The top-level list `kinds`."""
     found: dict[str, NamedKind] = {}
     for item in file.items("kinds"):
         section = Section(item, "a kind", ("name", "pattern", "beside", "any_case"), problems)
         name = section.text("name", required=True, pattern=_NAME)
         if name in found or name in list(ValueKind):
-            problems.append(Problem(section.line("name"), f"there is a kind {name!r} already"))
+            problems.append(PolicyProblem(section.line("name"), f"there is a kind {name!r} already"))
         pattern = section.text("pattern", required=True)
         nouns = section.texts("beside", pattern=_NOUN, form="nouns in lower case")
         try:
@@ -335,27 +390,27 @@ def kinds(file: Section, problems: list[Problem]) -> Mapping[str, NamedKind]:
             whole, start = (compile_pattern(f"^(?:{pattern}){end}") for end in ("$", ""))
         except BadPattern as error:
             if pattern:
-                problems.append(Problem(section.line("pattern"), f"{error} (RE2 syntax)"))
+                problems.append(PolicyProblem(section.line("pattern"), f"{error} (RE2 syntax)"))
             continue
         if whole.search("") is not None:
-            problems.append(Problem(section.line("pattern"), "the pattern of a kind may not take the empty text"))
+            problems.append(PolicyProblem(section.line("pattern"), "the pattern of a kind may not take the empty text"))
         found[name] = NamedKind(name, pattern, whole, start, tuple(nouns), section.flag("any_case"))
     return found
 
 
-def _whole(section: Section, key: str, problems: list[Problem]) -> int | None:
-    number = section.number(key, low=1, high=MAX_COUNT)
+def _whole(section: Section, key: str, problems: list[PolicyProblem], high: int = MAX_COUNT) -> int | None:
+    number = section.number(key, low=1, high=high)
     if number is not None and number != int(number):
-        problems.append(Problem(section.line(key), f"{key} must be a whole number"))
+        problems.append(PolicyProblem(section.line(key), f"{key} must be a whole number"))
     return None if number is None else int(number)
 
 
-def link_hosts(file: Section, problems: list[Problem]) -> frozenset[str]:
+def link_hosts(file: Section, problems: list[PolicyProblem]) -> frozenset[str]:
     """The top-level list `link_hosts`: host names in lower case with at least one dot."""
     return frozenset(file.texts("link_hosts", pattern=_HOST, form="host names such as learn.microsoft.com"))
 
 
-def agents(file: Section, problems: list[Problem]) -> tuple[Mapping[str, AgentMemory], frozenset[str]]:
+def agents(file: Section, problems: list[PolicyProblem]) -> tuple[Mapping[str, AgentMemory], frozenset[str]]:
     """The top-level list `agents`: what the operator attests of the agents of some keys, which memory they have, and
     which of them have a client whose person answers."""
     found: dict[str, AgentMemory] = {}
@@ -364,7 +419,7 @@ def agents(file: Section, problems: list[Problem]) -> tuple[Mapping[str, AgentMe
         section = Section(item, "an agent", ("key", "memory", "client_confirms"), problems)
         key = section.text("key", required=True)
         if key in found:
-            problems.append(Problem(section.line("key"), f"the agent {key!r} stands twice"))
+            problems.append(PolicyProblem(section.line("key"), f"the agent {key!r} stands twice"))
         kinds = [memory.value for memory in AgentMemory]
         found[key] = AgentMemory(section.choice("memory", kinds, AgentMemory.KEY.value, required=True))
         if section.flag("client_confirms"):
@@ -372,7 +427,7 @@ def agents(file: Section, problems: list[Problem]) -> tuple[Mapping[str, AgentMe
     return found, frozenset(confirming)
 
 
-def volumes(file: Section, problems: list[Problem]) -> tuple[Volume, ...]:
+def volumes(file: Section, problems: list[PolicyProblem]) -> tuple[Volume, ...]:
     """The top-level list `volume`."""
     found: list[Volume] = []
     for item in file.items("volume"):
@@ -380,22 +435,24 @@ def volumes(file: Section, problems: list[Problem]) -> tuple[Volume, ...]:
         name = section.text("name", required=True, pattern=_NAME)
         tables = section.texts("tables", pattern=_NAME)
         if not tables:
-            problems.append(Problem(section.line("tables"), "a volume has no tables"))
+            problems.append(PolicyProblem(section.line("tables"), "a volume has no tables"))
         rows = section.number("rows", low=1, high=MAX_RATE_CALLS, required=True)
         seconds = section.number("seconds", low=1, high=MAX_VOLUME_SECONDS, required=True)
         if rows is not None and rows != int(rows):
-            problems.append(Problem(section.line("rows"), "rows must be a whole number"))
+            problems.append(PolicyProblem(section.line("rows"), "rows must be a whole number"))
         found.append(Volume(name, frozenset(tables), int(rows or 1), seconds or 1.0))
     _claim_names(file, "volume", [volume.name for volume in found], problems)
     return tuple(found)
 
 
-def memory(file: Section, problems: list[Problem]) -> timedelta:
+def memory(file: Section, problems: list[PolicyProblem]) -> timedelta:
     """The top-level `memory_days`: whole days for which an agent may remember what it was shown; zero if missing."""
-    days = file.number("memory_days", low=1, high=MAX_MEMORY_DAYS)
-    if days is not None and days != int(days):
-        problems.append(Problem(file.line("memory_days"), "memory_days must be a whole number"))
-    return timedelta(days=int(days or 0))
+    return timedelta(days=_whole(file, "memory_days", problems, MAX_MEMORY_DAYS) or 0)
+
+
+def denial_holds(file: Section, problems: list[PolicyProblem]) -> timedelta:
+    """The top-level `denial_hours`: whole hours for which a person's no to a call binds; a day if missing."""
+    return timedelta(hours=_whole(file, "denial_hours", problems, MAX_DENIAL_HOURS) or 24)
 
 
 def _label_of(section: Section) -> Label:
@@ -405,24 +462,24 @@ def _label_of(section: Section) -> Label:
     return Label(Sensitivity[sensitivity], Integrity[integrity])
 
 
-def _path(section: Section, problems: list[Problem], key: str = "path") -> Path:
+def _path(section: Section, problems: list[PolicyProblem], key: str = "path") -> Path:
     try:
         return parse_pointer(section.text(key, required=True))
     except ValueError as error:
-        problems.append(Problem(section.line(key), f"{key}: {error}"))
+        problems.append(PolicyProblem(section.line(key), f"{key}: {error}"))
         return ()
 
 
-def _tool(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
+def _tool(section: Section, tools: Mapping[str, ToolPolicy], problems: list[PolicyProblem]) -> tuple[str, str]:
     """The tool that a named rule speaks about, empty where it is not known, and no parameter."""
     name = section.text("tool", required=True, pattern=_NAME)
     tool = tools.get(name)
     if tool is None and name:
-        problems.append(Problem(section.line("tool"), f"unknown tool {name!r}{closest(name, tools)}"))
+        problems.append(PolicyProblem(section.line("tool"), f"unknown tool {name!r}{closest(name, tools)}"))
     return ("" if tool is None else tool.name), ""
 
 
-def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list[Problem]) -> tuple[str, str]:
+def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list[PolicyProblem]) -> tuple[str, str]:
     """The tool and the parameter that a named rule speaks about; empty where it is not known."""
     name, _ = _tool(section, tools, problems)
     tool = tools.get(name)
@@ -433,11 +490,11 @@ def _parameter(section: Section, tools: Mapping[str, ToolPolicy], problems: list
     if parameter not in tool.parameters:
         if parameter:
             message = f"unknown parameter {parameter!r}{closest(parameter, tool.parameters)}"
-            problems.append(Problem(section.line("parameter"), message))
+            problems.append(PolicyProblem(section.line("parameter"), message))
         return tool.name, ""
     return tool.name, parameter
 
 
-def _claim_names(file: Section, key: str, names: list[str], problems: list[Problem]) -> None:
+def _claim_names(file: Section, key: str, names: list[str], problems: list[PolicyProblem]) -> None:
     if len(set(names)) != len(names):
-        problems.append(Problem(file.line(key), f"two rules of {key} have one name"))
+        problems.append(PolicyProblem(file.line(key), f"two rules of {key} have one name"))

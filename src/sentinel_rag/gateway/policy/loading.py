@@ -2,48 +2,114 @@
 
 The file has the form of the source template (`tools[]` with `name`, `description`, `parameters[]`, `taint_rules[]`) and
 a few optional keys. Every fault is reported at once as `file:line: sentence`; a key, type or name that is not known
-refuses the file, because a rule that never fires is worse than no rule.
+refuses the file, because a rule that never fires is worse than no rule. So is a text in a condition that no argument
+can equal: `file_path.startswith('/etc')` never fires where canonical paths begin with no slash.
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from enum import Enum, auto
 from pathlib import Path
 from typing import assert_never
 
 from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.contracts.labels import Sensitivity
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.gateway.argument_formats import FORMATS
-from sentinel_rag.gateway.policy import flow_section, server_section, shown_section
-from sentinel_rag.gateway.policy.canonical_literals import impossible_texts
+from sentinel_rag.contracts.servers import OWN_SERVERS
+from sentinel_rag.gateway.argument_formats import FORMATS, NotCanonical
+from sentinel_rag.gateway.policy import flow_section, server_section
 from sentinel_rag.gateway.policy.conditions import (
     RESERVED,
     ConditionError,
     Expression,
-    Kind,
     Reachability,
     Shadowed,
+    TypeName,
     Unsatisfiable,
     ValueType,
     check,
+    children,
     compile_rules,
+    tree,
 )
-from sentinel_rag.gateway.policy.kinds import NamedKind
+from sentinel_rag.gateway.policy.flow_section import MANY_NAMES, OWN_TOOLS, QUERY_SHAPED
 from sentinel_rag.gateway.policy.model import (
     DEFAULT_SERVER,
     Effect,
+    NamedKind,
     Parameter,
     Policy,
-    Rule,
+    TaintRule,
     ToolPolicy,
 )
-from sentinel_rag.gateway.policy.own_tools import MANY_NAMES, OWN_TOOLS, QUERY_SHAPED
-from sentinel_rag.gateway.policy.section import Section
-from sentinel_rag.gateway.policy.yaml_tree import Problem, UnreadableYaml, read_yaml
+from sentinel_rag.gateway.policy.section import PolicyProblem, Section, UnreadableYaml, read_yaml
+
+_CONTINUATIONS = ("", "x", "x/y", "/x", "1", "1/x", "=1")
+_WHOLE_HOST = re.compile(r"https?://[^/]+/[^%]*")
+
+
+def impossible_texts(condition: Expression, parameters: Mapping[str, Parameter]) -> Iterator[str]:
+    """A sentence for each such text."""
+    for name, text, part in _texts(condition):
+        parameter = parameters[name]
+        form = parameter.format
+        if form is None or (part is _Part.ELEMENT) is not (parameter.type.kind is TypeName.ARRAY):
+            continue  # `'a' in x` over a text asks for a part of it, which no format speaks about
+        if part is _Part.BEGINNING:
+            if not _may_begin(form, text):
+                yield f"{name} has the format {form} and can never begin with {text!r}"
+            continue
+        found = _canonical(form, text)
+        if found != text:
+            verb = "hold" if part is _Part.ELEMENT else "be"
+            hint = f"; write {found!r}" if found is not None else ""
+            yield f"{name} has the format {form} and can never {verb} {text!r}{hint}"
+
+
+class _Part(Enum):
+    """What of a parameter's value a text is compared with."""
+
+    WHOLE = auto()
+    BEGINNING = auto()
+    ELEMENT = auto()
+
+
+def _texts(node: Expression) -> Iterator[tuple[str, str, _Part]]:
+    """Each parameter, the text that it is compared with, and how."""
+    match node:
+        case tree.Compare(tree.Argument(name), ((("==" | "!="), tree.Constant(str(text))),)):
+            yield name, text, _Part.WHOLE
+        case tree.Compare(tree.Constant(str(text)), ((("==" | "!="), tree.Argument(name)),)):
+            yield name, text, _Part.WHOLE
+        case tree.Compare(tree.Argument(name), ((("in" | "not in"), tree.Choices(values)),)):
+            yield from ((name, value, _Part.WHOLE) for value in values if isinstance(value, str))
+        case tree.StringTest("startswith", tree.Argument(name), tree.Constant(str(text))):
+            yield name, text, _Part.BEGINNING
+        case tree.Compare(tree.Constant(str(text)), ((("in" | "not in"), tree.Argument(name)),)):
+            yield name, text, _Part.ELEMENT
+        case tree.StringTest("startswith", tree.Argument(name), tree.Choices(values)):
+            yield from ((name, value, _Part.BEGINNING) for value in values if isinstance(value, str))
+        case _:
+            for child in children(node):
+                yield from _texts(child)
+
+
+def _canonical(form: str, text: str) -> str | None:
+    try:
+        return FORMATS[form](text)
+    except NotCanonical:
+        return None
+
+
+def _may_begin(form: str, text: str) -> bool:
+    """Whether some canonical text begins with `text`; true where that is not certain."""
+    if form not in ("path", "path-any-case") and not (form == "url" and _WHOLE_HOST.fullmatch(text)):
+        return True
+    return any((_canonical(form, text + more) or "").startswith(text) for more in _CONTINUATIONS)
+
 
 MAX_RULES = 2_000
 """Rules of one tool."""
@@ -57,7 +123,7 @@ AT_YES = ("run", "wait")
 """What an approved call does: it runs at once, or waits until the agent sends it again."""
 
 _NAME = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.-]{0,127}")
-_KINDS = {kind.value: kind for kind in Kind if kind is not Kind.NULL}
+_KINDS = {kind.value: kind for kind in TypeName if kind is not TypeName.NULL}
 
 ROOT_KEYS = (
     "tools",
@@ -68,6 +134,7 @@ ROOT_KEYS = (
     "kinds",
     "agents",
     "memory_days",
+    "denial_hours",
     "volume",
 )
 TOOL_KEYS = (
@@ -128,6 +195,7 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
     server_specs = server_section.servers(file, problems)
     agents, confirming = flow_section.agents(file, problems)
     memory = flow_section.memory(file, problems)
+    denial_holds = flow_section.denial_holds(file, problems)
     volumes = flow_section.volumes(file, problems)
     if problems:
         raise _refused(source, problems)
@@ -144,11 +212,12 @@ def parse_policy(text: str, *, source: str = "policy") -> Policy:
         agents=agents,
         confirming=confirming,
         memory=memory,
+        denial_holds=denial_holds,
         volumes=volumes,
     )
 
 
-def _refused(source: str, problems: list[Problem]) -> ConfigurationError:
+def _refused(source: str, problems: list[PolicyProblem]) -> ConfigurationError:
     ordered = sorted(problems, key=lambda problem: problem.line)
     count = "one problem" if len(ordered) == 1 else f"{len(ordered)} problems"
     return ConfigurationError(
@@ -158,7 +227,7 @@ def _refused(source: str, problems: list[Problem]) -> ConfigurationError:
     )
 
 
-def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> list[ToolPolicy]:
+def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]) -> list[ToolPolicy]:
     tools: list[ToolPolicy] = []
     previews: list[int] = []
     taken: dict[str, int] = {}
@@ -205,23 +274,23 @@ def _tools(root: Section, kinds: Mapping[str, NamedKind], problems: list[Problem
                 across_sessions=section.flag("across_sessions", default=effect is not Effect.READ),
                 named_limit=flow_section.named_limit(section, problems),
                 result=flow_section.result_form(section, problems),
-                deed=shown_section.deed(section, parameters, problems),
-                preview=shown_section.preview(section, parameters, problems),
+                deed=server_section.deed(section, parameters, problems),
+                preview=server_section.preview(section, parameters, problems),
             )
         )
         previews.append(section.line("preview"))
-    problems += shown_section.preview_faults(zip(tools, previews, strict=True))
+    problems += server_section.preview_faults(zip(tools, previews, strict=True))
     return tools
 
 
-def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: list[Problem]) -> None:
+def _claim(name: str, line: int, what: str, taken: dict[str, int], problems: list[PolicyProblem]) -> None:
     if name and name in taken:
-        problems.append(Problem(line, f"the {what} {name!r} stands twice; first on line {taken[name]}"))
+        problems.append(PolicyProblem(line, f"the {what} {name!r} stands twice; first on line {taken[name]}"))
     elif name:
         taken[name] = line
 
 
-def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Problem]) -> dict[str, Parameter]:
+def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[PolicyProblem]) -> dict[str, Parameter]:
     parameters: dict[str, Parameter] = {}
     lines: dict[str, int] = {}
     togethers: list[tuple[str, int]] = []
@@ -230,16 +299,16 @@ def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Pr
         name = section.text("name", required=True, pattern=_NAME)
         _claim(name, section.line("name"), "parameter", lines, problems)
         if name in RESERVED:
-            problems.append(Problem(section.line("name"), f"{name!r} has its own meaning in conditions"))
-        kind = _KINDS[section.choice("type", list(_KINDS), Kind.STRING.value, required=True)]
+            problems.append(PolicyProblem(section.line("name"), f"{name!r} has its own meaning in conditions"))
+        kind = _KINDS[section.choice("type", list(_KINDS), TypeName.STRING.value, required=True)]
         element = section.choice("items", [*_KINDS], "")
-        if element and kind is not Kind.ARRAY:
-            problems.append(Problem(section.line("items"), "items belongs to the type array"))
+        if element and kind is not TypeName.ARRAY:
+            problems.append(PolicyProblem(section.line("items"), "items belongs to the type array"))
             element = ""
         form = section.choice("format", list(FORMATS), "")
-        if form and kind is not Kind.STRING and not (kind is Kind.ARRAY and element == Kind.STRING.value):
+        if form and kind is not TypeName.STRING and not (kind is TypeName.ARRAY and element == TypeName.STRING.value):
             problems.append(
-                Problem(section.line("format"), "format belongs to the type string, or an array of strings")
+                PolicyProblem(section.line("format"), "format belongs to the type string, or an array of strings")
             )
         value_type = ValueType(kind, _KINDS[element] if element else None)
         parameters[name] = Parameter(
@@ -254,7 +323,7 @@ def _parameters(tool: Section, kinds: Mapping[str, NamedKind], problems: list[Pr
         )
         togethers.append((name, section.line("together")))
     for name, line in togethers:
-        problems += [Problem(line, fault) for fault in flow_section.together_faults(parameters, name)]
+        problems += [PolicyProblem(line, fault) for fault in flow_section.together_faults(parameters, name)]
     return parameters
 
 
@@ -263,16 +332,16 @@ def _rules(
     effect: Effect,
     parameters: dict[str, Parameter],
     rule_ids: dict[str, int],
-    problems: list[Problem],
-) -> list[Rule]:
-    rules: list[Rule] = []
+    problems: list[PolicyProblem],
+) -> list[TaintRule]:
+    rules: list[TaintRule] = []
     types = {name: parameter.type for name, parameter in parameters.items()}
     attested = frozenset(name for name, parameter in parameters.items() if parameter.attest)
     reachability = Reachability()
     placed: list[_Placed] = []
     items = tool.items("taint_rules")
     if len(items) > MAX_RULES:
-        problems.append(Problem(items[MAX_RULES].line, f"a tool may have at most {MAX_RULES} rules"))
+        problems.append(PolicyProblem(items[MAX_RULES].line, f"a tool may have at most {MAX_RULES} rules"))
         return rules
     for item in items:
         section = Section(item, "a taint rule", RULE_KEYS, problems)
@@ -284,19 +353,19 @@ def _rules(
         confirm = section.choice("confirm", CONFIRMS, "")
         approval = approval or (bool(confirm) and not offered)
         if deny and (approval or offered):
-            problems.append(Problem(section.line("deny"), "a rule that denies cannot ask for approval too"))
+            problems.append(PolicyProblem(section.line("deny"), "a rule that denies cannot ask for approval too"))
         expression = _expression(condition, types, attested, section.line("condition"), problems)
         if expression is None:
             continue
         line = section.line("condition")
-        problems += [Problem(line, f"condition: {text}") for text in impossible_texts(expression, parameters)]
+        problems += [PolicyProblem(line, f"condition: {text}") for text in impossible_texts(expression, parameters)]
         placed.append(_Placed(rule_id, line))
         never = _unreachable(reachability.add(expression), placed)
         if never:
-            problems.append(Problem(line, never))
+            problems.append(PolicyProblem(line, never))
         accepts = flow_section.rule_accepts(section, parameters, problems)
         rules.append(
-            Rule(
+            TaintRule(
                 rule_id,
                 condition,
                 expression,
@@ -313,13 +382,13 @@ def _rules(
     return rules
 
 
-def _runs_at_yes(rule: Section, effect: Effect, asks: bool, confirm: str, problems: list[Problem]) -> bool:
+def _runs_at_yes(rule: Section, effect: Effect, asks: bool, confirm: str, problems: list[PolicyProblem]) -> bool:
     """By default where the asker confirms: they see it happen. What a read returns is for the agent, that has to ask
     for it again anyhow."""
     by_default = confirm == "asker" and effect is not Effect.READ
     runs = rule.choice("at_yes", AT_YES, "run" if by_default else "wait") == "run"
     if runs and (effect is Effect.READ or not asks):
-        problems.append(Problem(rule.line("at_yes"), "at_yes: run is for a call that changes or sends, and asks"))
+        problems.append(PolicyProblem(rule.line("at_yes"), "at_yes: run is for a call that changes or sends, and asks"))
     return runs
 
 
@@ -332,14 +401,14 @@ class _Placed:
 
 
 def _expression(
-    condition: str, types: dict[str, ValueType], attested: frozenset[str], line: int, problems: list[Problem]
+    condition: str, types: dict[str, ValueType], attested: frozenset[str], line: int, problems: list[PolicyProblem]
 ) -> Expression | None:
     if not condition:
         return None  # its absence is reported already
     try:
         return check(condition, types, attested)
     except ConditionError as error:
-        problems.append(Problem(line, f"condition, column {error.column}: {error}"))
+        problems.append(PolicyProblem(line, f"condition, column {error.column}: {error}"))
         return None
 
 

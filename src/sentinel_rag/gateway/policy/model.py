@@ -1,4 +1,10 @@
-"""A loaded policy as frozen values. Whoever holds a `Policy` may rely on it: it was checked as a whole."""
+"""A loaded policy as frozen values, and which of its rules speaks about a call.
+
+Whoever holds a `Policy` may rely on it: it was checked as a whole. First match decides; no match denies; a condition
+that cannot be decided denies on the spot, before any later rule. Pure. A kind of values of a policy's own is a regular
+expression and, if it asks for them, the nouns that must stand beside a value, so that "the general channel" names the
+channel `general` and "in general" names none.
+"""
 
 from __future__ import annotations
 
@@ -6,12 +12,42 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from enum import StrEnum
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
+from sentinel_rag.contracts.decisions import Allow, Decision, Deny, Reason
 from sentinel_rag.contracts.labels import TOP, Integrity, Label, Sensitivity
-from sentinel_rag.gateway.policy.conditions import Expression, ValueType
+from sentinel_rag.gateway.policy.conditions import Expression, ValueType, evaluate
+from sentinel_rag.gateway.policy.conditions.tree import Regex
 from sentinel_rag.gateway.policy.fields import NO_FIELDS, Path, ResultFields
-from sentinel_rag.gateway.policy.kinds import NO_KINDS, NamedKind
+
+MOST_OF_A_KIND = 200
+"""Characters of a value of such a kind."""
+
+
+@dataclass(frozen=True, slots=True)
+class NamedKind:
+    """`pattern` is met by the whole of a value, and by nothing else; `regex` is its compiled form, anchored on both
+    sides, `start` the one that is anchored at its beginning alone. `beside` are nouns in lower case, one of which
+    stands directly before or after a value in words that name it; without any the value names itself. With `any_case`
+    two values that differ in case are one."""
+
+    name: str
+    pattern: str
+    regex: Regex = field(repr=False, compare=False)
+    start: Regex = field(repr=False, compare=False)
+    beside: tuple[str, ...] = ()
+    any_case: bool = False
+
+    def canonical(self, text: str) -> str | None:
+        """The text by which a value is compared; None if it is no value of this kind."""
+        text = text.strip()
+        if not 0 < len(text) <= MOST_OF_A_KIND or self.regex.search(text) is None:
+            return None
+        return text.casefold() if self.any_case else text
+
+
+NO_KINDS: Mapping[str, NamedKind] = {}
+
 
 DEFAULT_SERVER = "sentinel"
 """The MCP server of a tool that names none."""
@@ -148,7 +184,7 @@ class Parameter:
 
 
 @dataclass(frozen=True, slots=True)
-class Rule:
+class TaintRule:
     """`condition` is the author's text, `expression` its checked form. `line` is where it stands in the file.
 
     The first rule of a tool whose condition holds decides: it denies if `deny`, asks for a human if
@@ -288,7 +324,7 @@ class ToolPolicy:
     name: str
     description: str
     parameters: Mapping[str, Parameter]
-    rules: tuple[Rule, ...]
+    rules: tuple[TaintRule, ...]
     first_match: Callable[[Mapping[str, Any]], int] = field(repr=False, compare=False)
     server: str = DEFAULT_SERVER
     effect: Effect = Effect.EXTERNAL
@@ -311,13 +347,13 @@ class ToolPolicy:
 
     revealed: Label = field(init=False, repr=False, compare=False)
     """An upper bound of the declared labels of what the agent may see of a result."""
-    _rules: Mapping[str | None, Rule] = field(init=False, repr=False, compare=False)
+    _rules: Mapping[str | None, TaintRule] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "revealed", self.fields.revealed())
         object.__setattr__(self, "_rules", {rule.rule_id: rule for rule in self.rules})
 
-    def rule(self, rule_id: str | None) -> Rule | None:
+    def rule(self, rule_id: str | None) -> TaintRule | None:
         """The rule of this tool with that id."""
         return self._rules.get(rule_id)
 
@@ -363,6 +399,9 @@ class Policy:
     attests."""
     memory: timedelta = timedelta(0)
     """How long an agent may remember, where that is longer than sessions and kept conversations live."""
+
+    denial_holds: timedelta = timedelta(days=1)
+    """How long a person's no to a call binds."""
 
     def remembers(self, key_id: str, key_name: str) -> Remembers:
         """What the agent with that key may know of its other sessions. An id goes before a name, which another key may
@@ -411,3 +450,46 @@ class FixedPolicy:
     """`Policies` that never change."""
 
     current: Policy
+
+
+UNKNOWN_TOOL = Deny(Reason.UNKNOWN_TOOL, TOP)
+"""The decision for a name that the policy does not have."""
+
+
+def decide(tool: ToolPolicy, arguments: Mapping[str, Any]) -> Decision:
+    """Judge a call whose arguments have the declared types. Never raises."""
+    try:
+        index = tool.first_match(arguments)
+    except KeyError:
+        return _decide_with_unknowns(tool, arguments)
+    except Exception:  # whatever went wrong inside a condition, it was not decided: that is a refusal
+        return Deny(Reason.CONDITION_UNDECIDED, TOP)
+    return _apply(tool.rules[index]) if index >= 0 else Deny(Reason.NO_RULE_MATCHED, TOP)
+
+
+def _decide_with_unknowns(tool: ToolPolicy, arguments: Mapping[str, Any]) -> Decision:
+    for rule in tool.rules:
+        try:
+            verdict = evaluate(rule.expression, arguments)
+        except Exception:  # as above
+            verdict = None
+        match verdict:
+            case True:
+                return _apply(rule)
+            case None:
+                return Deny(Reason.CONDITION_UNDECIDED, TOP, rule.rule_id)
+            case False:
+                continue
+            case _:
+                assert_never(verdict)
+    return Deny(Reason.NO_RULE_MATCHED, TOP)
+
+
+def _apply(rule: TaintRule) -> Decision:
+    # What a rule says about secrecy is its own; who may have written the result is the tool's, and the gate adds it.
+    label = Label(rule.taint_level, Integrity.TRUSTED)
+    if rule.deny:
+        return Deny(Reason.RULE_DENIES, label, rule.rule_id)
+    if rule.requires_approval:
+        return Deny(Reason.APPROVAL_REQUIRED, label, rule.rule_id)
+    return Allow(rule.rule_id, label)

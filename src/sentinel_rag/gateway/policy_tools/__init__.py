@@ -4,20 +4,18 @@ Everything decides through `flow.judge`, as the gate does, and changes nothing. 
 face of it; another may be built on the same values.
 """
 
-from sentinel_rag.gateway.policy_tools.cases import Case, CaseResult, load_cases, run_case, uncovered_rules
-from sentinel_rag.gateway.policy_tools.comparison import changed_keys
-from sentinel_rag.gateway.policy_tools.replay import Change, Replay, ReplayReport
+from sentinel_rag.gateway.policy_tools.cases import Case, CaseResult, CaseVerdict, load_cases, run_case, uncovered_rules
+from sentinel_rag.gateway.policy_tools.replay import Replay, ReplayReport, VerdictChange, changed_keys
 from sentinel_rag.gateway.policy_tools.story import Story, story_of_call, story_of_record
-from sentinel_rag.gateway.policy_tools.verdicts import Verdict
 
 __all__ = [
     "Case",
     "CaseResult",
-    "Change",
+    "CaseVerdict",
     "Replay",
     "ReplayReport",
     "Story",
-    "Verdict",
+    "VerdictChange",
     "changed_keys",
     "load_cases",
     "run_case",

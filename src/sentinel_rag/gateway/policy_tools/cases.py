@@ -1,6 +1,7 @@
-"""Cases: what a policy must answer, as data beside it. Each is one call with the decision that it must get.
+"""Cases: what a policy must answer, as data beside it, each one call with the verdict that it must get.
 
-A file of cases is read like a policy: whole or not at all, with the line of each fault.
+A verdict is a decision in the few words in which two of them can be compared. A file of cases is read like a policy:
+whole or not at all, with the line of each fault.
 """
 
 from __future__ import annotations
@@ -8,19 +9,103 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from typing import Any
 
-from sentinel_rag.contracts.decisions import Reason
+from sentinel_rag.contracts.decisions import Allow, Deny, Reason
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.json_values import JsonObject, JsonValue
+from sentinel_rag.contracts.json_values import JsonForm, JsonObject, JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Label, Sensitivity
-from sentinel_rag.gateway.flow import Facts
+from sentinel_rag.gateway.arguments import ArgumentFault, fit
+from sentinel_rag.gateway.flow import CallFacts, Judgement, judge
 from sentinel_rag.gateway.flow.named_values import named_in
-from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.policy import Policy, ToolPolicy
 from sentinel_rag.gateway.policy.flow_section import label as read_label
 from sentinel_rag.gateway.policy.loading import read_policy_file
-from sentinel_rag.gateway.policy.section import Section
-from sentinel_rag.gateway.policy.yaml_tree import Item, Problem, UnreadableYaml, read_yaml
-from sentinel_rag.gateway.policy_tools.verdicts import ALLOW, DENY, REFUSE, Decided, decide_call
+from sentinel_rag.gateway.policy.model import UNKNOWN_TOOL
+from sentinel_rag.gateway.policy.section import PolicyProblem, Section, UnreadableYaml, YamlItem, read_yaml
+
+ALLOW, DENY, REFUSE = "allow", "deny", "refuse"
+"""Runs; the policy says no (403); the arguments do not fit the tool (422)."""
+
+DECIDED_BY_POLICY = frozenset(
+    {
+        Reason.NO_RULE_MATCHED,
+        Reason.RULE_DENIES,
+        Reason.APPROVAL_REQUIRED,
+        Reason.CONDITION_UNDECIDED,
+        Reason.SINK_LABEL,
+        Reason.UNKNOWN_TOOL,
+    }
+)
+"""Reasons of a refusal that a policy gave; the others depend on keys, limits, sessions or the form of the body."""
+
+
+@dataclass(frozen=True, slots=True)
+class CaseVerdict(JsonForm):
+    """`label` is that of the result of an allowed call, or of the denial; None for refused arguments."""
+
+    decision: str
+    rule_id: str | None = None
+    reason: str | None = None
+    label: Label | None = None
+
+    def __str__(self) -> str:
+        rule = f" by {self.rule_id}" if self.rule_id else ""
+        reason = f" ({self.reason})" if self.reason else ""
+        label = f", {self.label.sensitivity.name}/{self.label.integrity.name}" if self.label is not None else ""
+        return f"{self.decision}{rule}{reason}{label}"
+
+
+@dataclass(frozen=True, slots=True)
+class Decided:
+    """A call decided by a policy: what was judged, and the outcome. `fault` instead of a judgement where the arguments
+    do not fit; both are None for a tool that the policy does not have."""
+
+    verdict: CaseVerdict
+    tool: ToolPolicy | None = None
+    arguments: JsonObject | None = None
+    judgement: Judgement | None = None
+    fault: ArgumentFault | None = None
+
+
+def decide_call(policy: Policy, tool_name: str, arguments: Mapping[str, Any], facts: CallFacts) -> Decided:
+    """Decide a call as the gate does: canonical form, labels, rules, sinks. Handles are values already."""
+    tool = policy.tool(tool_name)
+    if tool is None:
+        return Decided(_denied(UNKNOWN_TOOL, may_ask=False))
+    fitted = fit(tool, arguments)
+    if isinstance(fitted, ArgumentFault):
+        return Decided(CaseVerdict(REFUSE, reason=Reason.INVALID_ARGUMENT.value), tool, fault=fitted)
+    judgement = judge(policy, tool, fitted.value, facts)
+    return Decided(verdict_of(tool, judgement), tool, fitted.value, judgement)
+
+
+def verdict_of(tool: ToolPolicy, judgement: Judgement) -> CaseVerdict:
+    """A judgement as the caller would hear it: where the rule offers an approval, that is the reason."""
+    decision = judgement.decision
+    if isinstance(decision, Allow):
+        return CaseVerdict(ALLOW, decision.rule_id, None, judgement.revealed)
+    rule = tool.rule(decision.rule_id)
+    return _denied(decision, may_ask=rule is not None and rule.may_ask)
+
+
+def recorded_verdict(record: Mapping[str, Any]) -> CaseVerdict | None:
+    """What a record says was decided before any approval; None for one that no policy decided."""
+    label = None if record.get("label") is None else Label.from_dict(record["label"])
+    if record["kind"] == "intent":
+        if record.get("approval_id"):  # the label of the denial that was approved is not on record
+            return CaseVerdict(DENY, record["rule_id"], Reason.APPROVAL_REQUIRED.value)
+        return CaseVerdict(ALLOW, record["rule_id"], None, label)
+    if record["kind"] == "refusal" and record["reason"] in DECIDED_BY_POLICY:
+        return CaseVerdict(DENY, record["rule_id"], record["reason"], label)
+    return None
+
+
+def _denied(deny: Deny, *, may_ask: bool) -> CaseVerdict:
+    asks = may_ask and deny.reason in (Reason.APPROVAL_REQUIRED, Reason.SINK_LABEL)
+    reason = Reason.APPROVAL_REQUIRED if asks else deny.reason
+    return CaseVerdict(DENY, deny.rule_id, reason.value, deny.label)
+
 
 CASE_KEYS = (
     *("name", "tool", "args", "context", "memory", "handles", "words", "resources"),
@@ -37,7 +122,7 @@ class Case:
     name: str
     tool: str
     arguments: JsonObject
-    facts: Facts
+    facts: CallFacts
     expected: Mapping[str, JsonValue]
     place: str
     """File and line."""
@@ -111,23 +196,23 @@ def _answers(decided: Decided) -> dict[str, JsonValue]:
     }
 
 
-def _read_file(path: Path) -> tuple[list[Case], list[Problem]]:
+def _read_file(path: Path) -> tuple[list[Case], list[PolicyProblem]]:
     content = read_policy_file(path)
     try:
         root, problems = read_yaml(content.decode())
     except UnicodeDecodeError as error:
-        return [], [Problem(1, f"byte {error.start} is not UTF-8")]
+        return [], [PolicyProblem(1, f"byte {error.start} is not UTF-8")]
     except UnreadableYaml as error:
         return [], [error.problem]
     file = Section(root, "the file", ("cases",), problems)
     return [_case(item, path, problems) for item in file.items("cases", required=True)], problems
 
 
-def _case(item: Item, path: Path, problems: list[Problem]) -> Case:
+def _case(item: YamlItem, path: Path, problems: list[PolicyProblem]) -> Case:
     section = Section(item, "a case", CASE_KEYS, problems)
     arguments = section.item("args")
     if arguments is not None and not isinstance(arguments.value, dict):
-        problems.append(Problem(arguments.line, f"args must be a mapping, not {arguments.kind()}"))
+        problems.append(PolicyProblem(arguments.line, f"args must be a mapping, not {arguments.kind()}"))
     expected: dict[str, JsonValue] = {}
     expected["decision"] = section.choice("decision", [ALLOW, DENY, REFUSE], DENY, required=True)
     if section.item("rule_id") is not None:
@@ -148,7 +233,7 @@ def _case(item: Item, path: Path, problems: list[Problem]) -> Case:
         name=section.text("name", required=True),
         tool=section.text("tool", required=True),
         arguments=_mapping(arguments),
-        facts=Facts(
+        facts=CallFacts(
             context=read_label(section, "context", problems) or BOTTOM,
             handles=_handles(section, problems),
             resources=read_label(section, "resources", problems) or BOTTOM,
@@ -160,17 +245,19 @@ def _case(item: Item, path: Path, problems: list[Problem]) -> Case:
     )
 
 
-def _mapping(item: Item | None) -> JsonObject:
+def _mapping(item: YamlItem | None) -> JsonObject:
     value = None if item is None else item.plain()
     return value if isinstance(value, dict) else {}
 
 
-def _handles(section: Section, problems: list[Problem]) -> dict[str, Label]:
+def _handles(section: Section, problems: list[PolicyProblem]) -> dict[str, Label]:
     """The stored labels of arguments that stand for hidden values."""
     item = section.item("handles")
     if item is None or not isinstance(item.value, dict):
         if item is not None:
-            problems.append(Problem(item.line, f"handles must be a mapping of arguments to labels, not {item.kind()}"))
+            problems.append(
+                PolicyProblem(item.line, f"handles must be a mapping of arguments to labels, not {item.kind()}")
+            )
         return {}
     found: dict[str, Label] = {}
     inner = Section(item, "handles", tuple(item.value), problems)

@@ -1,20 +1,123 @@
-"""Every audited call decided again: by the policy of its record (AUD-4: the verdict is the same), or by another one
-(what would change). Reads the journal page by page, so that memory does not grow with history."""
+"""What another policy would change: every audited call decided again, and two policies compared key by key.
+
+By the policy of its record a replay gives the same verdict (AUD-4). The journal is read page by page, so that memory
+does not grow with history.
+"""
 
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, is_dataclass
+from datetime import timedelta
+from enum import Enum
 from typing import Any
 
 from sentinel_rag.contracts.errors import ConfigurationError
-from sentinel_rag.contracts.json_values import JsonValue
+from sentinel_rag.contracts.json_values import JsonForm, JsonValue
+from sentinel_rag.contracts.labels import Label
 from sentinel_rag.gateway.flow import judge
-from sentinel_rag.gateway.flow.record import facts_of
-from sentinel_rag.gateway.policy import Policy
+from sentinel_rag.gateway.flow.judging import facts_of
+from sentinel_rag.gateway.policy import Policy, ToolPolicy
+from sentinel_rag.gateway.policy.fields import pointer_text
 from sentinel_rag.gateway.policy.loading import parse_policy_bytes
-from sentinel_rag.gateway.policy_tools.verdicts import Verdict, decide_call, recorded_verdict, verdict_of
+from sentinel_rag.gateway.policy_tools.cases import CaseVerdict, decide_call, recorded_verdict, verdict_of
+
+_TOOL_KEYS = {
+    "description": "description",
+    "server": "server",
+    "effect": "effect",
+    "aliases": "aliases",
+    "timeout_s": "timeout_s",
+    "accepts": "accepts",
+    "reads": "reads",
+    "writes": "writes",
+    "approvers": "approvers",
+    "rate": "rate",
+    "row_labels": "row_labels",
+    "sends_readers": "sends_readers",
+    "across_sessions": "across_sessions",
+    "named_limit": "named_limit",
+    "result": "result",
+}
+
+
+def changed_keys(old: Policy, new: Policy) -> list[str]:
+    """One line for each difference, such as `web_search.effect: external, was read`. Empty if they say the same."""
+    lines = [f"{name}: the tool is gone" for name in old.tools if name not in new.tools]
+    for name, tool in new.tools.items():
+        before = old.tools.get(name)
+        if before is None:
+            lines.append(f"{name}: a new tool with {len(tool.rules)} rules")
+        else:
+            lines += [f"{name}.{line}" for line in _tool(before, tool)]
+    lines += _named("declassification", _by_name(old.declassifications), _by_name(new.declassifications))
+    lines += _named("endorsement", _by_name(old.endorsements), _by_name(new.endorsements))
+    lines += _named("kinds", old.kinds, new.kinds)
+    lines += _named("servers", old.server_specs, new.server_specs)
+    lines += _named("volume", _by_name(old.volumes), _by_name(new.volumes))
+    lines += _named("agents", old.agents, new.agents)
+    lines += _value("client_confirms", sorted(old.confirming), sorted(new.confirming))
+    lines += _value("memory_days", old.memory.days, new.memory.days)
+    lines += _value("denial_hours", *(policy.denial_holds // timedelta(hours=1) for policy in (old, new)))
+    lines += _value("link_hosts", sorted(old.link_hosts), sorted(new.link_hosts))
+    return lines
+
+
+def _tool(old: ToolPolicy, new: ToolPolicy) -> Iterator[str]:
+    for key, attribute in _TOOL_KEYS.items():
+        yield from _value(key, getattr(old, attribute), getattr(new, attribute))
+    yield from _named("parameters", old.parameters, new.parameters)
+    labels = [{pointer_text(entry.path): entry.label for entry in tool.fields.labels} for tool in (old, new)]
+    yield from _named("output_labels", labels[0], labels[1])
+    modes = [{pointer_text(entry.path): entry.mode for entry in tool.fields.exposures} for tool in (old, new)]
+    yield from _named("exposure", modes[0], modes[1])
+    rules = [{rule.rule_id: rule for rule in tool.rules} for tool in (old, new)]
+    yield from _named("taint_rules", rules[0], rules[1])
+    common = [[rule_id for rule_id in one if rule_id in other] for one, other in (rules, rules[::-1])]
+    if common[0] != common[1]:
+        yield f"taint_rules: asked in the order {', '.join(common[1])}, was {', '.join(common[0])}"
+
+
+def _named(key: str, old: Mapping[str, Any], new: Mapping[str, Any]) -> Iterator[str]:
+    for name in old:
+        if name not in new:
+            yield f"{key}[{name}]: gone"
+    for name, value in new.items():
+        if name not in old:
+            yield f"{key}[{name}]: new"
+        elif is_dataclass(value) and not isinstance(value, Label):
+            for part in fields(value):
+                if part.compare and part.name not in ("line", "expression"):
+                    yield from _value(
+                        f"{key}[{name}].{part.name}", getattr(old[name], part.name), getattr(value, part.name)
+                    )
+        else:
+            yield from _value(f"{key}[{name}]", old[name], value)
+
+
+def _value(key: str, old: Any, new: Any) -> Iterator[str]:
+    if old != new:
+        yield f"{key}: {_text(new)}, was {_text(old)}"
+
+
+def _text(value: Any) -> str:
+    match value:
+        case Label():
+            return f"{value.sensitivity.name}/{value.integrity.name}"
+        case Enum():
+            return value.name if isinstance(value.value, int) else str(value.value)
+        case None | () | []:
+            return "nothing"
+        case tuple() | list():
+            return "[" + ", ".join(map(_text, value)) + "]"
+        case _:
+            return str(value)
+
+
+def _by_name(rules: tuple[Any, ...]) -> dict[str, Any]:
+    return {rule.name: rule for rule in rules}
+
 
 MOST_EXAMPLES = 3
 MOST_POLICIES = 16
@@ -25,23 +128,14 @@ MOST_CHANGES = 10_000
 
 
 @dataclass(frozen=True, slots=True)
-class Change:
+class VerdictChange(JsonForm):
     """Calls of one tool whose verdict differs in one way; labels count too. `examples` are audit ids."""
 
     tool: str
-    before: Verdict
-    after: Verdict
+    before: CaseVerdict
+    after: CaseVerdict
     count: int
     examples: tuple[str, ...]
-
-    def to_dict(self) -> dict[str, JsonValue]:
-        return {
-            "tool": self.tool,
-            "before": self.before.to_dict(),
-            "after": self.after.to_dict(),
-            "count": self.count,
-            "examples": list(self.examples),
-        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +145,7 @@ class ReplayReport:
 
     decided: int
     same: int
-    changes: tuple[Change, ...]
+    changes: tuple[VerdictChange, ...]
     not_policy: int
     incomplete: int
     unknown_policies: Mapping[str, int]
@@ -80,9 +174,9 @@ class _Tally:
         self.incomplete = 0
         self.unknown: dict[str, int] = {}
         self._unnamed = 0
-        self._changes: dict[tuple[str, Verdict, Verdict], tuple[int, list[str]]] = {}
+        self._changes: dict[tuple[str, CaseVerdict, CaseVerdict], tuple[int, list[str]]] = {}
 
-    def compare(self, record: Mapping[str, Any], before: Verdict, after: Verdict) -> None:
+    def compare(self, record: Mapping[str, Any], before: CaseVerdict, after: CaseVerdict) -> None:
         self.decided += 1
         if _same(before, after):
             self.same += 1
@@ -99,7 +193,7 @@ class _Tally:
     def report(self) -> ReplayReport:
         """What was found, the most frequent change first."""
         changes = [
-            Change(tool, before, after, count, tuple(examples))
+            VerdictChange(tool, before, after, count, tuple(examples))
             for (tool, before, after), (count, examples) in self._changes.items()
         ]
         changes.sort(key=lambda change: (-change.count, change.tool, str(change.before), str(change.after)))
@@ -148,7 +242,7 @@ class Replay:
         """What was found so far."""
         return self._tally.report()
 
-    def _decide(self, record: Mapping[str, Any]) -> Verdict | None:
+    def _decide(self, record: Mapping[str, Any]) -> CaseVerdict | None:
         name, arguments, facts = record["requested_tool"], record["arguments"], facts_of(record)
         if self._candidate is not None:
             return decide_call(self._candidate, name, arguments, facts).verdict
@@ -204,7 +298,7 @@ _MALFORMED = (KeyError, ValueError, TypeError, AttributeError)
 """What a record raises that another version wrote, or that is damaged."""
 
 
-def _to_decide(record: Mapping[str, Any], tally: _Tally) -> Verdict | None:
+def _to_decide(record: Mapping[str, Any], tally: _Tally) -> CaseVerdict | None:
     """The verdict on record, if a policy gave it and what it was given on is there too."""
     if record["kind"] not in ("intent", "refusal"):
         return None
@@ -223,7 +317,7 @@ def _to_decide(record: Mapping[str, Any], tally: _Tally) -> Verdict | None:
     return None
 
 
-def _same(before: Verdict, after: Verdict) -> bool:
+def _same(before: CaseVerdict, after: CaseVerdict) -> bool:
     if before.label is None:
         return (before.decision, before.rule_id, before.reason) == (after.decision, after.rule_id, after.reason)
     return before == after

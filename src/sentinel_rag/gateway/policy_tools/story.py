@@ -1,4 +1,4 @@
-"""Why a call was decided as it was, step by step: arguments, labels, rules, sinks, result.
+"""Why a call was decided as it was, step by step: arguments, labels, rules and which part of a condition held, sinks.
 
 A story is a value; `lines()` tells it to a person. It is for operators and quotes arguments: agents never see one.
 """
@@ -12,19 +12,78 @@ from typing import Any
 from sentinel_rag.contracts.decisions import Allow
 from sentinel_rag.contracts.json_values import JsonObject, JsonValue, canonical_json
 from sentinel_rag.contracts.labels import BOTTOM, Label
-from sentinel_rag.gateway.flow import Facts, LabelledArgument, Source, Violation, judge
-from sentinel_rag.gateway.flow.judging import asked
-from sentinel_rag.gateway.flow.record import facts_of
+from sentinel_rag.gateway.flow import CallFacts, LabelledArgument, LabelSource, Violation, judge
+from sentinel_rag.gateway.flow.judging import asked, facts_of
 from sentinel_rag.gateway.policy import Policy, ToolPolicy
+from sentinel_rag.gateway.policy.conditions import Expression, evaluate, reads, text_of, tree
 from sentinel_rag.gateway.policy.fields import Exposure, pointer_text
-from sentinel_rag.gateway.policy_tools.rule_trace import RuleTrace, trace_rules
-from sentinel_rag.gateway.policy_tools.verdicts import (
-    Decided,
-    Verdict,
-    decide_call,
-    recorded_verdict,
-    verdict_of,
-)
+from sentinel_rag.gateway.policy_tools.cases import CaseVerdict, Decided, decide_call, recorded_verdict, verdict_of
+
+_MARKS = {True: "holds    ", False: "no       ", None: "unknown  "}
+
+
+@dataclass(frozen=True, slots=True)
+class RuleTrace:
+    """One rule that was asked. `verdict` is None where the condition could not be decided; `why` says what made it so,
+    empty where the whole condition says it."""
+
+    rule_id: str
+    line: int
+    condition: str
+    verdict: bool | None
+    why: str
+
+    @property
+    def mark(self) -> str:
+        return _MARKS[self.verdict]
+
+    def to_dict(self) -> dict[str, JsonValue]:
+        return {
+            "rule_id": self.rule_id,
+            "line": self.line,
+            "condition": self.condition,
+            "holds": self.verdict,
+            "why": self.why,
+        }
+
+
+def trace_rules(tool: ToolPolicy, arguments: Mapping[str, Any]) -> tuple[RuleTrace, ...]:
+    """The rules in order, up to the one that decides."""
+    found: list[RuleTrace] = []
+    for rule in tool.rules:
+        verdict = evaluate(rule.expression, arguments)
+        why = _why(rule.expression, verdict, arguments)
+        found.append(RuleTrace(rule.rule_id, rule.line, rule.condition, verdict, why))
+        if verdict is not False:
+            break
+    return tuple(found)
+
+
+def _why(condition: Expression, verdict: bool | None, arguments: Mapping[str, Any]) -> str:
+    if verdict is None:
+        missing = sorted(name for name in reads(condition) if name not in arguments)
+        return (
+            f"the call does not give {', '.join(missing)}, so this cannot be decided; write has({missing[0]}) and ..."
+        )
+    blamed = _blamed(condition, verdict, arguments)
+    if blamed == condition:
+        return ""
+    return f"because {text_of(blamed)} is {'true' if evaluate(blamed, arguments) else 'not true'}"
+
+
+def _blamed(node: Expression, verdict: bool, arguments: Mapping[str, Any]) -> Expression:
+    """The smallest part whose own value makes the whole what it is."""
+    match node, verdict:
+        case (tree.Every(operands), False) | (tree.Some(operands), True):
+            for operand in operands:
+                if evaluate(operand, arguments) is verdict:
+                    return _blamed(operand, verdict, arguments)
+            return node
+        case tree.Not(operand), _ if isinstance(operand, tree.Every | tree.Some):
+            return _blamed(operand, not verdict, arguments)
+        case _:
+            return node
+
 
 MAX_SHOWN = 120
 """Characters of an argument that a line quotes."""
@@ -38,10 +97,10 @@ class Story:
     tool_name: str
     policy: Policy
     sent: Mapping[str, Any]
-    facts: Facts
+    facts: CallFacts
     decided: Decided
     rules: tuple[RuleTrace, ...]
-    recorded: Verdict | None = None
+    recorded: CaseVerdict | None = None
 
     def lines(self) -> Iterator[str]:
         """The story as text, one sentence or fact a line; indented lines belong to the one before."""
@@ -103,7 +162,7 @@ class Story:
         assert self.decided.arguments is not None
         value = self.decided.arguments[entry.name]
         yield f"  {entry.name} = {_shown(value)}"
-        if entry.name in self.sent and self.sent[entry.name] != value and entry.source is not Source.HANDLE:
+        if entry.name in self.sent and self.sent[entry.name] != value and entry.source is not LabelSource.HANDLE:
             form = tool.parameters[entry.name].format
             yield f"      sent as {_shown(self.sent[entry.name])}; judged and forwarded in the form of {form}"
         yield f"      carries {_label(entry.label)}: {self._origin(entry)}"
@@ -115,17 +174,17 @@ class Story:
         if not self.facts.memory.flows_to(self.facts.context):
             context = f"{context} (this session and the key's other recent ones)"
         match entry.source:
-            case Source.LITERAL:
+            case LabelSource.LITERAL:
                 return f"a literal carries the session's context, {context}"
-            case Source.HANDLE:
+            case LabelSource.HANDLE:
                 stored = _label(self.facts.handles[entry.name])
                 return f"a hidden value that was stored with {stored}, joined with the context {context}"
-            case Source.NAMED:
+            case LabelSource.NAMED:
                 who = "the user's own words name it" if entry.by == "user" else f"the endorsement {entry.by} names it"
                 if not entry.is_named:
                     return f"{who}, with places filled in that are as secret as the context, {context}"
                 return f"{who}, so it carries the user's label"
-            case Source.DECLASSIFIED:
+            case LabelSource.DECLASSIFIED:
                 return f"the declassification {entry.by} lowers it from what the context gives, {context}"
 
     def _sink(self, tool: ToolPolicy, violations: tuple[Violation, ...]) -> Iterator[str]:
@@ -182,7 +241,7 @@ class Story:
         }
 
 
-def story_of_call(policy: Policy, tool_name: str, arguments: Mapping[str, Any], facts: Facts) -> Story:
+def story_of_call(policy: Policy, tool_name: str, arguments: Mapping[str, Any], facts: CallFacts) -> Story:
     """What the policy would make of a call. Handles in `arguments` stand as their values, with labels in `facts`."""
     decided = decide_call(policy, tool_name, arguments, facts)
     return Story(tool_name, policy, arguments, facts, decided, _trace(decided))

@@ -6,12 +6,18 @@ share the journal's file and transactions, so that a label and the record of its
 """
 
 from sentinel_rag.gateway.store.handles import HandleStore, next_result
-from sentinel_rag.gateway.store.key_journal import KeyJournal
-from sentinel_rag.gateway.store.keys import KeyInfo, KeyStore
-from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions
-from sentinel_rag.gateway.store.principals import KeyRing, KeyState, Principal, Refused, Scope
-from sentinel_rag.gateway.store.resources import ResourceLabels, resources_of
-from sentinel_rag.gateway.store.run_keys import RunKeys, run_principal
+from sentinel_rag.gateway.store.keys import (
+    KeyInfo,
+    KeyRing,
+    KeyState,
+    KeyStore,
+    Principal,
+    RefusedKey,
+    RunKeys,
+    Scope,
+    run_principal,
+)
+from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions, ResourceLabels, resources_of
 from sentinel_rag.gateway.store.sessions import (
     ContextMoved,
     PlanRefused,
@@ -22,7 +28,7 @@ from sentinel_rag.gateway.store.sessions import (
     TooManySessions,
     named_in_file,
 )
-from sentinel_rag.gateway.store.state import State, new_audit_id, open_state
+from sentinel_rag.gateway.store.state import KeyJournal, State, new_audit_id, open_state
 
 __all__ = [
     "ContextMoved",
@@ -36,7 +42,7 @@ __all__ = [
     "PlanRefused",
     "Principal",
     "Raised",
-    "Refused",
+    "RefusedKey",
     "ResourceLabels",
     "RunKeys",
     "Scope",

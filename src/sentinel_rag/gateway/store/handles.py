@@ -16,8 +16,7 @@ from sentinel_rag.audit import RecordConnection, StateDatabase, Work
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import BOTTOM, Integrity, Label, Sensitivity, join_all
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.flow.references import NoSuchHandle, Reference, step_into
-from sentinel_rag.gateway.flow.view import Hidden
+from sentinel_rag.gateway.flow.view import HandleReference, Hidden, NoSuchHandle, step_into
 from sentinel_rag.gateway.policy.fields import pointer_text
 from sentinel_rag.gateway.store.session_tables import PART_BYTES
 
@@ -42,7 +41,7 @@ _Kept = tuple[Any, Label]
 
 
 @dataclass(frozen=True, slots=True)
-class Found:
+class StoredValue:
     """A stored value and its label. `inside`: it is a part of what was hidden, so that it was found at all tells
     something about the hidden value."""
 
@@ -57,11 +56,13 @@ class HandleStore:
     def __init__(self, database: StateDatabase) -> None:
         self._database = database
 
-    async def resolve(self, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
+    async def resolve(
+        self, session_id: str, references: Collection[HandleReference]
+    ) -> Mapping[HandleReference, StoredValue]:
         """What each stands for. Raises NoSuchHandle if the session has not all of them, with the label of what the
         refusal tells."""
         stored = await self._stored(session_id, references)
-        found: dict[Reference, Found] = {}
+        found: dict[HandleReference, StoredValue] = {}
         told = BOTTOM
         missing: NoSuchHandle | None = None
         for reference in references:
@@ -75,16 +76,18 @@ class HandleStore:
             raise missing
         return found
 
-    async def known(self, session_id: str, references: Collection[Reference]) -> Mapping[Reference, Found]:
+    async def known(
+        self, session_id: str, references: Collection[HandleReference]
+    ) -> Mapping[HandleReference, StoredValue]:
         """What each stands for of which the session has something; the others are left out."""
         stored = await self._stored(session_id, references)
-        found: dict[Reference, Found] = {}
+        found: dict[HandleReference, StoredValue] = {}
         for reference in references:
             with suppress(NoSuchHandle):
                 found[reference] = _find(stored, reference)
         return found
 
-    async def _stored(self, session_id: str, references: Collection[Reference]) -> Mapping[_Place, _Kept]:
+    async def _stored(self, session_id: str, references: Collection[HandleReference]) -> Mapping[_Place, _Kept]:
         """The hidden values that the references name, or into which they lead. One statement for many, and beside the
         writers: how many handles a call has must cost nobody else anything."""
         places = list(dict.fromkeys(place for reference in references for place in _places(reference)))
@@ -132,7 +135,7 @@ def next_result(connection: RecordConnection, session_id: str) -> int:
     return int(row[0])
 
 
-def _places(reference: Reference) -> Iterator[_Place]:
+def _places(reference: HandleReference) -> Iterator[_Place]:
     """Where the value may be stored, or what it is a part of; the longest path first."""
     for length in range(len(reference.path), -1, -1):
         yield reference.result, pointer_text(reference.path[:length])
@@ -153,12 +156,12 @@ def _read(connection: RecordConnection, session_id: str, places: Sequence[_Place
             yield (result, pointer), (msgspec.json.decode(value), label)
 
 
-def _find(stored: Mapping[_Place, _Kept], reference: Reference) -> Found:
+def _find(stored: Mapping[_Place, _Kept], reference: HandleReference) -> StoredValue:
     for length, place in zip(range(len(reference.path), -1, -1), _places(reference), strict=True):
         if place in stored:
             hidden, label = stored[place]
             try:
-                return Found(step_into(hidden, reference.path[length:]), label, length < len(reference.path))
+                return StoredValue(step_into(hidden, reference.path[length:]), label, length < len(reference.path))
             except NoSuchHandle as fault:
                 fault.told = label
                 raise

@@ -1,34 +1,166 @@
-"""The stored API keys: made, rotated, revoked and verified. A change made by another process is seen by the next
-`verify`, so `sentinel keys` and a running gateway share the file.
+"""The API keys and what each stands for: stored ones, made, rotated, revoked and verified, and those of one run.
 
-Above lies admission, which asks whose request it is; below, `key_file` opens the database and `key_secrets` says what a
-key looks like. What was changed waits here, in the transaction that changed it, until `key_journal` has recorded it.
+A change made by another process is seen by the next `verify`, so `sentinel keys` and a running gateway share the file.
+What was changed waits in the transaction that changed it, until the journal has recorded it. Keys of a run are kept in
+memory as hashes, never stored.
 """
 
 from __future__ import annotations
 
+import hashlib
 import hmac
 import json
 import re
 import threading
 import uuid
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
+from enum import StrEnum
 from pathlib import Path
 from typing import Any, Protocol
 
 from sentinel_rag.audit import KeyChanged, RecordConnection
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.contracts.labels import Sensitivity
+from sentinel_rag.contracts.labels import READER_NAMES, Sensitivity, is_reader_name
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.contracts.reader_names import READER_NAMES, is_reader_name
 from sentinel_rag.gateway.policy.model import Rate
-from sentinel_rag.gateway.store.key_file import KeyFile
-from sentinel_rag.gateway.store.key_secrets import NOBODY, Pepper, key_text, new_key_id, new_secret, split_key
-from sentinel_rag.gateway.store.principals import KeyState, Principal, Refused, Scope
+from sentinel_rag.gateway.store.key_file import NOBODY, KeyFile, Pepper, key_text, new_key_id, new_secret, split_key
+
+
+class Scope(StrEnum):
+    """What a key may do: run tools, speak for a signed-in person (open clean sessions, name values, see what was
+    hidden), decide approvals, read the journal, manage keys and policy."""
+
+    EXECUTE = "execute"
+    USER = "user"
+    APPROVE = "approve"
+    AUDIT = "audit"
+    ADMIN = "admin"
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whose request it is, once the key was verified.
+
+    `clearance` is the highest sensitivity of hidden values that a key with the scope `user` may have shown; `for_key`
+    is the id of the key whose sessions it may open. `rate` is None where the gateway's default holds. `readers` are
+    the names under which it may read what is not for everybody.
+    """
+
+    key_id: str
+    scopes: frozenset[Scope]
+    name: str = ""
+    clearance: Sensitivity = Sensitivity.LOW
+    rate: Rate | None = None
+    for_key: str | None = None
+    readers: frozenset[str] = frozenset()
+
+
+class KeyState(StrEnum):
+    """Why a header opens nothing. UNKNOWN: not the text of a key, or no key has this id. WRONG_SECRET: the id is that
+    of a key, the secret is not. The others were said to somebody who does hold the secret."""
+
+    UNKNOWN = "unknown"
+    WRONG_SECRET = "wrong_secret"  # noqa: S105  # the name of a state
+    SUPERSEDED = "superseded"
+    EXPIRED = "expired"
+    REVOKED = "revoked"
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedKey:
+    """A header that opens nothing. `key_id` is set only if there is, or was, a key with that id."""
+
+    state: KeyState
+    key_id: str | None = None
+
+
+class KeyRing(Protocol):
+    """What admission asks of keys."""
+
+    def verify(self, header: str | None) -> Principal | None:
+        """The principal of an `X-API-Key` header; None for anything but a live key."""
+        ...
+
+    def check(self, header: str | None) -> Principal | RefusedKey:
+        """`verify`, with the reason where there is no principal."""
+        ...
+
+    def name_of(self, key_id: str) -> str:
+        """The name of the key with that id, ended ones too; empty if it has none."""
+        ...
+
+    def live(self, key_id: str) -> Principal | None:
+        """The principal of the live key with that id; None for a key that has ended, or is none."""
+        ...
+
+    def readers_of(self, key_id: str) -> frozenset[str]:
+        """The names under which the live key with that id may read; none for a key that has ended, or is none."""
+        ...
+
+
+RUN_KEY_IDS = ("agent", "audit", "user", "approver")
+"""Ids that a supervisor gives to such keys; the first is the agent's. No stored key is named so."""
+
+
+class RunKeys:
+    """`handed_over` maps a key's text to its principal; what it does not know, `stored` is asked."""
+
+    def __init__(self, handed_over: Mapping[str, Principal], *, stored: KeyRing) -> None:
+        self._stored = stored
+        self._keys = tuple((_digest(key), principal) for key, principal in handed_over.items())
+
+    def verify(self, header: str | None) -> Principal | None:
+        found = self.check(header)
+        return found if isinstance(found, Principal) else None
+
+    def check(self, header: str | None) -> Principal | RefusedKey:
+        digest = _digest(header or "")
+        found: Principal | None = None
+        for known, principal in self._keys:  # all are compared, so that time does not tell which
+            if hmac.compare_digest(known, digest):
+                found = principal
+        return found or self._stored.check(header)
+
+    def name_of(self, key_id: str) -> str:
+        """See `KeyRing.name_of`."""
+        for _, principal in self._keys:
+            if principal.key_id == key_id:
+                return principal.name
+        return self._stored.name_of(key_id)
+
+    def live(self, key_id: str) -> Principal | None:
+        """See `KeyRing.live`."""
+        handed_over = next((each for _, each in self._keys if each.key_id == key_id), None)
+        return handed_over or self._stored.live(key_id)
+
+    def readers_of(self, key_id: str) -> frozenset[str]:
+        """See `KeyRing.readers_of`."""
+        for _, principal in self._keys:
+            if principal.key_id == key_id:
+                return principal.readers
+        return self._stored.readers_of(key_id)
+
+
+def run_principal(data: Mapping[str, Any]) -> Principal:
+    """The principal of a hand-over line: `key_id` and `scopes`, for a user's key also `clearance`, `for_key` and
+    `readers`."""
+    return Principal(
+        key_id=data["key_id"],
+        scopes=frozenset(map(Scope, data["scopes"])),
+        name=data["key_id"],
+        clearance=Sensitivity[data.get("clearance", Sensitivity.LOW.name)],
+        for_key=data.get("for_key"),
+        readers=frozenset(data.get("readers", ())),
+    )
+
+
+def _digest(key: str) -> bytes:
+    return hashlib.sha256(key.encode("utf-8", "surrogateescape")).digest()
+
 
 _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9 ._@-]{0,62}[A-Za-z0-9])?")
 _COLUMNS = (
@@ -245,7 +377,7 @@ class KeyStore:
         found = self.check(header)
         return found if isinstance(found, Principal) else None
 
-    def check(self, header: str | None) -> Principal | Refused:
+    def check(self, header: str | None) -> Principal | RefusedKey:
         """`verify`, with the reason where there is no principal."""
         parts = split_key(header)
         self._refresh()
@@ -257,18 +389,18 @@ class KeyStore:
             if hmac.compare_digest(digest, known):
                 held = (ends_at,)
         if stored is None:
-            return Refused(KeyState.UNKNOWN)
+            return RefusedKey(KeyState.UNKNOWN)
         key_id = stored.info.key_id
         if held is None:
-            return Refused(KeyState.WRONG_SECRET, key_id)
+            return RefusedKey(KeyState.WRONG_SECRET, key_id)
         if stored.info.revoked_at is not None:
-            return Refused(KeyState.REVOKED, key_id)
+            return RefusedKey(KeyState.REVOKED, key_id)
         if stored.info.expires_at is None and held[0] is None:
             return stored.principal
         now = self._clock()
         if _over(stored.info.expires_at, now):
-            return Refused(KeyState.EXPIRED, key_id)
-        return Refused(KeyState.SUPERSEDED, key_id) if _over(held[0], now) else stored.principal
+            return RefusedKey(KeyState.EXPIRED, key_id)
+        return RefusedKey(KeyState.SUPERSEDED, key_id) if _over(held[0], now) else stored.principal
 
     def name_of(self, key_id: str) -> str:
         """See `KeyRing.name_of`."""

@@ -17,18 +17,18 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.audit import Instance, JournalReader, PostgresPlace, RecordConnection
+from sentinel_rag.audit.files import MIGRATIONS as JOURNAL_TABLES
 from sentinel_rag.audit.files import stream
-from sentinel_rag.audit.schema import MIGRATIONS as JOURNAL_TABLES
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.gateway.approvals.table import MIGRATIONS as APPROVAL_TABLES
-from sentinel_rag.gateway.pins.table import MIGRATIONS as PIN_TABLES
-from sentinel_rag.gateway.store.key_journal import MIGRATIONS as KEY_JOURNAL_TABLES
+from sentinel_rag.gateway.pins import MIGRATIONS as PIN_TABLES
 from sentinel_rag.gateway.store.postgres_keys import make_key_tables
 from sentinel_rag.gateway.store.session_tables import MIGRATIONS as SESSION_TABLES
 from sentinel_rag.gateway.store.state import INSTANCES_FOLDER, JOURNAL_FILE, KEYS_FILE, open_state
+from sentinel_rag.gateway.store.state import MIGRATIONS as KEY_JOURNAL_TABLES
 from sentinel_rag.storage.port import checkpoints_of
 from sentinel_rag.storage.postgres import PostgresDatabase
-from sentinel_rag.storage.postgres.batches import lock_of
+from sentinel_rag.storage.postgres.database import lock_of
 from sentinel_rag.storage.postgres.members import MIGRATIONS as MEMBER_TABLES
 from sentinel_rag.storage.sqlite import connect
 
@@ -50,6 +50,8 @@ _OF_STATE = (
     "resource_label",
     "standing_session",
     "rows_read",
+    "agent_memory",
+    "approval_bound",
     "approval",
     "pin",
     "key_journal",

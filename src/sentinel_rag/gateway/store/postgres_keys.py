@@ -20,11 +20,18 @@ import psycopg
 
 from sentinel_rag.audit import PostgresPlace, RecordConnection, StateAway
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.gateway.store.key_file import begin_store, key_readers, key_tables
-from sentinel_rag.gateway.store.key_secrets import PEPPER_FILE, Pepper, make_pepper, read_pepper
-from sentinel_rag.storage.migrations import VERSIONS, bring_up
-from sentinel_rag.storage.postgres.batches import lock_of
+from sentinel_rag.gateway.store.key_file import (
+    PEPPER_FILE,
+    Pepper,
+    begin_store,
+    key_readers,
+    key_tables,
+    make_pepper,
+    read_pepper,
+)
+from sentinel_rag.storage.port import VERSIONS, bring_up
 from sentinel_rag.storage.postgres.connecting import Connector, StateConnection
+from sentinel_rag.storage.postgres.database import lock_of
 
 ASK_S = 1.0
 STALE_S = 5.0

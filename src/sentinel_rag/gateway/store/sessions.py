@@ -28,9 +28,16 @@ from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.flow.named_values import NamedValue
 from sentinel_rag.gateway.policy.model import AgentMemory, Remembers
-from sentinel_rag.gateway.store.session_rises import Opener, raise_below, raise_one
-from sentinel_rag.gateway.store.session_tables import MIGRATIONS, RANK
-from sentinel_rag.telemetry.session_ids import new_session_id
+from sentinel_rag.gateway.store.session_tables import (
+    MIGRATIONS,
+    RANK,
+    Opener,
+    note_use,
+    raise_below,
+    raise_one,
+    remembered_since,
+)
+from sentinel_rag.telemetry.logs import new_session_id
 
 MAX_REMEMBERED = 10_000
 """Sessions kept in memory; others are read again when they are used."""
@@ -113,10 +120,26 @@ class Session:
         self.closed = False
         self.named: dict[NamedValue, str] = {}
 
-    def raise_to(self, label: Label, *, audit_id: str, tool: str, now: datetime) -> Work[object]:
+    def use(self, now: datetime, at_least: timedelta = timedelta(0)) -> Work[object]:
+        """The write that notes that the session is in use: its agent remembers it, and all else that it knows, on from
+        here. `at_least` is the policy's word for how long."""
+        session_id, key_id = self.session_id, self.key_id
+        since, stale = format_time(now - max(self._of_key.memory, at_least)), format_time(now - TOUCH)
+
+        def write(connection: RecordConnection) -> None:
+            # Asked of the file: what this process remembers may be of a write that was undone.
+            used = "UPDATE session SET used_at = ? WHERE session_id = ? AND used_at < ?"
+            connection.execute(used, [format_time(now), session_id, stale])
+            note_use(connection, key_id, format_time(now), since=since, stale=stale)
+
+        return write
+
+    def raise_to(
+        self, label: Label, *, audit_id: str, tool: str, now: datetime, at_least: timedelta = timedelta(0)
+    ) -> Work[object]:
         """Raise the context label now, here and in the sessions that rise with this one, and return the write that
-        makes it last. The write raises ContextMoved, and changes nothing, if the context was higher in the file than
-        here, or the session is closed there."""
+        makes it last, and notes the `use`. The write raises ContextMoved, and changes nothing, if the context was
+        higher in the file than here, or the session is closed there."""
         decided = self.context
         raised = self.context = decided.join(label)
         if raised != decided:
@@ -125,11 +148,11 @@ class Session:
         by_agent = self.user_key_id is None and label != BOTTOM
         if by_agent:
             self._of_key.raise_persons(label)
-        session_id, key_id = self.session_id, self.key_id
+        session_id, key_id, use = self.session_id, self.key_id, self.use(now, at_least)
 
         def write(connection: RecordConnection) -> None:
             row = connection.execute(
-                "SELECT sensitivity, integrity, closed_at, used_at FROM session WHERE session_id = ?", [session_id]
+                "SELECT sensitivity, integrity, closed_at FROM session WHERE session_id = ?", [session_id]
             ).fetchone()
             stored = _label(row[0], row[1])
             if not stored.flows_to(decided) or row[2] is not None:
@@ -141,11 +164,7 @@ class Session:
             if by_agent:
                 # Also where nothing new is revealed here: a person may have opened a clean session since.
                 raise_below(connection, Opener.PERSON, key_id, label, cause)
-            # Asked of the file: what this process remembers may be of a write that was undone.
-            if row[3] < format_time(now - TOUCH):
-                connection.execute(
-                    "UPDATE session SET used_at = ? WHERE session_id = ?", [format_time(now), session_id]
-                )
+            use(connection)
 
         return write
 
@@ -230,9 +249,10 @@ class _ClosedAlready(Exception):
 class _OfKey:
     """The sessions of one key in this process, by who opened them."""
 
-    __slots__ = ("__weakref__", "_persons_have", "opened_by_agent", "opened_by_person")
+    __slots__ = ("__weakref__", "_persons_have", "memory", "opened_by_agent", "opened_by_person")
 
-    def __init__(self) -> None:
+    def __init__(self, memory: timedelta = REMEMBERED) -> None:
+        self.memory = memory
         self.opened_by_agent: weakref.WeakSet[Session] = weakref.WeakSet()
         self.opened_by_person: weakref.WeakSet[Session] = weakref.WeakSet()
         self._persons_have = BOTTOM
@@ -327,14 +347,17 @@ class SessionStore:
         await self._load(session.session_id)
         return known != (session.context, session.closed, len(session.named))
 
-    async def say(self, session: Session, words: str) -> None:
-        """Keep what the person said last, as whoever decides about a call of the session is shown it."""
+    async def say(self, session: Session, words: str, at_least: timedelta = timedelta(0)) -> None:
+        """Keep what the person said last, as whoever decides about a call of the session is shown it. A conversation in
+        which somebody speaks is in use: what its agent was shown is remembered on, whether or not a call runs."""
         kept = words if len(words) <= MAX_WORDS else f"{words[:MAX_WORDS]} ..."
-        await self._database.run(
-            lambda connection: connection.execute(
-                "UPDATE session SET words = ? WHERE session_id = ?", [kept, session.session_id]
-            )
-        )
+        use = session.use(self._clock(), at_least)
+
+        def write(connection: RecordConnection) -> None:
+            connection.execute("UPDATE session SET words = ? WHERE session_id = ?", [kept, session.session_id])
+            use(connection)
+
+        await self._database.run(write)
 
     async def words(self, session: Session) -> str:
         """What the person said last in the session; empty if nobody did."""
@@ -376,13 +399,14 @@ class SessionStore:
         if remembers.memory is AgentMemory.CONVERSATION:
             return []
         person = " AND (user_key_id IS NULL OR user_key_id = ?4)" if remembers.memory is AgentMemory.PERSON else ""
-        values = [session.key_id, self._since(remembers), session.session_id]
+        key_id, since = session.key_id, self._since(remembers)
+        more = [session.session_id, session.user_key_id] if person else [session.session_id]
         rows = await self._database.run(
             lambda connection: connection.execute(
                 "SELECT audit_id, tool, session_raise.sensitivity, session_raise.integrity, at FROM session_raise "  # noqa: S608  # constants
                 f"JOIN session USING (session_id) WHERE key_id = ?1 AND used_at >= ?2 AND session_id <> ?3{person} "
                 f"ORDER BY at DESC LIMIT {MAX_RAISES}",
-                [*values, session.user_key_id] if person else values,
+                [key_id, remembered_since(connection, key_id, since), *more],
             ).fetchall()
         )
         newest: dict[tuple[str, int, int], Raised] = {}
@@ -392,7 +416,7 @@ class SessionStore:
         return sorted((newest[each] for each in highest), key=lambda each: each.at)
 
     def _since(self, remembers: Remembers = ALL) -> str:
-        """When a session must have been used last for an agent to remember it."""
+        """When a session must have been used last for an agent to remember it, if it has not repeated it since."""
         return format_time(self._clock() - max(self._memory, remembers.at_least))
 
     def _memory_of(self, session: Session, remembers: Remembers) -> Callable[[RecordConnection], Label]:
@@ -476,7 +500,7 @@ class SessionStore:
         key_id, user_key_id, closed_at, sensitivity, integrity = row
         session = self._live.get(session_id)
         if session is None:
-            session = Session(session_id, key_id, user_key_id, self._keys.setdefault(key_id, _OfKey()))
+            session = Session(session_id, key_id, user_key_id, self._keys.setdefault(key_id, _OfKey(self._memory)))
             self._live[session_id] = session
         session.context = session.context.join(_label(sensitivity, integrity))
         session.closed = session.closed or closed_at is not None
@@ -524,12 +548,13 @@ _SEEN = f"SELECT max(sensitivity), max(integrity) FROM ({' UNION ALL '.join(map(
 
 
 def _floor(key_id: str, since: str, connection: RecordConnection) -> Label:
-    row = connection.execute(_SEEN, [key_id, since]).fetchone()
+    row = connection.execute(_SEEN, [key_id, remembered_since(connection, key_id, since)]).fetchone()
     return BOTTOM if row[0] is None else _label(row[0], row[1])
 
 
 def _seen_for(key_id: str, user_key_id: str, since: str, connection: RecordConnection) -> Label:
     """What the key's sessions of one person have seen, and those that it opened by itself."""
+    since = remembered_since(connection, key_id, since)
     rows = [
         connection.execute(
             "SELECT max(sensitivity), max(integrity) FROM session "  # noqa: S608  # one of two constants

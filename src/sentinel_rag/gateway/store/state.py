@@ -1,7 +1,8 @@
 """The gateway's state: keys, sessions and journal, opened together, from a folder or from PostgreSQL.
 
-Several gateways may use one folder, or one schema: each holds a lock of its own there, and one that starts closes
-the calls of those that died. The head of the chain is read inside the transaction that writes the next record.
+Several gateways may use one folder, or one schema: each holds a lock of its own there, and one that starts closes the
+calls of those that died. Every change of a key is put into the journal once, also those made while no gateway ran: how
+far the journal has come is written in the transaction of the record itself.
 """
 
 from __future__ import annotations
@@ -9,26 +10,87 @@ from __future__ import annotations
 import secrets
 import time
 import uuid
-from collections.abc import Iterator
-from contextlib import ExitStack, closing, contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, closing, contextmanager, suppress
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
 from typing import Protocol
 
-from sentinel_rag.audit import Database, Durability, Instance, Journal, PostgresPlace, Sealing, StateDatabase
+import anyio
+import anyio.to_thread
+
+from sentinel_rag.audit import (
+    Database,
+    Durability,
+    Instance,
+    Journal,
+    PostgresPlace,
+    RecordConnection,
+    Sealing,
+    StateDatabase,
+)
 from sentinel_rag.audit.archive import SEGMENT_RECORDS
 from sentinel_rag.audit.journal import Membership
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.ports import Clock, utc_now
 from sentinel_rag.gateway.approvals import DEFAULT_TTL_S, ApprovalStore
 from sentinel_rag.gateway.store.handles import HandleStore
-from sentinel_rag.gateway.store.key_journal import KeyJournal
 from sentinel_rag.gateway.store.keys import KeyStore
-from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions
-from sentinel_rag.gateway.store.resources import ResourceLabels
+from sentinel_rag.gateway.store.persistent_sessions import PersistentSessions, ResourceLabels
 from sentinel_rag.gateway.store.session_tables import person_of
 from sentinel_rag.gateway.store.sessions import REMEMBERED, SessionStore
+
+
+def _tables(connection: RecordConnection) -> None:
+    connection.execute(
+        "CREATE TABLE key_journal (store_id TEXT PRIMARY KEY, seen INTEGER NOT NULL) STRICT, WITHOUT ROWID"
+    )
+
+
+MIGRATIONS = (_tables,)
+
+
+class KeyJournal:
+    """What is new in `keys` goes into `journal`, whose file is `database`."""
+
+    def __init__(self, keys: KeyStore, database: StateDatabase, journal: Journal) -> None:
+        self._keys = keys
+        self._journal = journal
+        self._one_at_a_time = anyio.Lock()
+        database.migrate("keys", MIGRATIONS)
+        self._seen: int = database.run_now(self._begin)
+
+    async def catch_up(self) -> None:
+        """Record what is new. Raises UnavailableError if it cannot be recorded; it stays new then."""
+        if self._keys.last_change <= self._seen:
+            return
+        async with self._one_at_a_time:
+            while changes := await anyio.to_thread.run_sync(self._keys.changes, self._seen):
+                for number, event in changes:
+                    with suppress(_Recorded):
+                        await self._journal.append(event, alongside=self._claim(number))
+                    self._seen = number
+
+    def _begin(self, connection: RecordConnection) -> int:
+        connection.execute("INSERT INTO key_journal VALUES (?, 0) ON CONFLICT DO NOTHING", [self._keys.store_id])
+        row = connection.execute("SELECT seen FROM key_journal WHERE store_id = ?", [self._keys.store_id]).fetchone()
+        return int(row[0])
+
+    def _claim(self, number: int) -> Callable[[RecordConnection], object]:
+        def work(connection: RecordConnection) -> None:
+            claimed = connection.execute(
+                "UPDATE key_journal SET seen = ? WHERE store_id = ? AND seen < ?", [number, self._keys.store_id, number]
+            ).rowcount
+            if not claimed:
+                raise _Recorded
+
+        return work
+
+
+class _Recorded(Exception):
+    """Another gateway has recorded this change."""
+
 
 KEYS_FILE = "keys.sqlite"
 JOURNAL_FILE = "journal.sqlite"
@@ -61,6 +123,7 @@ class State:
     approvals: ApprovalStore
     key_journal: KeyJournal
     instance: Member
+    clock: Clock
 
     def __enter__(self) -> State:
         return self
@@ -114,7 +177,9 @@ def open_state(
         )
         key_journal = KeyJournal(keys, database, journal)
         opened.pop_all()
-    return State(keys, database, journal, sessions, standing, handles, resources, approvals, key_journal, instance)
+    return State(
+        keys, database, journal, sessions, standing, handles, resources, approvals, key_journal, instance, clock
+    )
 
 
 def _open(

@@ -1,9 +1,309 @@
 """What the gateway tells of its calls while they run: spans and counts, both read off the records of its journal.
 
-So what is told is what is on record, however a call came in, and the gate knows nothing of it.
+So what is told is what is on record, however a call came in, and the gate knows nothing of it. Of what the journal
+holds only names, ids, labels, sizes and reason codes are told, never arguments or results.
 """
 
-from sentinel_rag.gateway.telemetry.spans import message_span, request_span, tell_status
-from sentinel_rag.gateway.telemetry.wiring import tell_records, told_upstreams
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import TYPE_CHECKING, assert_never
+
+import anyio
+from starlette.requests import Request
+
+from sentinel_rag.audit import AuditEvent, CallIntended, CallOutcome, CallRefused, OutcomeStatus
+from sentinel_rag.audit.journal import JournalListener
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
+from sentinel_rag.gateway.approvals import ApprovalState
+from sentinel_rag.gateway.gate import Gate
+from sentinel_rag.gateway.policy import Policies
+from sentinel_rag.gateway.store import State
+from sentinel_rag.gateway.upstream import (
+    McpHttpUpstream,
+    Returned,
+    ToolFailed,
+    Unanswered,
+    Upstream,
+    UpstreamReply,
+    UpstreamTool,
+)
+from sentinel_rag.gateway.upstream.port import UpstreamCall
+from sentinel_rag.telemetry import (
+    NO_SPAN,
+    AnySpan,
+    SharedAttributes,
+    Span,
+    SpanKind,
+    continuing,
+    current_span,
+    start_span,
+    tracing,
+)
+
+if TYPE_CHECKING:
+    from sentinel_rag.telemetry.metrics import Registry
 
 __all__ = ["message_span", "request_span", "tell_records", "tell_status", "told_upstreams"]
+
+
+CALL = "tools/call"
+_Judged = tuple[str, str, Label, Label, str | None]
+"""Rule, server, label, context afterwards, approval."""
+
+
+class RecordSpans:
+    """A journal's listener that tells the current span of the call that is on record."""
+
+    def written(self, event: AuditEvent, seconds: float) -> None:
+        span = current_span()
+        if not span.recording:
+            return
+        match event:
+            case CallIntended():
+                call = (event.audit_id, event.tool, event.session_id)
+                judged = (event.rule_id, event.server, event.label, event.context_after, event.approval_id)
+                span.defer(_tell_intended, call, judged)
+            case CallRefused():
+                _tell_call(span, event.audit_id, event.tool, event.session_id)
+                span.set("sentinel.outcome", "denied" if event.http_status == 403 else "refused")
+                span.set("sentinel.reason", event.reason.value)
+                span.set("sentinel.rule.id", event.rule_id)
+                span.set("sentinel.approval.id", event.approval_id)
+                span.update(_status(event.http_status))
+                if event.label is not None:
+                    span.update(_LABEL[event.label])
+                if event.context is not None:
+                    span.update(_CONTEXT[event.context])
+                if event.http_status >= 500:
+                    span.fail(event.reason.value)
+            case CallOutcome(status=status, reason=reason):
+                span.defer(_tell_outcome, event.result_bytes, event.rows, event.duration_ms)
+                if status is not OutcomeStatus.SUCCESS:
+                    # A tool's failure is one here too, whatever status carries it.
+                    span.fail("unknown" if reason is None else reason.value)
+                    span.set("sentinel.reason", None if reason is None else reason.value)
+
+    def failed(self, event: AuditEvent) -> None:
+        current_span().fail("not_recorded")
+
+
+class TracedUpstream:
+    """Wraps a tool server of another maker: each call is a span, in which the server finds where it belongs. Our own
+    make a span of each call themselves, below the one that the call came in with."""
+
+    def __init__(self, upstream: Upstream, *, server: str) -> None:
+        self._upstream = upstream
+        self._about = {
+            "mcp.method.name": CALL,
+            "gen_ai.operation.name": "execute_tool",
+            "sentinel.server": server,
+        }
+
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
+        """See `Upstream.call`."""
+        with start_span(f"{CALL} {call.tool}", SpanKind.CLIENT) as span:
+            reply = await self._upstream.call(call)
+            if span.recording:
+                span.update(self._about)
+                span.set("gen_ai.tool.name", call.tool)
+                _tell_reply(span, reply)
+        return reply
+
+    async def list_tools(self, *, timeout_s: float) -> tuple[UpstreamTool, ...]:
+        """See `Upstream.list_tools`."""
+        return await self._upstream.list_tools(timeout_s=timeout_s)
+
+    def on_tools_changed(self, listener: Callable[[], None]) -> None:
+        """See `Upstream.on_tools_changed`."""
+        self._upstream.on_tools_changed(listener)
+
+    async def end_session(self, *, principal: str, session_id: str) -> None:
+        """See `Upstream.end_session`."""
+        await self._upstream.end_session(principal=principal, session_id=session_id)
+
+    async def aclose(self) -> None:
+        await self._upstream.aclose()
+
+
+def _tell_reply(span: AnySpan, reply: UpstreamReply) -> None:
+    match reply:
+        case Returned():
+            pass  # its size stands in the span around this one
+        case ToolFailed(error):
+            span.fail(error.code.value)
+        case Unanswered(reason):
+            span.fail(reason.value)
+        case _:
+            assert_never(reply)
+
+
+def _tell_call(span: AnySpan, audit_id: str, tool: str | None, session_id: str | None) -> None:
+    if isinstance(span, Span) and span.name == CALL and tool is not None:
+        span.name = f"{CALL} {tool}"
+    span.set("sentinel.audit.id", audit_id)
+    span.set("tool.name", tool)
+    span.set("gen_ai.tool.name", tool)
+    span.set("session.id", session_id)
+
+
+def _tell_intended(span: Span, call: tuple[str, str, str], judged: _Judged) -> None:
+    audit_id, tool, session_id = call
+    if span.name == CALL:
+        span.name = f"{CALL} {tool}"
+    approval_id = judged[4]
+    span.attributes["sentinel.audit.id"] = audit_id
+    span.attributes["session.id"] = session_id
+    if approval_id is not None:
+        span.attributes["sentinel.approval.id"] = approval_id
+    rule_id, server, label, context, _ = judged
+    # Numbers, since the hash of a label is several times as slow.
+    ranks = label.sensitivity * 2 + label.integrity, context.sensitivity * 2 + context.integrity
+    span.share(_allowed(tool, rule_id, server, *ranks))
+
+
+@lru_cache(maxsize=512)
+def _allowed(tool: str, rule_id: str, server: str, label: int, context: int) -> SharedAttributes:
+    """What all calls of a tool tell that one rule let pass at the same labels."""
+    about = {"tool.name": tool, "gen_ai.tool.name": tool, "sentinel.outcome": "allowed", "sentinel.rule.id": rule_id}
+    return SharedAttributes(
+        {**about, "sentinel.server": server, **_LABEL[_LABELS[label]], **_CONTEXT[_LABELS[context]]}
+    )
+
+
+def _tell_outcome(span: Span, result_bytes: int | None, rows: int | None, duration_ms: float | None) -> None:
+    span.set("sentinel.result.bytes", result_bytes)
+    span.set("sentinel.result.rows", rows)
+    span.set("sentinel.upstream.ms", None if duration_ms is None else round(duration_ms))
+
+
+def request_span(request: Request) -> AnySpan:
+    """The span of a POST that a key was admitted with: whoever has none costs nothing here."""
+    return start_span(f"POST {request.scope['route'].path}", SpanKind.SERVER) if tracing() else NO_SPAN
+
+
+@contextmanager
+def message_span(place: object) -> Iterator[None]:
+    """The span of a `tools/call` of a client of MCP; `place` is the traceparent of its `_meta`, which goes before that
+    of the HTTP request. It is called after the tool once that is known to be one."""
+    if not tracing():
+        yield
+        return
+    with continuing(place), start_span(CALL, SpanKind.SERVER) as span:
+        span.set("mcp.method.name", CALL)
+        span.set("gen_ai.operation.name", "execute_tool")
+        yield
+
+
+def tell_status(span: AnySpan, route: str, status: int) -> None:
+    """What a POST to `route` was answered with."""
+    if span.recording:
+        span.share(_answered(route, status))
+
+
+@lru_cache(maxsize=128)
+def _answered(route: str, status: int) -> SharedAttributes:
+    return SharedAttributes({"http.request.method": "POST", "http.route": route, **_status(status)})
+
+
+def _status(status: int) -> Mapping[str, int]:
+    return {"http.response.status_code": status}
+
+
+def _levels(of: str) -> Mapping[Label, Mapping[str, str]]:
+    """The attributes of each label: there are six."""
+    return {label: {f"sentinel.{of}.{side}": level for side, level in label.to_dict().items()} for label in _LABELS}
+
+
+_LABELS = [Label(sensitivity, integrity) for sensitivity in Sensitivity for integrity in Integrity]
+_LABEL, _CONTEXT = _levels("label"), _levels("context")
+
+
+LOOK_S = 3.0
+"""How long a reader of the metrics waits for tool servers to say that they are there."""
+
+
+def told_upstreams(upstreams: Mapping[str, Upstream]) -> Mapping[str, Upstream]:
+    """The same tool servers; those that make no spans themselves are wrapped where spans are made."""
+    if not tracing():
+        return upstreams
+    return {
+        name: upstream if _tells_itself(upstream) else TracedUpstream(upstream, server=name)
+        for name, upstream in upstreams.items()
+    }
+
+
+def _tells_itself(upstream: Upstream) -> bool:
+    return isinstance(upstream, McpHttpUpstream) and upstream.is_ours
+
+
+def tell_records(
+    state: State, gate: Gate, policies: Policies, upstreams: Mapping[str, Upstream], registry: Registry | None
+) -> None:
+    """Have the journal's records told; nothing is set where there is nobody to tell."""
+    listeners: list[JournalListener] = []
+    if tracing():
+        listeners.append(RecordSpans())
+    if registry is not None:
+        from sentinel_rag.gateway.telemetry.counts import RecordCounts, watch_gateway
+
+        listeners.append(RecordCounts(registry, servers=sorted(policies.current.servers())))
+        watch_gateway(registry, _Gateway(state, gate, policies, upstreams), longest_s=LOOK_S)
+    if listeners:
+        state.journal.listener = Listeners(listeners)
+
+
+class _Gateway:
+    """The gateway as `counting.Standing` asks it."""
+
+    def __init__(self, state: State, gate: Gate, policies: Policies, upstreams: Mapping[str, Upstream]) -> None:
+        self._state = state
+        self._gate = gate
+        self._policies = policies
+        self._upstreams = upstreams
+
+    async def pending_approvals(self) -> Mapping[str, int]:
+        return (await self._state.approvals.page(ApprovalState.PENDING, 1)).pending_by_tool
+
+    async def journal_length(self) -> int:
+        return (await self._state.journal.head()).seq
+
+    async def servers(self) -> Mapping[str, bool]:
+        up: dict[str, bool] = dict.fromkeys(sorted(self._policies.current.servers()), False)
+
+        async def ask(server: str) -> None:
+            try:
+                await self._upstreams[server].list_tools(timeout_s=LOOK_S)
+                up[server] = True
+            except UnavailableError:
+                pass
+
+        async with anyio.create_task_group() as group:
+            for server in up:
+                if server in self._upstreams:
+                    group.start_soon(ask, server)
+        return up
+
+    def calls_in_flight(self) -> int:
+        return self._gate.calls_in_flight
+
+
+# Several listeners of one journal.
+
+
+class Listeners:
+    """Tells each of `listeners`."""
+
+    def __init__(self, listeners: Sequence[JournalListener]) -> None:
+        self._listeners = tuple(listeners)
+
+    def written(self, event: AuditEvent, seconds: float) -> None:
+        for listener in self._listeners:
+            listener.written(event, seconds)
+
+    def failed(self, event: AuditEvent) -> None:
+        for listener in self._listeners:
+            listener.failed(event)

@@ -22,13 +22,10 @@ from sentinel_rag.audit import (
     SessionChanged,
 )
 from sentinel_rag.audit.approval_events import ApprovalAsked, ApprovalDecided, ApprovalLapsed
-from sentinel_rag.audit.key_events import RequestRefused
-from sentinel_rag.audit.policy_events import PolicyLoaded, PolicyRefused
-from sentinel_rag.audit.tool_events import ToolQuarantined
+from sentinel_rag.audit.events import PolicyLoaded, PolicyRefused, RequestRefused, ToolQuarantined
 from sentinel_rag.contracts.decisions import Reason
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.telemetry.metrics import Counter, Gauge, Histogram, Registry
-from sentinel_rag.telemetry.request_start import request_began
+from sentinel_rag.telemetry.metrics import Counter, Gauge, Histogram, Registry, request_began
 
 UNKNOWN = "unknown"
 ASKED_AGAIN_S = 5.0

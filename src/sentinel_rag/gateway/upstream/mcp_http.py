@@ -20,8 +20,6 @@ from anyio import to_thread
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.contracts.trusted_meta import READERS
-from sentinel_rag.gateway.arguments import CanonicalArguments
-from sentinel_rag.gateway.upstream.credentials import Credentials, Renewal
 from sentinel_rag.gateway.upstream.http_exchange import (
     ConnectionFailed,
     ConnectionNotMade,
@@ -33,19 +31,33 @@ from sentinel_rag.gateway.upstream.http_exchange import (
 )
 from sentinel_rag.gateway.upstream.mcp_messages import (
     Message,
+    NoList,
+    Places,
     UpstreamProtocol,
+    all_pages,
+    annotated,
     call_message,
     cancelled,
+    headers_of,
     initialize,
     initialized,
     request,
     speaks_stateless,
 )
-from sentinel_rag.gateway.upstream.parameter_headers import Places, annotated, headers_of
-from sentinel_rag.gateway.upstream.port import Owner, UpstreamReply, UpstreamTool
-from sentinel_rag.gateway.upstream.tool_list import NoList, all_pages
+from sentinel_rag.gateway.upstream.port import (
+    Owner,
+    Renewal,
+    ServerCredentials,
+    UpstreamCall,
+    UpstreamReply,
+    UpstreamTool,
+    away,
+    credential_refused,
+    timed_out,
+    too_large,
+    unusable,
+)
 from sentinel_rag.gateway.upstream.tool_result import reply_of
-from sentinel_rag.gateway.upstream.unanswered import away, credential_refused, timed_out, too_large, unusable
 from sentinel_rag.telemetry import traceparent
 
 MAX_UPSTREAM_SESSIONS = 1_000
@@ -84,7 +96,7 @@ class McpHttpUpstream:
         )
         self._token = token
         self._renewal = renewal
-        self._credentials = Credentials([] if token is None else [token])
+        self._credentials = ServerCredentials([] if token is None else [token])
         self._era = era
         self._max_result_bytes = max_result_bytes
         self._is_ours = is_ours
@@ -99,20 +111,11 @@ class McpHttpUpstream:
         """Whether it is a server of this product."""
         return self._is_ours
 
-    async def call(
-        self,
-        tool: str,
-        arguments: CanonicalArguments,
-        *,
-        principal: str,
-        session_id: str,
-        timeout_s: float,
-        readers: frozenset[str] | None = None,
-    ) -> UpstreamReply:
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
         """See `Upstream.call`."""
 
         async def once() -> UpstreamReply:
-            return await self._call(tool, arguments, (principal, session_id), timeout_s, readers)
+            return await self._call(call)
 
         try:
             return await once()
@@ -133,54 +136,47 @@ class McpHttpUpstream:
         if token is None or token == old or not token.isprintable():
             return False
         self._token = token
-        self._credentials = Credentials([token] if old is None else [token, old])
+        self._credentials = ServerCredentials([token] if old is None else [token, old])
         self._http.use(token)
         return True
 
-    async def _call(
-        self,
-        tool: str,
-        arguments: CanonicalArguments,
-        owner: Owner,
-        timeout_s: float,
-        readers: frozenset[str] | None,
-    ) -> UpstreamReply:
+    async def _call(self, call: UpstreamCall) -> UpstreamReply:
         """One try. Raises CredentialRefused, which says that nothing ran."""
         sent: tuple[Message, str] | None = None
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(call.timeout_s):
                 era = await self._negotiated()
-                places = self._in_headers.get(tool) if era is UpstreamProtocol.STATELESS else None
-                headers = headers_of(places, arguments.value) if places else None
+                places = self._in_headers.get(call.tool) if era is UpstreamProtocol.STATELESS else None
+                headers = headers_of(places, call.arguments.value) if places else None
                 beside: dict[str, Any] = {}
-                if self._is_ours and readers is not None:
-                    beside[READERS] = sorted(readers)
+                if self._is_ours and call.readers is not None:
+                    beside[READERS] = sorted(call.readers)
                 if (place := traceparent()) is not None:
                     beside["traceparent"] = place
-                message = call_message(era, next(self._ids), tool, arguments.encoded, headers, beside)
+                message = call_message(era, next(self._ids), call.tool, call.arguments.encoded, headers, beside)
                 for _ in range(SESSION_ATTEMPTS):
-                    session = await self._session(era, owner)
+                    session = await self._session(era, call.owner)
                     sent = (message, session)
                     try:
                         answer = await self._http.send(message, session)
                     except SessionLost:
-                        self._forget(owner, session)
+                        self._forget(call.owner, session)
                         sent = None
                     else:
-                        self._doubt(owner, session, answer.status)
+                        self._doubt(call.owner, session, answer.status)
                         reply = reply_of(answer.document, is_ours=self._is_ours)
                         return self._credentials.hidden_in(reply)
                 return away("The tool server forgets its sessions at once.", may_have_run=False)
         except TimeoutError:
             if sent is not None:
                 await self._give_up(*sent)
-            return timed_out(timeout_s, may_have_run=sent is not None)
+            return timed_out(call.timeout_s, may_have_run=sent is not None)
         except TooLarge:
             return too_large(self._max_result_bytes, may_have_run=sent is not None)
         except CredentialRefused:
             raise
         except UnusableAnswer as fault:
-            self._doubt(owner, "" if sent is None else sent[1], fault.status)
+            self._doubt(call.owner, "" if sent is None else sent[1], fault.status)
             return unusable(str(fault), may_have_run=sent is not None)
         except ConnectionNotMade:
             return away("The tool server cannot be reached.", may_have_run=False)

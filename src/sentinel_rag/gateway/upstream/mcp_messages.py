@@ -1,12 +1,15 @@
-"""What goes over the wire in MCP's two eras: requests as bytes with their headers, and answers found in a body.
+"""What goes over the wire in MCP's two eras: requests as bytes with their headers, answers found in a body, tool lists.
 
-2026-07-28 has no sessions: each request carries its protocol version and is routed by headers. 2025-11-25 opens with
-`initialize` and carries the session that it was given.
+2026-07-28 has no sessions: each request carries its protocol version and is routed by headers, and arguments that a
+schema marks with `x-mcp-header: TOKEN` are carried as `Mcp-Param-TOKEN` too. 2025-11-25 opens with `initialize` and
+carries the session that it was given.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import base64
+import re
+from collections.abc import Awaitable, Callable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from importlib import metadata
@@ -14,7 +17,61 @@ from typing import Any
 
 import msgspec
 
-from sentinel_rag.gateway.upstream.parameter_headers import header_value
+from sentinel_rag.gateway.upstream.port import UpstreamTool
+
+ANNOTATION = "x-mcp-header"
+MAX_DEPTH = 8
+MAX_HEADERS = 32
+
+_TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]{1,100}")
+_TYPES = ("string", "integer", "boolean")
+_ENCODED = re.compile(r"=\?base64\?.*\?=")
+
+Places = Mapping[tuple[str, ...], str]
+"""The header token of each annotated property, by its path in the arguments."""
+
+
+def annotated(input_schema: Mapping[str, Any]) -> Places:
+    """The annotated properties of a schema; annotations that the protocol does not allow are left out."""
+    found: dict[tuple[str, ...], str] = {}
+    for path, token in _walk(input_schema, ()):
+        if token.lower() not in (known.lower() for known in found.values()) and len(found) < MAX_HEADERS:
+            found[path] = token
+    return found
+
+
+def headers_of(places: Places, arguments: Mapping[str, Any]) -> dict[str, str]:
+    """The headers of a call; an argument that is left out has none."""
+    headers: dict[str, str] = {}
+    for path, token in places.items():
+        value: Any = arguments
+        for name in path:
+            value = value.get(name) if isinstance(value, Mapping) else None
+        if isinstance(value, bool):
+            headers[f"Mcp-Param-{token}"] = "true" if value else "false"
+        elif isinstance(value, str | int):
+            headers[f"Mcp-Param-{token}"] = header_value(str(value))
+    return headers
+
+
+def header_value(text: str) -> str:
+    """`text` as a header can carry it: plain if it is printable ASCII, else in the protocol's base64 form."""
+    if text.isascii() and text.isprintable() and text == text.strip() and not _ENCODED.fullmatch(text):
+        return text
+    return f"=?base64?{base64.b64encode(text.encode()).decode()}?="
+
+
+def _walk(schema: Any, path: tuple[str, ...]) -> Iterator[tuple[tuple[str, ...], str]]:
+    properties = schema.get("properties") if isinstance(schema, Mapping) else None
+    if not isinstance(properties, Mapping) or len(path) == MAX_DEPTH:
+        return
+    for name, part in properties.items():
+        if not isinstance(part, Mapping):
+            continue
+        token = part.get(ANNOTATION)
+        if isinstance(token, str) and _TOKEN.fullmatch(token) and part.get("type") in _TYPES:
+            yield (*path, name), token
+        yield from _walk(part, (*path, name))
 
 
 class UpstreamProtocol(StrEnum):
@@ -132,3 +189,47 @@ def answer_to(request_id: int, document: Any) -> dict[str, Any] | None:
     if document.get("id") == request_id or (document.get("id") is None and "error" in document):
         return document
     return None
+
+
+MAX_PAGES = 50
+
+
+class NoList(Exception):
+    """What the server sent is not a list of tools, or does not end; the message is a sentence for people."""
+
+
+async def all_pages(ask: Callable[[dict[str, Any]], Awaitable[Any]]) -> tuple[UpstreamTool, ...]:
+    """Ask for page after page: `ask` sends `tools/list` with these params and returns the JSON-RPC response.
+
+    Raises NoList, and whatever `ask` raises.
+    """
+    tools: list[UpstreamTool] = []
+    cursor: str | None = None
+    for _ in range(MAX_PAGES):
+        answer = await ask({} if cursor is None else {"cursor": cursor})
+        result = answer.get("result")
+        if not isinstance(result, dict) or not isinstance(result.get("tools"), list):
+            raise NoList("The list of tools is not one.")
+        tools += [_described(tool) for tool in result["tools"] if _is_tool(tool)]
+        cursor = result.get("nextCursor")
+        if not cursor:
+            return tuple(tools)
+    raise NoList("The list of tools does not end.")
+
+
+def _is_tool(tool: Any) -> bool:
+    return isinstance(tool, dict) and isinstance(tool.get("name"), str)
+
+
+def _described(tool: dict[str, Any]) -> UpstreamTool:
+    return UpstreamTool(
+        name=tool["name"],
+        description=str(tool.get("description") or ""),
+        input_schema=_object(tool.get("inputSchema")) or {},
+        output_schema=_object(tool.get("outputSchema")),
+        annotations=_object(tool.get("annotations")),
+    )
+
+
+def _object(value: Any) -> dict[str, Any] | None:
+    return value if isinstance(value, dict) else None

@@ -18,22 +18,31 @@ from weakref import WeakValueDictionary
 import anyio.to_thread
 
 from sentinel_rag.contracts.errors import UnavailableError
-from sentinel_rag.gateway.arguments import CanonicalArguments
 from sentinel_rag.gateway.upstream.child_guard import Guard
-from sentinel_rag.gateway.upstream.credentials import Credentials
 from sentinel_rag.gateway.upstream.mcp_messages import (
+    NoList,
     UpstreamProtocol,
+    all_pages,
     call_message,
     initialize,
     initialized,
     request,
     speaks_stateless,
 )
-from sentinel_rag.gateway.upstream.port import Owner, Unanswered, UpstreamReply, UpstreamTool
+from sentinel_rag.gateway.upstream.port import (
+    Owner,
+    ServerCredentials,
+    Unanswered,
+    UpstreamCall,
+    UpstreamReply,
+    UpstreamTool,
+    away,
+    busy,
+    timed_out,
+    unusable,
+)
 from sentinel_rag.gateway.upstream.stdio_child import KILL_AFTER_S, Answer, Child, Launch
-from sentinel_rag.gateway.upstream.tool_list import NoList, all_pages
 from sentinel_rag.gateway.upstream.tool_result import reply_of
-from sentinel_rag.gateway.upstream.unanswered import away, busy, timed_out, unusable
 from sentinel_rag.telemetry import traceparent
 
 PROBE_S = 5.0
@@ -85,7 +94,7 @@ class McpStdioUpstream:
     ) -> None:
         self._launch = launch
         self._name = name
-        self._credentials = Credentials(secrets)
+        self._credentials = ServerCredentials(secrets)
         self._era = era
         self._shared = shared
         self._max_result_bytes = max_result_bytes
@@ -101,31 +110,24 @@ class McpStdioUpstream:
         self._tools_changed: Callable[[], None] = lambda: None
         self._log_left, self._log_since = LOG_BYTES, float("-inf")
 
-    async def call(
-        self,
-        tool: str,
-        arguments: CanonicalArguments,
-        *,
-        principal: str,
-        session_id: str,
-        timeout_s: float,
-        readers: frozenset[str] | None = None,
-    ) -> UpstreamReply:
+    async def call(self, call: UpstreamCall) -> UpstreamReply:
         """See `Upstream.call`."""
-        owner = _NOBODY if self._shared else (principal, session_id)
+        owner = _NOBODY if self._shared else call.owner
         request_id = next(self._ids)
         child: Child | None = None
         try:
-            async with asyncio.timeout(timeout_s):
+            async with asyncio.timeout(call.timeout_s):
                 found = await self._child(owner)
                 if isinstance(found, Unanswered):
                     return found
                 child = found
                 place = traceparent()
                 beside = None if place is None else {"traceparent": place}
-                answer = await child.ask(call_message(child.era, request_id, tool, arguments.encoded, beside=beside))
+                answer = await child.ask(
+                    call_message(child.era, request_id, call.tool, call.arguments.encoded, beside=beside)
+                )
         except TimeoutError:
-            return timed_out(timeout_s, may_have_run=child is not None)
+            return timed_out(call.timeout_s, may_have_run=child is not None)
         finally:
             if child is not None:
                 child.give_up(request_id)  # nothing to give up where the answer came

@@ -26,8 +26,7 @@ from sentinel_rag.gateway.upstream.mcp_messages import (
     request,
     says_tools_changed,
 )
-from sentinel_rag.gateway.upstream.port import Unanswered
-from sentinel_rag.gateway.upstream.unanswered import away, too_large, unusable
+from sentinel_rag.gateway.upstream.port import Unanswered, away, too_large, unusable
 
 MAX_NOISE_BYTES = 64_000
 """What a process may print beside JSON-RPC: banners, and prints that somebody forgot."""

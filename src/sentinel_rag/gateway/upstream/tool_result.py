@@ -16,8 +16,7 @@ import msgspec
 from sentinel_rag.contracts.json_values import canonical_json
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode
 from sentinel_rag.contracts.trusted_meta import row_labels_in
-from sentinel_rag.gateway.upstream.port import Returned, ToolFailed, UpstreamReply
-from sentinel_rag.gateway.upstream.unanswered import unusable
+from sentinel_rag.gateway.upstream.port import Returned, ToolFailed, UpstreamReply, unusable
 
 MAX_ERROR_TEXT = 1_000
 

@@ -3,11 +3,9 @@
 Above it lie the frameworks (`integrations.langchain`, `integrations.openai_agents`), below it contracts only.
 """
 
-from sentinel_rag.integrations.gateway.answer_texts import told_to_model
-from sentinel_rag.integrations.gateway.answers import Answer, Blocked, NotRun, Ran
-from sentinel_rag.integrations.gateway.calls import Called, GatewayCall
+from sentinel_rag.integrations.gateway.answers import Answer, Blocked, NotRun, Ran, told_to_model
+from sentinel_rag.integrations.gateway.calls import Called, GatewayCall, GatewayTool
 from sentinel_rag.integrations.gateway.connection import GatewayConnection
-from sentinel_rag.integrations.gateway.offers import GatewayTool
 
 __all__ = [
     "Answer",

@@ -1,21 +1,25 @@
-"""One call through the gateway as a protocol without I/O: what is sent, when to wait, when to send again.
-
-A generator yields `Send` and `Pause`; `connection` carries them out, blocking or not, so that both ways behave alike.
-
-A call that only reads is sent again where the gateway asks to wait or the line broke. One that may change something is
-sent once. Which it is may change while an agent runs, so a call that would be sent again says so: the gateway runs it
-only if its tool reads today. Waiting for an approval sends a call again too: until a person has decided, the gateway
-runs nothing, and the first identical call afterwards is the one that was approved.
-"""
+"""Calls to the gateway: the tools that it offers, arguments as JSON, the conversation that a call belongs to."""
 
 from __future__ import annotations
 
+import dataclasses
 import json
-from collections.abc import Generator, Mapping
+import logging
+import re
+import threading
+from collections import OrderedDict
+from collections.abc import Collection, Generator, Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from datetime import UTC, date, datetime
+from decimal import Decimal
+from enum import Enum
+from pathlib import PurePath
 from typing import Any, TypeVar
 from urllib.parse import quote
+from uuid import UUID
 
+from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError
+from sentinel_rag.contracts.handles import as_handles
 from sentinel_rag.integrations.gateway.answers import (
     Answer,
     Blocked,
@@ -27,9 +31,201 @@ from sentinel_rag.integrations.gateway.answers import (
     read_answer,
     refusal_of,
 )
-from sentinel_rag.integrations.gateway.conversations import Conversations
-from sentinel_rag.integrations.gateway.offers import READ
 
+READ = "read"
+_log = logging.getLogger(__name__)
+_MODEL_NAME = re.compile(r"[a-zA-Z0-9_-]{1,64}")
+
+
+@dataclass(frozen=True, slots=True)
+class GatewayTool:
+    """One tool: `parameters` is the pinned JSON Schema of type object, `effect` is read, write or external."""
+
+    name: str
+    description: str
+    parameters: Mapping[str, Any] = field(hash=False)
+    effect: str = "external"
+
+
+def chosen(offered: Iterable[GatewayTool], names: Collection[str] | None) -> list[GatewayTool]:
+    """Those of `names`, all for None, without the ones whose name no model service takes, which the log names.
+
+    Raises ConfigurationError if a name is not offered.
+    """
+    found = {tool.name: tool for tool in offered if names is None or tool.name in names}
+    missing = sorted(set(names or ()) - found.keys())
+    if missing:
+        raise ConfigurationError(
+            f"The gateway does not offer {', '.join(missing)}.",
+            next_step="Look at `GET /v1/tools`; `sentinel doctor` says why a tool is withheld.",
+        )
+    unfit = [name for name in found if not _MODEL_NAME.fullmatch(name)]
+    for name in unfit:
+        _log.warning("The gateway's tool %r is left out: model services take no such name.", name)
+    return [tool for name, tool in found.items() if name not in unfit]
+
+
+def read_offers(reply: HttpReply | NoReply) -> tuple[GatewayTool, ...]:
+    """The tools of an answer of `GET /v1/tools`, in the gateway's order.
+
+    Raises UnavailableError if nothing or something else answered, ConfigurationError if the key is not taken.
+    """
+    if isinstance(reply, NoReply):
+        raise UnavailableError(reply.message, next_step=reply.next_step)
+    body = body_of(reply)
+    if reply.status == 200 and body is not None and isinstance(body.get("tools"), list):
+        return tuple(tool for entry in body["tools"] if (tool := _tool(entry)) is not None)
+    raise _refused(reply, body)
+
+
+def _refused(reply: HttpReply, body: Mapping[str, Any] | None) -> SentinelError:
+    if reply.status in (401, 403) and body is not None and "detail" in body:
+        return ConfigurationError(
+            str(body["detail"]),
+            next_step="Set SENTINEL_API_KEY to a key with the scope execute (`sentinel keys create`).",
+        )
+    if body is not None and "detail" in body:
+        refusal = refusal_of(reply, body)
+        return UnavailableError(refusal.message, next_step=refusal.next_step)
+    return UnavailableError(
+        f"What answered with status {reply.status} is not the gateway.",
+        next_step="Check that SENTINEL_URL is the gateway and not a proxy or another service.",
+    )
+
+
+def _tool(entry: Any) -> GatewayTool | None:
+    if not isinstance(entry, dict) or not isinstance(entry.get("name"), str):
+        return None
+    parameters = entry.get("parameters")
+    schema = dict(parameters) if isinstance(parameters, dict) else {}
+    if not isinstance(schema.get("properties"), dict):
+        schema["properties"] = {}
+    schema["type"] = "object"
+    return GatewayTool(
+        entry["name"], str(entry.get("description") or ""), schema, str(entry.get("effect") or "external")
+    )
+
+
+# Models put `null` where they mean to leave an argument out; programs pass dates, enums and models of pydantic. Each
+# has one JSON form here. The gateway checks types and values; this does not.
+class BadArguments(ValueError):
+    """The arguments have no JSON form. The message says which value, by its type, and never repeats it."""
+
+
+def wire_arguments(arguments: Mapping[str, Any], schema: Mapping[str, Any]) -> dict[str, Any]:
+    """`arguments` as plain JSON values, with placeholders of hidden values turned back into handles.
+
+    A null is left out where `schema` (a JSON Schema of type object) does not require the parameter: the gateway takes
+    none, and a model means nothing by it. Raises BadArguments.
+    """
+    required = schema.get("required", ())
+    kept = {name: value for name, value in arguments.items() if value is not None or name in required}
+    try:
+        plain = json.loads(json.dumps(kept, default=_plain, allow_nan=False))
+        json.dumps(plain, ensure_ascii=False).encode()
+    except UnicodeEncodeError:
+        raise BadArguments("A text holds half of a surrogate pair.") from None
+    except (TypeError, ValueError, RecursionError) as fault:
+        if isinstance(fault, BadArguments):
+            raise
+        raise BadArguments("The arguments have no JSON form (a cycle, NaN, or a key that is no text).") from None
+    found: dict[str, Any] = as_handles(plain)
+    return found
+
+
+def arguments_of_text(text: str, schema: Mapping[str, Any]) -> dict[str, Any]:
+    """One text in place of arguments: a JSON object, or the value of the only parameter, or of the only required one.
+    Raises BadArguments."""
+    try:
+        document = json.loads(text)
+    except (ValueError, RecursionError):
+        document = None
+    if isinstance(document, dict):
+        return document
+    properties = _object(schema.get("properties"))
+    required = [name for name in schema.get("required", ()) if isinstance(name, str)]
+    names = required if len(required) == 1 else list(properties)
+    if len(names) != 1:
+        raise BadArguments("This tool takes named arguments; give them as an object.")
+    return {names[0]: text}
+
+
+def _plain(value: Any) -> Any:
+    """What `json` cannot write by itself."""
+    if isinstance(value, datetime):
+        if value.tzinfo is None:
+            raise BadArguments("A time without a time zone is not sent: give it one, such as timezone.utc.")
+        return value.astimezone(UTC).isoformat().replace("+00:00", "Z")
+    if isinstance(value, date):
+        return value.isoformat()
+    if isinstance(value, Enum):
+        return value.value
+    if isinstance(value, UUID | PurePath | Decimal):
+        return str(value)
+    if isinstance(value, set | frozenset):
+        return sorted(value, key=str)
+    if isinstance(value, Mapping):
+        return dict(value)
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return dataclasses.asdict(value)
+    dump = getattr(value, "model_dump", None)  # pydantic, without importing it
+    if callable(dump):
+        return dump(mode="json")
+    raise BadArguments(f"A value of type {type(value).__name__} has no JSON form.")
+
+
+def _object(value: Any) -> Mapping[str, Any]:
+    return value if isinstance(value, Mapping) else {}
+
+
+# A session's labels rise with what was read in it, so two conversations must not share one and one conversation must
+# not change it. Safe for threads. The gateway does not trust this: a session that a key opens anew starts at what the
+# key has seen of late.
+MAX_KEPT = 10_000
+"""Conversations whose session is kept; the one used longest ago is forgotten first."""
+
+
+class GatewayConversations:
+    """The kept sessions by conversation."""
+
+    def __init__(self) -> None:
+        self._sessions: OrderedDict[str, str] = OrderedDict()
+        self._lock = threading.Lock()
+
+    def session_of(self, conversation: str) -> str | None:
+        """The kept session; None if the conversation has none yet."""
+        with self._lock:
+            if conversation in self._sessions:
+                self._sessions.move_to_end(conversation)
+            return self._sessions.get(conversation)
+
+    def keep(self, conversation: str, session_id: str) -> str:
+        """The session to use: this one, unless another call of the conversation has brought one meanwhile."""
+        with self._lock:
+            kept = self._sessions.setdefault(conversation, session_id)
+            while len(self._sessions) > MAX_KEPT:
+                self._sessions.popitem(last=False)
+            return kept
+
+    def forget(self, conversation: str, session_id: str) -> None:
+        """Keep it no longer, if it is still the one."""
+        with self._lock:
+            if self._sessions.get(conversation) == session_id:
+                del self._sessions[conversation]
+
+    def take_all(self) -> tuple[str, ...]:
+        """Every kept session; none is kept afterwards."""
+        with self._lock:
+            sessions = tuple(self._sessions.values())
+            self._sessions.clear()
+            return sessions
+
+
+# A generator yields `Send` and `Pause`; `connection` carries them out, blocking or not, so that both ways behave alike.
+# A call that only reads is sent again where the gateway asks to wait or the line broke. One that may change something
+# is sent once. Which it is may change while an agent runs, so a call that would be sent again says so: the gateway runs
+# it only if its tool reads today. Waiting for an approval sends a call again too: until a person has decided, the
+# gateway runs nothing, and the first identical call afterwards is the one that was approved.
 FIRST_LOOK_S = 1.0
 LONGEST_LOOK_S = 10.0
 LOOK_GROWTH = 1.5
@@ -68,8 +264,8 @@ class WaitLimits:
 
 @dataclass(frozen=True, slots=True)
 class GatewayCall:
-    """A wish. `arguments` are plain JSON values. With `session_id` that session is used; else the session that is kept
-    for the `conversation`, a name of the caller's own. `wants_context` asks for the session's label afterwards."""
+    """A request. `arguments` are plain JSON values. With `session_id` that session is used; else the one kept for the
+    `conversation`, a name of the caller's own. `wants_context` asks for the session's label afterwards."""
 
     tool_name: str
     arguments: Mapping[str, Any] = field(hash=False)
@@ -91,7 +287,7 @@ class Called:
 
 
 def calling(
-    call: GatewayCall, conversations: Conversations, patience: WaitLimits, changing: set[str]
+    call: GatewayCall, conversations: GatewayConversations, patience: WaitLimits, changing: set[str]
 ) -> Exchange[Called]:
     """Open the session if there is none, send the call, and wait where that was asked for. `changing` are the tools of
     which the gateway has said since they were listed that they do not only read; one more is added."""
@@ -127,7 +323,7 @@ def _ask(send: Send) -> Exchange[HttpReply | NoReply]:
     return reply
 
 
-def _opening(conversation: str, conversations: Conversations) -> Exchange[str | NotRun]:
+def _opening(conversation: str, conversations: GatewayConversations) -> Exchange[str | NotRun]:
     reply = yield from _ask(Send("POST", "/v1/sessions"))
     if isinstance(reply, NoReply):
         return _unanswered(reply)

@@ -15,26 +15,70 @@ import time
 import weakref
 from types import TracebackType
 from typing import Any, Self, TypeVar
+from urllib.parse import urlsplit
 
 import anyio
 import httpx2
 
+from sentinel_rag.contracts.errors import ConfigurationError
 from sentinel_rag.integrations.gateway.answers import HttpReply, NoReply
 from sentinel_rag.integrations.gateway.calls import (
+    READ,
     Called,
     Exchange,
     GatewayCall,
+    GatewayConversations,
+    GatewayTool,
     Pause,
     Send,
     WaitLimits,
     calling,
     ending,
     listing,
+    read_offers,
 )
-from sentinel_rag.integrations.gateway.conversations import Conversations
-from sentinel_rag.integrations.gateway.environment import api_key as key_of
-from sentinel_rag.integrations.gateway.environment import gateway_url
-from sentinel_rag.integrations.gateway.offers import READ, GatewayTool, read_offers
+
+URL, API_KEY = "SENTINEL_URL", "SENTINEL_API_KEY"
+
+
+# `SENTINEL_URL` and `SENTINEL_API_KEY` of the process that imports an adapter. That process is not ours: the settings
+# of this product (`sentinel_rag.settings`) are not its settings, so these two are read here, and only where the caller
+# gave no value.
+def gateway_url(given: str | None) -> str:
+    """The gateway's base URL without a slash at its end. Raises ConfigurationError."""
+    text = given or os.environ.get(URL, "")  # noqa: TID251  # see above
+    if not text:
+        raise ConfigurationError(
+            "No gateway is named.", next_step=f"Set {URL} to its address, such as http://127.0.0.1:8787."
+        )
+    try:
+        parts = urlsplit(text)
+        fine = parts.scheme in ("http", "https") and bool(parts.hostname) and (parts.port is None or parts.port > 0)
+        fine = fine and not (parts.query or parts.fragment or parts.username or parts.password)
+    except ValueError:
+        fine = False
+    if not fine:
+        raise ConfigurationError(
+            f"{URL} is not the address of a gateway.",
+            next_step=f"Set {URL} to an address such as http://127.0.0.1:8787, without user, query or fragment.",
+        )
+    return text.rstrip("/")
+
+
+def api_key(given: str | None) -> str:
+    """The key of the agent. Raises ConfigurationError."""
+    key = given or os.environ.get(API_KEY, "")  # noqa: TID251  # see above
+    if not key:
+        raise ConfigurationError(
+            "There is no key for the gateway.",
+            next_step=f"Set {API_KEY} to a key with the scope execute (`sentinel keys create --scope execute`).",
+        )
+    if not (key.isascii() and key.isprintable()) or key != key.strip():
+        raise ConfigurationError(
+            f"{API_KEY} holds characters that no key has.", next_step="Copy the key again, without spaces around it."
+        )
+    return key
+
 
 MAX_REPLY_BYTES = 64 * 1024 * 1024
 DEFAULT_TIMEOUT_S = 120.0
@@ -60,11 +104,11 @@ class GatewayConnection:
         tls: ssl.SSLContext | None = None,
     ) -> None:
         self.url = gateway_url(url)
-        self._key = key_of(key)
+        self._key = api_key(key)
         self._timeout_s = timeout_s
         self._patience = patience or WaitLimits()
         self._tls = tls
-        self._conversations = Conversations()
+        self._conversations = GatewayConversations()
         self._changing: set[str] = set()
         self._lock = threading.Lock()
         self._client: httpx2.Client | None = None
@@ -138,35 +182,35 @@ class GatewayConnection:
         outcome: HttpReply | NoReply | None = None
         while True:
             try:
-                wish = exchange.send(outcome)
+                request = exchange.send(outcome)
             except StopIteration as end:
                 done: T = end.value
                 return done
-            if isinstance(wish, Pause):
-                time.sleep(wish.seconds)
+            if isinstance(request, Pause):
+                time.sleep(request.seconds)
                 outcome = None
             else:
-                outcome = self._send(wish)
+                outcome = self._send(request)
 
     async def _acarry_out(self, exchange: Exchange[T]) -> T:
         outcome: HttpReply | NoReply | None = None
         while True:
             try:
-                wish = exchange.send(outcome)
+                request = exchange.send(outcome)
             except StopIteration as end:
                 done: T = end.value
                 return done
-            if isinstance(wish, Pause):
-                await anyio.sleep(wish.seconds)
+            if isinstance(request, Pause):
+                await anyio.sleep(request.seconds)
                 outcome = None
             else:
-                outcome = await self._asend(wish)
+                outcome = await self._asend(request)
 
-    def _send(self, wish: Send) -> HttpReply | NoReply:
+    def _send(self, request: Send) -> HttpReply | NoReply:
         ends_at = time.monotonic() + self._timeout_s
         try:
             with self._blocking().stream(
-                wish.method, self.url + wish.path, content=wish.body, headers=_headers(wish)
+                request.method, self.url + request.path, content=request.body, headers=_headers(request)
             ) as response:
                 parts: list[bytes] = []
                 size = 0
@@ -181,11 +225,11 @@ class GatewayConnection:
         except (httpx2.HTTPError, httpx2.InvalidURL, OSError) as fault:
             return self._failed(fault)
 
-    async def _asend(self, wish: Send) -> HttpReply | NoReply:
+    async def _asend(self, request: Send) -> HttpReply | NoReply:
         try:
             with anyio.fail_after(self._timeout_s):
                 async with self._waiting().stream(
-                    wish.method, self.url + wish.path, content=wish.body, headers=_headers(wish)
+                    request.method, self.url + request.path, content=request.body, headers=_headers(request)
                 ) as response:
                     parts: list[bytes] = []
                     size = 0
@@ -252,8 +296,8 @@ class GatewayConnection:
 _TOO_LARGE = NoReply("The gateway's answer is larger than any result can be.", "Ask for less.", True, True)
 
 
-def _headers(wish: Send) -> dict[str, str]:
-    return {**({"Content-Type": "application/json"} if wish.body is not None else {}), **trace_headers()}
+def _headers(request: Send) -> dict[str, str]:
+    return {**({"Content-Type": "application/json"} if request.body is not None else {}), **trace_headers()}
 
 
 def _reply(response: httpx2.Response, content: bytes) -> HttpReply:

@@ -19,7 +19,13 @@ from sentinel_rag.knowledge.documents.model import (
     DocumentSection,
     Facets,
 )
-from sentinel_rag.knowledge.documents.reading import LARGEST_FILE, FileLimits, FileOutcome, FileReading, read_folder
+from sentinel_rag.knowledge.documents.playbook_files import (
+    LARGEST_FILE,
+    FileLimits,
+    FileOutcome,
+    FileReading,
+    read_folder,
+)
 
 __all__ = [
     "EVERYONE",

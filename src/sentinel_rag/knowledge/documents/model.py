@@ -1,15 +1,13 @@
-"""Documents as knowledge keeps them: sections under headings, made of blocks that are never torn apart.
+"""Documents as knowledge keeps them: sections of blocks that are never torn apart, with label and readers.
 
-Readers of files and of incidents make them; chunking, stores and search use them. A document carries its label and who
-may read it from the beginning, so that no row of a store can be without. Every text in it has a UTF-8 form, whatever
-the source held. Nothing here does I/O.
+Readers of files and of incidents make them; chunking, stores and search use them.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -18,6 +16,8 @@ from typing import Any, Self
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 
+# A document carries its label and who may read it from the beginning, so that no row of a store can be without. Every
+# text in it has a UTF-8 form, whatever the source held.
 FORMAT = 2
 """Raised when reading or chunking changes, so that everything is read in again."""
 EVERYONE = "*"
@@ -157,3 +157,48 @@ class Document:
             sorted(self.readers),
         ]
         return hashlib.sha256(json.dumps(told, ensure_ascii=True, sort_keys=True).encode()).hexdigest()
+
+
+LONGEST_HEADING = 300
+
+
+@dataclass(frozen=True, slots=True)
+class Heading:
+    """A heading of level 1 (outermost) to 6. `place` as in Block."""
+
+    level: int
+    text: str
+    place: int
+
+
+def sections_of(parts: Iterable[Heading | DocumentBlock]) -> tuple[DocumentSection, ...]:
+    """One section for each heading that has blocks of its own; a heading without any lives on in the paths below it."""
+    found: list[DocumentSection] = []
+    above: list[Heading] = []
+    blocks: list[DocumentBlock] = []
+
+    def close() -> None:
+        if blocks:
+            found.append(
+                DocumentSection(tuple(each.text[:LONGEST_HEADING] for each in above if each.text), tuple(blocks))
+            )
+            blocks.clear()
+
+    for part in parts:
+        if isinstance(part, DocumentBlock):
+            blocks.append(part)
+            continue
+        close()
+        while above and above[-1].level >= part.level:
+            above.pop()
+        above.append(part)
+    close()
+    return tuple(found)
+
+
+class FileFault(ValueError):
+    """The file is broken, locked, or not what its name says. The text is the sentence for the report."""
+
+
+class MissingReaderError(Exception):
+    """The library that reads this format is not installed; the text says how to get it."""

@@ -1,9 +1,4 @@
-"""The port of knowledge stores: what is kept, what is asked, and the rules that every store obeys.
-
-A store keeps documents as chunks with their vectors, finds chunks by words and by vector, and filters in the query:
-what a caller may not read, or did not ask for, takes no place among the results. All stores pass the same tests
-(`tests/knowledge/store_contract.py`). Calls block; whoever serves them gives them a thread.
-"""
+"""The port that all stores of knowledge obey, and a store put together of its sides."""
 
 from __future__ import annotations
 
@@ -23,6 +18,10 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+
+# A store keeps documents as chunks with their vectors, finds chunks by words and by vector, and filters in the query:
+# what a caller may not read, or did not ask for, takes no place among the results. All stores pass the same tests
+# (`tests/knowledge/store_contract.py`). Calls block; whoever serves them gives them a thread.
 Vector: TypeAlias = "NDArray[np.float32]"
 """One vector of shape (dimensions,), or several of shape (n, dimensions)."""
 
@@ -217,7 +216,7 @@ class StoreWriting(Protocol):
 
 class KnowledgeStore(StoreReading, VectorSearch, VectorKeeping, StoreWriting, Protocol):
     """One store. Each call may raise UnavailableError when the store cannot be reached, is locked or is full. Used as a
-    context, it closes at the end. `parts.StoreOfParts` makes one of its four sides."""
+    context, it closes at the end. `StoreOfParts` makes one of its four sides."""
 
     def __enter__(self) -> Self: ...
 
@@ -238,3 +237,78 @@ def mismatch(held: VectorSpace | None, given: VectorSpace | None) -> EmbeddingMi
         f"The knowledge store holds {held_words}, and {given_words}.",
         next_step=f"Run: {REBUILD_COMMAND} (it embeds everything again), or set the model back.",
     )
+
+
+class StoreOfParts:
+    """A `KnowledgeStore` whose calls go to the side that answers them; `close` lets go of them all. Threads may share
+    it where they may share the sides; close it or use `with`."""
+
+    def __init__(
+        self,
+        reading: StoreReading,
+        writing: StoreWriting,
+        *,
+        vectors: VectorSearch,
+        kept: VectorKeeping,
+        close: Callable[[], None],
+    ) -> None:
+        self._reading = reading
+        self._writing = writing
+        self._vectors = vectors
+        self._kept = kept
+        self._close = close
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def state(self) -> StoreState:
+        return self._reading.state()
+
+    def versions(self, collection: Collection) -> Mapping[str, Version]:
+        return self._reading.versions(collection)
+
+    def missing_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> frozenset[str]:
+        return self._kept.missing_vectors(space, search_hashes)
+
+    def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
+        self._writing.keep_vectors(space, vectors)
+
+    def kept_vectors(self, space: VectorSpace, search_hashes: SomeOf[str]) -> Mapping[str, Vector]:
+        return self._kept.kept_vectors(space, search_hashes)
+
+    def entries(self, collection: Collection, ids: Sequence[str]) -> Sequence[StoreEntry]:
+        return self._reading.entries(collection, ids)
+
+    def put(self, entries: Sequence[StoreEntry], space: VectorSpace | None) -> None:
+        self._writing.put(entries, space)
+
+    def remove(self, collection: Collection, ids: Iterable[str]) -> int:
+        return self._writing.remove(collection, ids)
+
+    def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
+        return self._reading.by_words(query, wanted, limit)
+
+    def by_vector(self, space: VectorSpace, vector: Vector, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
+        return self._vectors.by_vector(space, vector, wanted, limit)
+
+    def load(self, keys: Sequence[int | str], readers: frozenset[str]) -> Sequence[StoredChunk]:
+        return self._reading.load(keys, readers)
+
+    def document_chunks(
+        self, collection: Collection, document_id: str, readers: frozenset[str]
+    ) -> Sequence[StoredChunk]:
+        return self._reading.document_chunks(collection, document_id, readers)
+
+    def readable(self, readers: frozenset[str]) -> Mapping[Collection, int]:
+        return self._reading.readable(readers)
+
+    def re_embed(self, space: VectorSpace, embed: EmbedTexts, *, batch: int = RE_EMBED_BATCH) -> int:
+        return self._writing.re_embed(space, embed, batch=batch)
+
+    def close(self) -> None:
+        self._close()

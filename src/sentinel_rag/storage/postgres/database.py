@@ -1,35 +1,209 @@
-"""The writer of a gateway's state in PostgreSQL: what is submitted while one transaction runs becomes the next one.
+"""The state of gateways in PostgreSQL: a writer of whole batches, and connections that only read.
 
-A thread of its own commits, because the server answers over a network. The batches of all gateways of a schema follow
-one another by an advisory lock; see the package. A connection that is lost before the commit is replaced and its batch
-done again; one that is lost in the commit leaves it in doubt, and then nobody is told that it happened.
+The batches of all gateways of a schema follow one another by an advisory lock; see the package.
 """
 
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import queue
 import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import AbstractContextManager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from typing import Any, TypeVar
 
 import anyio.to_thread
 import psycopg
+from psycopg.pq import TransactionStatus
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage.jobs import Job, deliver
-from sentinel_rag.storage.migrations import VERSIONS, bring_up
-from sentinel_rag.storage.port import Migration, PostgresPlace, RecordConnection, StateAway, Work
-from sentinel_rag.storage.postgres.batches import commit, lock_of
-from sentinel_rag.storage.postgres.connecting import LARGE_S, Connector, Lost, StateConnection
-from sentinel_rag.storage.postgres.readers import Readers
+from sentinel_rag.storage.port import VERSIONS, Migration, PostgresPlace, RecordConnection, StateAway, Work, bring_up
+from sentinel_rag.storage.postgres.connecting import LARGE_S, Connector, Lost, StateConnection, is_lost
+
+
+def lock_of(schema: str) -> int:
+    """The number of the advisory lock that a schema's writers hold by turns; locks are the database's, so the name of
+    the schema is in it."""
+    return int.from_bytes(hashlib.sha256(f"sentinel-rag state {schema}".encode()).digest()[:8], "big", signed=True)
+
+
+def commit(connection: StateConnection, batch: list[Job[Any]], connector: Connector, lock: int) -> None:
+    """Do the jobs in one transaction and set result or error of each. Raises Lost if the connection ended.
+
+    A job that raises undoes its own changes only. If the transaction itself fails, every job has the error.
+    """
+    alone = len(batch) == 1
+    in_commit = False
+    connection.forget()
+    try:
+        # What comes behind the lock sees all that was committed before it was given: READ COMMITTED looks anew for
+        # each statement.
+        begin = ["BEGIN ISOLATION LEVEL READ COMMITTED", f"SELECT pg_advisory_xact_lock({lock})"]
+        connection.steer(*begin, *([] if alone else ["SAVEPOINT job"]))
+        for left, job in enumerate(batch, 1 - len(batch)):
+            following = ["SAVEPOINT job"] if left else []
+            if _done(job, connection, connector):
+                if alone:
+                    break
+                try:
+                    # What the job has put fails here, so it is its own.
+                    connection.steer("RELEASE job", *following)
+                    continue
+                except psycopg.Error as error:
+                    if is_lost(connection.raw, error):
+                        raise
+                    job.error = connector.away(error)
+            connection.forget()
+            if not alone:
+                connection.steer("ROLLBACK TO job", "RELEASE job", *following)
+        if alone and batch[0].error is not None:
+            connection.steer("ROLLBACK")
+            return
+        in_commit = True
+        ended = connection.steer("COMMIT")
+        if ended is None or ended.statusmessage != "COMMIT":
+            raise psycopg.OperationalError("the transaction was undone")
+    except psycopg.Error as error:
+        connection.forget()
+        if is_lost(connection.raw, error):
+            raise Lost(error, in_commit=in_commit) from error
+        _roll_back(connection.raw)
+        for job in batch:
+            job.error = connector.away(error)
+
+
+def _done(job: Job[Any], connection: StateConnection, connector: Connector) -> bool:
+    """Run one job and keep its result or its error; whether it went well. Raises psycopg.Error if the connection was
+    lost by it."""
+    raw = connection.raw
+    job.result = job.error = None
+    try:
+        job.result = job.work(connection)
+    except psycopg.Error as error:
+        if is_lost(raw, error):
+            raise
+        job.error = connector.away(error)
+    except Exception as error:  # whatever one job raises is its caller's, not the other jobs'
+        job.error = error
+    if job.error is None and raw.info.transaction_status is TransactionStatus.INERROR:
+        # It caught an error of the server's itself: what it had done is gone, whatever it returned.
+        job.error = connector.away(psycopg.OperationalError("a statement failed"))
+    return job.error is None
+
+
+def _roll_back(raw: psycopg.Connection[Any]) -> None:
+    try:
+        raw.execute("ROLLBACK", prepare=False)
+    except psycopg.Error as error:
+        raise Lost(error) from error
+
+
+MOST = 4
+WAIT_S = 10
+STALE_S = 5.0
+"""A connection that has rested longer is asked whether it still lives before it is lent."""
+
+
+class Readers:
+    """At most `MOST` connections to a place. From any thread."""
+
+    def __init__(self, connector: Connector) -> None:
+        self._connector = connector
+        self._free: list[tuple[float, psycopg.Connection[Any]]] = []
+        self._lock = threading.Lock()
+        self._room = threading.BoundedSemaphore(MOST)
+        self._closed = False
+
+    @contextmanager
+    def borrow(self) -> Iterator[StateConnection]:
+        """A connection for the block. Raises StateAway, also for what fails in the block."""
+        if not self._room.acquire(timeout=WAIT_S):
+            raise self._connector.away(psycopg.OperationalError("all connections for reading are in use"))
+        try:
+            raw = self._take() or self._connector.connect(read_only=True)
+            try:
+                yield StateConnection(raw)
+            except BaseException as error:
+                if isinstance(error, psycopg.Error) and is_lost(raw, error):
+                    self._drop(raw)
+                else:
+                    self._give_back(raw)
+                if isinstance(error, psycopg.Error):
+                    raise self._connector.away(error) from None
+                raise
+            self._give_back(raw)
+        finally:
+            self._room.release()
+
+    def close(self) -> None:
+        with self._lock:
+            self._closed = True
+            free, self._free = self._free, []
+        for _, raw in free:
+            raw.close()
+
+    def _take(self) -> psycopg.Connection[Any] | None:
+        with self._lock:
+            if not self._free:
+                return None
+            rested_since, raw = self._free.pop()
+        if time.monotonic() - rested_since > STALE_S:
+            try:
+                raw.execute("SELECT 1")
+            except psycopg.Error:
+                self._drop(raw)
+                return None
+        return raw
+
+    def _give_back(self, raw: psycopg.Connection[Any]) -> None:
+        with self._lock:
+            if not self._closed and not raw.closed:
+                self._free.append((time.monotonic(), raw))
+                return
+        raw.close()
+
+    def _drop(self, raw: psycopg.Connection[Any]) -> None:
+        """This one and those that rest: what ended one has most likely ended all."""
+        with self._lock:
+            lost, self._free = [raw, *(each for _, each in self._free)], []
+        for each in lost:
+            with suppress(psycopg.Error):
+                each.close()
+
+
+@contextmanager
+def one_moment(place: PostgresPlace) -> Iterator[StateConnection]:
+    """The journal at `place` as it is now, whatever is written meanwhile, over a connection of its own.
+
+    Raises UnavailableError if there is none, StateAway for what fails in the block.
+    """
+    connector = Connector(place)
+    raw = connector.connect(read_only=True)
+    try:
+        raw.execute(f"SET statement_timeout = '{LARGE_S}s'; SET idle_in_transaction_session_timeout = '{LARGE_S}s'")
+        raw.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+        if raw.execute("SELECT to_regclass('journal')").fetchone() == (None,):
+            raise UnavailableError(
+                f"There is no audit journal in the schema {place.schema} yet: no gateway has run with this database.",
+                next_step="Start one with sentinel up, or check SENTINEL_DATABASE_URL and SENTINEL_DATABASE_SCHEMA.",
+            )
+        yield StateConnection(raw)
+    except psycopg.Error as error:
+        raise connector.away(error) from None
+    finally:
+        raw.close()
+
 
 T = TypeVar("T")
 
+# A thread of its own commits, because the server answers over a network. A connection that is lost before the commit is
+# replaced and its batch done again; one that is lost in the commit leaves it in doubt, and then nobody is told that it
+# happened.
 MAX_BATCH = 256
 ATTEMPTS = 3
 PAUSE_S = 0.02

@@ -17,10 +17,9 @@ import psycopg
 
 from sentinel_rag.contracts.errors import UnavailableError
 from sentinel_rag.storage import Migration, RecordConnection
-from sentinel_rag.storage.migrations import VERSIONS, bring_up
-from sentinel_rag.storage.port import PostgresPlace, StateAway
-from sentinel_rag.storage.postgres.batches import lock_of
+from sentinel_rag.storage.port import VERSIONS, PostgresPlace, StateAway, bring_up
 from sentinel_rag.storage.postgres.connecting import Connector, StateConnection, is_lost
+from sentinel_rag.storage.postgres.database import lock_of
 from sentinel_rag.storage.postgres.members import hold, is_held
 
 _READ = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import base64
+import codecs
 import os
 import stat
 import unicodedata
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 import anyio
@@ -24,11 +28,202 @@ from sentinel_rag.contracts.file_tools import (
     MAX_PATH_CHARACTERS,
 )
 from sentinel_rag.contracts.json_values import JsonObject
-from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.tools.files.file_root import FileRoot
-from sentinel_rag.tools.files.text_form import Binary, text_form
-from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, our_fault, wrong_argument
-from sentinel_rag.tools.typed_arguments import read_arguments
+from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
+from sentinel_rag.tools.tool_answer import (
+    ToolAnswer,
+    ToolFault,
+    error_answer,
+    failed,
+    our_fault,
+    read_arguments,
+    wrong_argument,
+)
+
+# Nothing is guessed that could be guessed wrong: a text is UTF-8, or says by its byte order mark that it is UTF-16 or
+# UTF-32; everything else is called by its kind and left to the caller.
+_MARKS = (
+    # UTF-32 first: its little-endian mark begins with that of UTF-16.
+    (codecs.BOM_UTF32_LE, "utf-32-le"),
+    (codecs.BOM_UTF32_BE, "utf-32-be"),
+    (codecs.BOM_UTF8, "utf-8"),
+    (codecs.BOM_UTF16_LE, "utf-16-le"),
+    (codecs.BOM_UTF16_BE, "utf-16-be"),
+)
+_MAGIC = (
+    (b"%PDF-", "a PDF document"),
+    (b"\x89PNG\r\n\x1a\n", "a PNG image"),
+    (b"\xff\xd8\xff", "a JPEG image"),
+    (b"GIF8", "a GIF image"),
+    (b"PK\x03\x04", "a ZIP archive or an Office document"),
+    (b"\x1f\x8b", "gzip data"),
+    (b"7z\xbc\xaf\x27\x1c", "a 7-Zip archive"),
+    (b"\xd0\xcf\x11\xe0\xa1\xb1\x1a\xe1", "an older Office document or an Outlook message"),
+    (b"\x7fELF", "an ELF program"),
+    (b"MZ", "a Windows program"),
+    (b"SQLite format 3\x00", "an SQLite database"),
+    (b"PAR1", "a Parquet file"),
+    (b"ElfFile\x00", "a Windows event log"),
+)
+_TEXT_CONTROLS = frozenset(b"\t\n\r\f\x1b")
+
+
+@dataclass(frozen=True, slots=True)
+class Text:
+    """A decoded text without its byte order mark; `encoding` says how it was stored."""
+
+    text: str
+    encoding: str
+
+
+@dataclass(frozen=True, slots=True)
+class Binary:
+    """Not a text; `kind` completes "the file is ..."."""
+
+    kind: str
+
+
+def text_form(raw: bytes) -> Text | Binary:
+    """What `raw`, a whole file, is."""
+    for mark, encoding in _MARKS:
+        if raw.startswith(mark):
+            try:
+                text = raw[len(mark) :].decode(encoding)
+            except UnicodeDecodeError:
+                return Binary(f"damaged {encoding.upper()} text")
+            return Text(text, "utf-8 with BOM" if encoding == "utf-8" else encoding)
+    for magic, kind in _MAGIC:
+        # A text may well begin with MZ or PK: short marks count only where bytes follow that no text holds.
+        if raw.startswith(magic) and (len(magic) > 2 or b"\x00" in raw):
+            return Binary(kind)
+    if _holds_controls(raw):
+        return Binary("binary data")
+    try:
+        return Text(raw.decode("utf-8"), "utf-8")
+    except UnicodeDecodeError:
+        return Binary("text in an encoding that is not UTF-8 and not told by a byte order mark")
+
+
+def _holds_controls(raw: bytes) -> bool:
+    """True if a byte is one that text does not hold; NUL most of all."""
+    return any(byte < 32 and byte not in _TEXT_CONTROLS for byte in set(raw))
+
+
+# The folder whose files may be read, and the only way into it: component by component, by open directories. Each step
+# opens one name relative to the directory before it and follows no link (openat with O_NOFOLLOW), so whatever an
+# attacker swaps in the meantime, the walk stays below the root. What was opened is compared with what was looked at,
+# and only plain files and directories are opened at all: opening a FIFO would wait, opening a device could act. A hard
+# link is a file of this folder like any other and cannot be told from one; mount points below the root are the
+# operator's doing and are entered.
+_SAFE = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_NOCTTY | os.O_CLOEXEC
+_ROOT = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
+
+
+class FileRoot:
+    """`folder` is the operator's word and may itself be reached over links. `between` is called between looking at a
+    name and opening it; tests swap files there."""
+
+    def __init__(self, folder: Path, *, between: Callable[[], None] | None = None) -> None:
+        self._folder = folder
+        self._between = between or (lambda: None)
+
+    @contextmanager
+    def file(self, field: str, parts: Sequence[str]) -> Iterator[tuple[int, os.stat_result]]:
+        """An open descriptor of a plain file and its status. Raises ToolFault for the argument `field`."""
+        with self.directory(field, parts[:-1]) as parent:
+            descriptor = self._open(field, parent, parts[-1], directory=False)
+            try:
+                yield descriptor, os.fstat(descriptor)
+            finally:
+                os.close(descriptor)
+
+    @contextmanager
+    def directory(self, field: str, parts: Sequence[str]) -> Iterator[int]:
+        """An open descriptor of a directory. Raises ToolFault for the argument `field`."""
+        try:
+            descriptor = os.open(self._folder, _ROOT)
+        except OSError:
+            raise failed(
+                QueryErrorCode.UNAVAILABLE,
+                "The files folder cannot be opened.",
+                "Check SENTINEL_FILES_ROOT; sentinel doctor shows it.",
+            ) from None
+        try:
+            for part in parts:
+                inner = self._open(field, descriptor, part, directory=True)
+                os.close(descriptor)
+                descriptor = inner
+            yield descriptor
+        finally:
+            os.close(descriptor)
+
+    def _open(self, field: str, parent: int, name: str, *, directory: bool) -> int:
+        seen = self._look(field, parent, name, directory=directory)
+        self._between()
+        try:
+            descriptor = os.open(name, _SAFE | (os.O_DIRECTORY if directory else 0), dir_fd=parent)
+        except PermissionError:
+            raise _not_permitted(field) from None
+        except OSError:
+            raise _changed() from None  # it was there a moment ago: removed, or replaced by something else
+        opened = os.fstat(descriptor)
+        if (opened.st_dev, opened.st_ino) != (seen.st_dev, seen.st_ino):
+            os.close(descriptor)
+            raise _changed()
+        return descriptor
+
+    @staticmethod
+    def _look(field: str, parent: int, name: str, *, directory: bool) -> os.stat_result:
+        """The status of what has exactly this name, if it may be opened."""
+        try:
+            seen = os.stat(name, dir_fd=parent, follow_symlinks=False)
+            # A store that ignores case or composition finds a file by names that rules do not know: only the name
+            # that the directory itself gives is taken.
+            spelled = name in os.listdir(parent)
+        except FileNotFoundError:
+            raise _missing(field, directory) from None
+        except PermissionError:
+            raise _not_permitted(field) from None
+        except OSError:
+            raise _missing(field, directory) from None
+        if not spelled:
+            raise _missing(field, directory)
+        if stat.S_ISLNK(seen.st_mode):
+            raise wrong_argument(
+                field, f"{field} leads over a link, and links are not followed.", "Name the file itself."
+            )
+        if directory and not stat.S_ISDIR(seen.st_mode):
+            raise wrong_argument(
+                field, f"{field} takes a file for a directory.", "Read it with file_read, or name its directory."
+            )
+        if not directory and stat.S_ISDIR(seen.st_mode):
+            raise wrong_argument(field, f"{field} is a directory.", "List it with file_list.")
+        if not directory and not stat.S_ISREG(seen.st_mode):
+            raise wrong_argument(
+                field, f"{field} is no plain file but a device, a pipe or a socket.", "Name a plain file."
+            )
+        return seen
+
+
+def _missing(field: str, directory: bool) -> ToolFault:
+    what = "directory" if directory else "file"
+    return wrong_argument(
+        field, f"There is no such {what} in the files folder.", "List the directory with file_list; case matters."
+    )
+
+
+def _not_permitted(field: str) -> ToolFault:
+    return failed(
+        QueryErrorCode.ACCESS_DENIED,
+        f"The files server has no right to open what {field} names.",
+        "Ask the operator to let the server's account read it.",
+    )
+
+
+def _changed() -> ToolFault:
+    return failed(
+        QueryErrorCode.UNAVAILABLE, "The file changed while it was opened.", "Call again; it is not read half-changed."
+    )
+
 
 MAX_TEXT_BYTES = 8 * 1024 * 1024
 """The largest file that is read as text: its end must be known before its beginning is called text."""

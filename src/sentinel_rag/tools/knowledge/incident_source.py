@@ -14,8 +14,7 @@ import anyio.from_thread
 
 from sentinel_rag.contracts.query_results import QueryErrorCode
 from sentinel_rag.knowledge.documents import IncidentRecord, incident_from_rest
-from sentinel_rag.knowledge.incident_ingestion import IncidentListing, ListedIncident, ReadIncident
-from sentinel_rag.knowledge.incident_versions import IncidentVersion
+from sentinel_rag.knowledge.incident_ingestion import IncidentListing, ListedIncident, ReadIncident, StoredIncident
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.incident_dossiers import (
     IncidentDossier,
@@ -108,7 +107,7 @@ class SentinelIncidents:
             return None
         additional = incident.properties.get("additionalData")
         additional = additional if isinstance(additional, Mapping) else {}
-        version = IncidentVersion(
+        version = StoredIncident(
             workspace=self.workspace,
             name=incident.name,
             etag=incident.etag,

@@ -7,13 +7,16 @@ them from their own threads. Whoever writes holds `writing`.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
+from sentinel_rag.contracts.errors import UnavailableError
+
 if TYPE_CHECKING:
-    from sentinel_rag.knowledge.embedding.port import Embedder
+    from sentinel_rag.knowledge.embedding import Embedder
     from sentinel_rag.knowledge.stores.port import KnowledgeStore
 
 
@@ -86,3 +89,21 @@ class KnowledgeBase:
             if self._opened is not None:
                 self._opened.close()
                 self._opened = None
+
+
+@contextmanager
+def writable_store(base: KnowledgeBase, *, by_words: bool) -> Iterator[tuple[KnowledgeStore, Embedder | None]]:
+    """The store, held for writing, and the model to embed with: None with `by_words` where the store holds no vectors
+    yet. Blocks. Raises UnavailableError for a store with vectors and no model, and what opening them raises."""
+    opened = base.opened()
+    has_vectors = opened.store.state().space is not None
+    if has_vectors and opened.embedder is None:
+        raise UnavailableError(
+            f"The store holds vectors, and no embedding model is in use. {opened.lacking}".rstrip(),
+            next_step=opened.next_step or "Set SENTINEL_EMBEDDINGS as it was, or run: sentinel knowledge rebuild",
+        )
+    with base.writing:
+        try:
+            yield opened.store, None if by_words and not has_vectors else opened.embedder
+        finally:
+            opened.rest()

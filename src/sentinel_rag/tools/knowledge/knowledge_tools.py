@@ -7,7 +7,7 @@ answer depends on nothing else: to this caller it does not exist.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -27,14 +27,83 @@ from sentinel_rag.contracts.query_results import QueryErrorCode, format_time
 from sentinel_rag.contracts.trusted_meta import readers_in, row_labels_meta
 from sentinel_rag.knowledge.documents import Collection, Facets
 from sentinel_rag.knowledge.documents.incidents import incident_id
-from sentinel_rag.knowledge.embedding.port import Embedder
-from sentinel_rag.knowledge.search import NO_MODEL, KnowledgeHit, KnowledgeSearch, SearchAnswer, Similarity
-from sentinel_rag.knowledge.similarity import question_of
+from sentinel_rag.knowledge.embedding import Embedder
+from sentinel_rag.knowledge.incident_ingestion import StoredIncident, held_versions, version_from_text
+from sentinel_rag.knowledge.search import NO_MODEL, KnowledgeSearch, SearchAnswer, SearchHit, Similarity, question_of
 from sentinel_rag.knowledge.stores.port import EmbeddingMismatchError, KnowledgeStore, StoredChunk, Wanted
 from sentinel_rag.tools.knowledge.knowledge_base import KnowledgeBase, OpenedStore
-from sentinel_rag.tools.knowledge.namesakes import Namesakes
 from sentinel_rag.tools.knowledge.search_arguments import TOOL, KnowledgeQuery, read_question
 from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, failed, our_fault, wrong_argument
+
+
+# Incidents of a store that are another workspace's, and would be taken for those of the workspaces that are served.
+# Each workspace counts from 1. In a store that homes share, another's may bear the name of this home's; in a store of
+# one home, what was read in of the sample estate stays until the person's own workspace is read in. Neither is shown:
+# whoever ingests is told what helps.
+class Namesakes:
+    """Knows the workspaces that are served: by name in a store of one home, by `workspace_ids` (their ids by name) in a
+    shared one. Without either, nothing is another's."""
+
+    def __init__(self, served: Sequence[str], workspace_ids: Mapping[str, str]) -> None:
+        self._served = frozenset(served)
+        self._ids = workspace_ids
+        self._ours: set[str] = set()
+
+    def among(self, store: KnowledgeStore, document_ids: Iterable[str]) -> dict[str, str]:
+        """Those of the documents that are another workspace's incidents, each with that workspace's name. One of an
+        earlier version, or of another origin, tells no workspace and is none of them."""
+        asked = [document for document in dict.fromkeys(document_ids) if self._is_open(document)]
+        found = {}
+        for entry in store.entries(Collection.INCIDENTS, asked):
+            document, version = entry.document.id, version_from_text(entry.document.etag)
+            if version is None:
+                continue
+            if self._is_other(_name_in(document), version):
+                found[document] = version.workspace
+            elif version.workspace_id:
+                self._ours.add(_name_in(document))
+        return found
+
+    def own(self, store: KnowledgeStore) -> int:
+        """How many incidents of the served workspaces a store of one home holds."""
+        return sum(version.workspace in self._served for version in held_versions(store).values())
+
+    def of(self, store: KnowledgeStore, document_id: str, workspace: str) -> bool:
+        """Whether a store of one home holds this incident of `workspace` under an id that does not name it, as it does
+        where that one alone was read in."""
+        held = () if self._ids else store.entries(Collection.INCIDENTS, [document_id])
+        versions = [version_from_text(entry.document.etag) for entry in held]
+        return any(version is not None and version.workspace == workspace for version in versions)
+
+    def remark(self, names: Iterable[str]) -> str:
+        """What is said where hits of workspaces of these names were left out."""
+        told = ", ".join(sorted(set(names)))
+        if self._ids:
+            return (
+                f"Left out: incidents of another workspace that is named {told} too in the shared knowledge store. "
+                "sentinel knowledge ingest says what helps."
+            )
+        return (
+            f"Left out: incidents of the workspace {told}, which is not asked here. To read in those of this one: "
+            "sentinel knowledge ingest"
+        )
+
+    def _is_open(self, document_id: str) -> bool:
+        """All of a name are of one workspace in a shared store, so it is asked once for each name."""
+        if not document_id.startswith("incident-"):
+            return False
+        name = _name_in(document_id)
+        return name in self._ids and name not in self._ours if self._ids else bool(self._served)
+
+    def _is_other(self, name: str, version: StoredIncident) -> bool:
+        if self._ids:
+            return version.workspace_id not in ("", self._ids[name])
+        return version.workspace not in self._served
+
+
+def _name_in(document_id: str) -> str:
+    return document_id.partition("@")[2]
+
 
 AT_ONCE = 2
 """Searches that run at once; a model takes all cores anyway."""
@@ -78,7 +147,7 @@ class KnowledgeTools:
     def _answer(self, asked: KnowledgeQuery) -> ToolAnswer:
         opened = self._base.opened()
         readable = opened.store.readable(asked.wanted.readers)
-        hits: Sequence[KnowledgeHit]
+        hits: Sequence[SearchHit]
         characters = MAX_HIT_CHARACTERS
         if asked.listed:
             characters = MAX_LISTED_CHARACTERS
@@ -149,7 +218,7 @@ class KnowledgeTools:
         return SearchAnswer(found.hits, (f"Searched by words only. {because}", *others))
 
 
-def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[KnowledgeHit], list[str], int]:
+def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[SearchHit], list[str], int]:
     """The parts of one document in their order, a remark if it goes on, and how much of each part is told. Where no
     section, or more than one, fits, those that there are come instead. Raises ToolFault if the caller may read no such
     document."""
@@ -163,12 +232,12 @@ def _parts_of(asked: KnowledgeQuery, opened: OpenedStore) -> tuple[list[Knowledg
     fitting = _sections(asked, list(first)) if asked.section else [chunks[0].path]
     if len(fitting) != 1:
         # As hits and in no refusal: a refusal carries no label, and a document may say anything.
-        listed = [KnowledgeHit(chunks[first[path]], 0.0, NOT_RANKED) for path in fitting or first]
+        listed = [SearchHit(chunks[first[path]], 0.0, NOT_RANKED) for path in fitting or first]
         told = _SEVERAL_SECTIONS if fitting else _NO_SECTION
         return listed[:MOST_SECTIONS], [told], MAX_LISTED_CHARACTERS
     begin = first[fitting[0]]
     shown = chunks[begin:][: asked.limit]
-    hits = [KnowledgeHit(chunk, 0.0, NOT_RANKED) for chunk in shown]
+    hits = [SearchHit(chunk, 0.0, NOT_RANKED) for chunk in shown]
     more = len(chunks) - begin - len(shown)
     remarks = [f"The document goes on: {more} more parts."] if more else []
     if any(len(chunk.text) > MAX_HIT_CHARACTERS for chunk in shown):
@@ -238,7 +307,7 @@ def _like(asked: KnowledgeQuery, alike: Sequence[StoredChunk]) -> Facets:
     )
 
 
-def _remarks(asked: KnowledgeQuery, hits: Sequence[KnowledgeHit], readable: Mapping[Collection, int]) -> Iterator[str]:
+def _remarks(asked: KnowledgeQuery, hits: Sequence[SearchHit], readable: Mapping[Collection, int]) -> Iterator[str]:
     cut = sum(len(hit.chunk.text) > MAX_HIT_CHARACTERS for hit in hits)
     if cut:
         yield f"{cut} of the hits {'is' if cut == 1 else 'are'} longer and cut to {MAX_HIT_CHARACTERS:,} characters."
@@ -259,7 +328,7 @@ _LONGEST_NAME = 300
 _MOST_TAGS = 50
 
 
-def hit_form(hit: KnowledgeHit, characters: int = MAX_HIT_CHARACTERS) -> Mapping[str, JsonValue]:
+def hit_form(hit: SearchHit, characters: int = MAX_HIT_CHARACTERS) -> Mapping[str, JsonValue]:
     """One entry of `hits`, with at most so many characters of its text."""
     chunk, facets, why = hit.chunk, hit.chunk.facets, hit.why
     incident = chunk.collection is Collection.INCIDENTS
@@ -309,14 +378,14 @@ MOST_LOOKED_AT = 1_000
 NOT_RANKED = Similarity(None, None, (), (), ())
 
 
-def playbook_list(store: KnowledgeStore, asked: KnowledgeQuery, readable: int) -> tuple[list[KnowledgeHit], list[str]]:
+def playbook_list(store: KnowledgeStore, asked: KnowledgeQuery, readable: int) -> tuple[list[SearchHit], list[str]]:
     """At most `asked.limit` playbooks, and a remark if the caller may read more; `readable` is how many that are."""
-    hits: list[KnowledgeHit] = []
+    hits: list[SearchHit] = []
     for name in sorted(store.versions(Collection.PLAYBOOKS))[:MOST_LOOKED_AT]:
         if len(hits) == min(asked.limit, readable):
             break
         chunks = store.document_chunks(Collection.PLAYBOOKS, name, asked.wanted.readers)
         if chunks:
-            hits.append(KnowledgeHit(chunks[0], 0.0, NOT_RANKED))
+            hits.append(SearchHit(chunks[0], 0.0, NOT_RANKED))
     more = readable - len(hits)
     return hits, [f"There are {more:,} more; search for them by words."] if more > 0 else []

@@ -26,8 +26,7 @@ from sentinel_rag.contracts.tool_schemas import CLASSIFICATION_REASONS, INCIDENT
 from sentinel_rag.knowledge.documents import Collection
 from sentinel_rag.knowledge.stores.port import Wanted
 from sentinel_rag.language.attack import known_tactics, known_techniques
-from sentinel_rag.tools.tool_answer import ToolFault, wrong_argument
-from sentinel_rag.tools.typed_arguments import read_arguments
+from sentinel_rag.tools.tool_answer import ToolFault, read_arguments, wrong_argument
 
 T = TypeVar("T")
 

@@ -2,10 +2,170 @@
 
 from __future__ import annotations
 
+import html
 import re
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, field
 
-from sentinel_rag.tools.web.html_text import text_of_html
+
+# A scanner of our own in the spirit of the HTML standard's tokenizer, because Python's `html.parser` takes quadratic
+# time on unclosed comments and tags, and a page's author chooses the bytes. Each step here moves forward and never
+# looks at a character twice, so 4 MB of anything take well under a few seconds. Scripts, styles and what is hidden from
+# view are left out: hidden text is how a page talks to a machine behind a person's back.
+def _names(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+_MARKUP = re.compile(r"<(?=[!?a-zA-Z]|/[a-zA-Z])")
+"""Where markup begins; any other `<` is text."""
+_TAG_NAME = re.compile(r"</?([a-zA-Z][^\s/>]*+)")
+_ATTRIBUTE = re.compile(r"""[\s/]*+([^\s/>][^\s/>=]*+)(?:\s*+=\s*+(?:"([^"]*+)"|'([^']*+)'|([^\s>"'][^\s>]*+)))?""")
+_TAG_END = re.compile(r"[\s/]*+>")
+_HIDDEN_STYLE = re.compile(r"display\s{0,5}:\s{0,5}none|visibility\s{0,5}:\s{0,5}hidden", re.IGNORECASE)
+
+_RAW = frozenset({"script", "style", "textarea", "xmp", "iframe", "noembed", "noframes", "noscript", "template", "svg"})
+"""Elements whose content is no text of the page; it ends at the first end tag of that name, whatever lies between."""
+_RAW_ENDS = {name: re.compile(rf"</{name}(?=[\s/>])", re.IGNORECASE) for name in (*_RAW, "title")}
+_VOID = _names("area base br col embed hr img input link meta param source track wbr")
+"""Elements that hold nothing, so nothing below them can be hidden."""
+_BLOCKS = _names(
+    "address article aside blockquote body br dd details div dl dt fieldset figcaption figure footer form h1 h2 h3 h4 "
+    "h5 h6 header hr html legend li main nav ol option p pre section select summary table tbody td tfoot th thead tr "
+    "ul"
+)
+_MARKS = {"li": "- ", "td": " ", "th": " "}
+_MAX_DEPTH = 500
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    name: str
+    opens: bool
+    hidden: bool
+
+
+@dataclass(slots=True)
+class _Collected:
+    """What was seen so far. `main` is the part inside <main> or <article>, if the page has one."""
+
+    title: str = ""
+    everything: list[str] = field(default_factory=list)
+    main: list[str] = field(default_factory=list)
+    in_main: int = 0
+    hidden_in: list[str] = field(default_factory=list)
+
+    def add(self, text: str) -> None:
+        if self.hidden_in:
+            return
+        self.everything.append(text)
+        if self.in_main:
+            self.main.append(text)
+
+
+def text_of_html(page: str) -> tuple[str, str]:
+    """(title, text). The text of <main> or <article> where there is some, else of the whole page. Total: any text is a
+    page."""
+    seen = _Collected()
+    for part in _tokens(page):
+        match part:
+            case ("title", str(title)):
+                seen.title = seen.title or html.unescape(title)
+            case ("text", str(text)):
+                seen.add(_flowing(html.unescape(text)))
+            case _Tag() as tag:
+                _take(tag, seen)
+    main = "".join(seen.main)
+    return seen.title, main if main.strip() else "".join(seen.everything)
+
+
+def _flowing(text: str) -> str:
+    """The text with every run of white space as one blank, at its edges too: words of neighbours must not meet."""
+    before, after = (" " if edge.isspace() else "" for edge in (text[:1], text[-1:]))
+    return f"{before}{' '.join(text.split())}{after}" if text.strip() else before
+
+
+def _take(tag: _Tag, seen: _Collected) -> None:
+    if seen.hidden_in:
+        # Inside a hidden element only its own end counts; elements of the same name nest.
+        if tag.name == seen.hidden_in[-1]:
+            if not tag.opens:
+                seen.hidden_in.pop()
+            elif len(seen.hidden_in) < _MAX_DEPTH:
+                seen.hidden_in.append(tag.name)
+        return
+    if tag.name in _BLOCKS:
+        seen.add("" if tag.name in ("td", "th") else "\n")
+        if tag.opens:
+            seen.add(_MARKS.get(tag.name, ""))
+        elif tag.name in ("p", "table", "ul", "ol") or re.fullmatch(r"h[1-6]", tag.name):
+            seen.add("\n")
+    if tag.name in ("main", "article"):
+        seen.in_main = seen.in_main + 1 if tag.opens else max(0, seen.in_main - 1)
+    if tag.opens and tag.hidden and tag.name not in _VOID:
+        seen.hidden_in.append(tag.name)
+
+
+def _tokens(page: str) -> Iterator[_Tag | tuple[str, str]]:
+    """Tags, texts and the title, in order. An unclosed comment, tag or script takes the rest of the page with it, as in
+    a browser."""
+    place = 0
+    while place < len(page):
+        found = _MARKUP.search(page, place)
+        if found is None:
+            yield ("text", page[place:])
+            return
+        start = found.start()
+        if start > place:
+            yield ("text", page[place:start])
+        if page.startswith("<!--", start):
+            end = page.find("-->", start + 4)
+            place = end + 3 if end >= 0 else len(page)
+        elif page.startswith(("<!", "<?"), start):
+            end = page.find(">", start)
+            place = end + 1 if end >= 0 else len(page)
+        else:
+            name = _TAG_NAME.match(page, start)
+            assert name is not None, "markup that is no comment and no declaration begins a tag"
+            tag, place = _tag(page, name)
+            if tag is None:
+                return
+            yield tag
+            if tag.opens and tag.name in _RAW_ENDS:
+                end_tag = _RAW_ENDS[tag.name].search(page, place)
+                if tag.name == "title":
+                    yield ("title", page[place : end_tag.start() if end_tag else len(page)])
+                if end_tag is None:
+                    return
+                place = end_tag.start()
+
+
+def _tag(page: str, name: re.Match[str]) -> tuple[_Tag | None, int]:
+    """The tag that begins at `name` and where it ends; None if the page ends first."""
+    place = name.end()
+    hidden = False
+    while (end := _TAG_END.match(page, place)) is None:
+        attribute = _ATTRIBUTE.match(page, place)
+        if attribute is None:
+            return None, len(page)
+        key = attribute[1].lower()
+        value = attribute[2] or attribute[3] or attribute[4] or ""
+        hidden = hidden or _hides(key, value)
+        place = attribute.end()
+    tag = name[1].lower()
+    return _Tag(tag, not name[0].startswith("</"), hidden), end.end()
+
+
+def _hides(key: str, value: str) -> bool:
+    match key:
+        case "hidden":
+            return value.lower() != "until-found"
+        case "aria-hidden":
+            return value.lower() == "true"
+        case "style":
+            return _HIDDEN_STYLE.search(value) is not None
+        case _:
+            return False
+
 
 HTML = frozenset({"text/html", "application/xhtml+xml"})
 _PLAIN = frozenset({"text/plain", "application/json", "text/xml", "application/xml"})

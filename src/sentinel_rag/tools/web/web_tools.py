@@ -20,12 +20,17 @@ from sentinel_rag.contracts.web_tools import (
     MAX_URL_CHARACTERS,
     WEB_TOOLS,
 )
-from sentinel_rag.tools.tool_answer import ToolAnswer, ToolFault, error_answer, our_fault, wrong_argument
-from sentinel_rag.tools.typed_arguments import read_arguments
+from sentinel_rag.tools.tool_answer import (
+    ToolAnswer,
+    ToolFault,
+    error_answer,
+    our_fault,
+    read_arguments,
+    wrong_argument,
+)
 from sentinel_rag.tools.web.fetching import FetchedPage, PageFetcher
 from sentinel_rag.tools.web.page_text import PageText
-from sentinel_rag.tools.web.providers.bundled import bundled_pages
-from sentinel_rag.tools.web.providers.port import SearchProvider
+from sentinel_rag.tools.web.search_providers import SearchProvider, bundled_pages
 
 
 class WebSearch(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

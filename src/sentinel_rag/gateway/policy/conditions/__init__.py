@@ -14,22 +14,18 @@ never unknown. `has(x)`, `x == null` and `x is None` ask whether it is there and
 never unknown. A rule whose condition is unknown denies the call on the spot; it is not skipped.
 """
 
-from sentinel_rag.gateway.policy.conditions.checking import RESERVED, check, closest, named_argument
-from sentinel_rag.gateway.policy.conditions.emission import compile_rules
-from sentinel_rag.gateway.policy.conditions.evaluation import evaluate
+from sentinel_rag.gateway.policy.conditions.checking import RESERVED, ConditionError, check, closest, named_argument
+from sentinel_rag.gateway.policy.conditions.evaluation import compile_rules, evaluate
 from sentinel_rag.gateway.policy.conditions.reachability import Reachability, Shadowed, Unsatisfiable
-from sentinel_rag.gateway.policy.conditions.reading import ConditionError
-from sentinel_rag.gateway.policy.conditions.tree import Expression, children, reads
-from sentinel_rag.gateway.policy.conditions.value_types import Kind, ValueType
-from sentinel_rag.gateway.policy.conditions.wording import text_of
+from sentinel_rag.gateway.policy.conditions.tree import Expression, TypeName, ValueType, children, reads, text_of
 
 __all__ = [
     "RESERVED",
     "ConditionError",
     "Expression",
-    "Kind",
     "Reachability",
     "Shadowed",
+    "TypeName",
     "Unsatisfiable",
     "ValueType",
     "check",

@@ -1,27 +1,76 @@
-"""From Python's syntax tree to a checked tree: everything is refused unless this module knows it, its types fit, and it
-stays within the limits below."""
+"""From an author's text to a checked tree: everything is refused unless this module knows it and its types fit.
+
+The limits below keep Python's parser itself out of danger.
+"""
 
 from __future__ import annotations
 
 import ast
 import difflib
 import math
+import warnings
 from collections.abc import Collection, Mapping
 
 from sentinel_rag.gateway.policy.conditions import tree
-from sentinel_rag.gateway.policy.conditions.patterns import BadPattern, compile_pattern
-from sentinel_rag.gateway.policy.conditions.reading import ConditionError, read_expression
-from sentinel_rag.gateway.policy.conditions.value_types import (
+from sentinel_rag.gateway.policy.conditions.tree import (
     BOOLEAN,
     INTEGER,
     NULL,
     NUMBER,
     STRING,
-    Kind,
+    BadPattern,
+    TypeName,
     ValueType,
     comparable,
+    compile_pattern,
     ordered,
 )
+
+MAX_LENGTH = 2_000
+
+
+class ConditionError(ValueError):
+    """Why a text is not a condition; `column` counts from 1."""
+
+    def __init__(self, message: str, column: int = 1) -> None:
+        super().__init__(message)
+        self.column = column
+
+
+def read_expression(text: str) -> ast.expr:
+    """The expression that `text` is. Raises ConditionError."""
+    text = text.strip()
+    if not text:
+        raise ConditionError("the condition is empty; write true to match every call")
+    if len(text) > MAX_LENGTH:
+        raise ConditionError(f"the condition has {len(text)} characters; at most {MAX_LENGTH} are allowed")
+    if any(character < " " for character in text):
+        raise ConditionError("the condition must be one line without control characters")
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")  # an invalid escape, or `is` with a literal
+            body = ast.parse(text, mode="eval").body
+    except SyntaxError as error:
+        raise ConditionError(f"syntax: {error.msg}", error.offset or 1) from None
+    except (ValueError, RecursionError, MemoryError, Warning) as error:
+        raise ConditionError(f"syntax: {error}") from None
+    _refuse_foreign_letters(text, body)
+    return body
+
+
+def _refuse_foreign_letters(text: str, body: ast.expr) -> None:
+    """Refuse non-ASCII outside strings: Python folds identifiers by NFKC, so a look-alike would name a parameter."""
+    strings = [
+        (node.col_offset, node.end_col_offset or node.col_offset)
+        for node in ast.walk(body)
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    ]
+    position = 0
+    for index, character in enumerate(text):
+        if ord(character) > 127 and not any(start <= position < end for start, end in strings):
+            raise ConditionError(f"the letter {character!r} is allowed inside quotes only", index + 1)
+        position += len(character.encode("utf-8", "surrogatepass"))
+
 
 MAX_NODES = 200
 MAX_DEPTH = 25
@@ -112,8 +161,8 @@ class _Checker:
                 return BOOLEAN, tree.Not(self._condition(node.operand, deeper))
             case ast.UnaryOp(op=ast.USub(), operand=ast.Constant(value=int() | float())):
                 found, expression = self.visit(node.operand, deeper)
-                if isinstance(expression, tree.Literal) and found.numeric:
-                    return found, tree.Literal(-expression.value)  # type: ignore[operator]  # numeric by its type
+                if isinstance(expression, tree.Constant) and found.numeric:
+                    return found, tree.Constant(-expression.value)  # type: ignore[operator]  # numeric by its type
                 raise _refused(node, "only a number can be negative")
             case ast.Compare():
                 return self._comparison(node, deeper)
@@ -127,7 +176,7 @@ class _Checker:
     def _name(self, node: ast.Name) -> Typed:
         if node.id in CONSTANTS:
             value = CONSTANTS[node.id]
-            return (NULL, tree.Literal(False)) if value is None else (BOOLEAN, tree.Literal(value))
+            return (NULL, tree.Constant(False)) if value is None else (BOOLEAN, tree.Constant(value))
         if node.id in self._parameters:
             return self._parameters[node.id], tree.Argument(node.id)
         raise _refused(node, f"unknown parameter {node.id!r}{closest(node.id, self._parameters)}")
@@ -158,7 +207,7 @@ class _Checker:
                 raise _refused(node, f"{_a(left)} {name} {_a(right)} can never be decided")
             rest.append((name, expression))
             left = right
-        return BOOLEAN, tree.Comparison(first, tuple(rest))
+        return BOOLEAN, tree.Compare(first, tuple(rest))
 
     def _presence(self, node: ast.Compare) -> tree.Expression | None:
         """`x == null`, `x is None` and their negations."""
@@ -178,11 +227,11 @@ class _Checker:
 
     def _choices(self, node: ast.List | ast.Tuple | ast.Set, depth: int) -> Typed:
         found: list[Typed] = [self.visit(element, depth) for element in node.elts]
-        literals = [part.value for _, part in found if isinstance(part, tree.Literal)]
+        literals = [part.value for _, part in found if isinstance(part, tree.Constant)]
         kinds = {kind for kind, _ in found}
         if not found or len(literals) != len(found) or len(kinds) != 1 or NULL in kinds:
             raise _refused(node, "a list must hold literals of one type, at least one")
-        return ValueType(Kind.ARRAY, found[0][0].kind), tree.Choices(tuple(literals))
+        return ValueType(TypeName.ARRAY, found[0][0].kind), tree.Choices(tuple(literals))
 
     def _call(self, node: ast.Call, depth: int) -> Typed:
         if node.keywords or any(isinstance(argument, ast.Starred) for argument in node.args):
@@ -207,7 +256,7 @@ class _Checker:
             if not isinstance(expression, tree.Argument) or expression.name not in self._attested:
                 raise _refused(node, "named takes the name of a parameter that has attest")
             return BOOLEAN, tree.Argument(named_argument(expression.name))
-        if found.kind not in (Kind.STRING, Kind.ARRAY, Kind.OBJECT):
+        if found.kind not in (TypeName.STRING, TypeName.ARRAY, TypeName.OBJECT):
             raise _refused(node, f"{name} of {_a(found)}")
         return INTEGER, tree.Length(expression)
 
@@ -230,7 +279,7 @@ class _Checker:
             return BOOLEAN, _pattern_test(subject, operand)
         if isinstance(operand, ast.Tuple | ast.List) and STRING_TESTS[name] != "contains":
             kind, expression = self._choices(operand, depth)
-            fits = kind.items is Kind.STRING
+            fits = kind.items is TypeName.STRING
         else:
             kind, expression = self.visit(operand, depth)
             fits = kind == STRING
@@ -253,17 +302,17 @@ def _literal(node: ast.Constant) -> Typed:
     value = node.value
     match value:
         case bool():
-            return BOOLEAN, tree.Literal(value)
+            return BOOLEAN, tree.Constant(value)
         case None:
-            return NULL, tree.Literal(False)
+            return NULL, tree.Constant(False)
         case str() if node.kind is None and len(value) <= MAX_LITERAL and value.isprintable():
-            return STRING, tree.Literal(value)
+            return STRING, tree.Constant(value)
         case str():
             raise _refused(node, f"a text must be printable, without prefix and of at most {MAX_LITERAL} characters")
         case int() if abs(value) <= MAX_INTEGER:
-            return INTEGER, tree.Literal(value)
+            return INTEGER, tree.Constant(value)
         case float() if math.isfinite(value):
-            return NUMBER, tree.Literal(value)
+            return NUMBER, tree.Constant(value)
         case int() | float():
             raise _refused(node, "the number is out of range")
         case _:
@@ -272,11 +321,11 @@ def _literal(node: ast.Constant) -> Typed:
 
 def _may_compare(left: ValueType, operator: str, right: ValueType) -> bool:
     if operator in ("in", "not in"):
-        if right.kind is Kind.ARRAY:
-            scalar = left.kind not in (Kind.ARRAY, Kind.OBJECT, Kind.NULL)
+        if right.kind is TypeName.ARRAY:
+            scalar = left.kind not in (TypeName.ARRAY, TypeName.OBJECT, TypeName.NULL)
             return scalar and (right.items is None or comparable(left, ValueType(right.items)))
-        return left == STRING and right.kind in (Kind.STRING, Kind.OBJECT)
-    if Kind.ARRAY in (left.kind, right.kind) or Kind.OBJECT in (left.kind, right.kind):
+        return left == STRING and right.kind in (TypeName.STRING, TypeName.OBJECT)
+    if TypeName.ARRAY in (left.kind, right.kind) or TypeName.OBJECT in (left.kind, right.kind):
         return False
     return comparable(left, right) if operator in ("==", "!=") else ordered(left, right)
 

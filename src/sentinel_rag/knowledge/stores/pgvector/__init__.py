@@ -1,9 +1,9 @@
 """The store for teams: PostgreSQL with the extension `vector` (pgvector 0.8 or newer), in one schema of a database."""
 
-from sentinel_rag.knowledge.stores.parts import StoreOfParts
 from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool
 from sentinel_rag.knowledge.stores.pgvector.reading import PgvectorReader
 from sentinel_rag.knowledge.stores.pgvector.writing import PgvectorWriter
+from sentinel_rag.knowledge.stores.port import StoreOfParts
 
 __all__ = ["PgVectorStore"]
 

@@ -1,31 +1,26 @@
-"""The reading side: words by BM25, vectors exactly or over an HNSW index, chunks by key, documents as they were put.
-
-Permission and filters are part of each query. Where a filter lets few chunks through, all of them are compared, so that
-nothing is missed; over many the index is asked, which searches on until enough pass the filter.
-"""
+"""Read words by BM25 and vectors exactly or over an HNSW index; each query holds permission and filters."""
 
 from __future__ import annotations
 
 import json
+import math
+import re
 import threading
+import unicodedata
 from collections import OrderedDict
 from collections.abc import Collection as SomeOf
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Any
 
 from psycopg import Connection
 
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.knowledge.chunking import Chunk
-from sentinel_rag.knowledge.documents import Collection, Document, Facets
+from sentinel_rag.knowledge.chunking import Chunk, search_text
+from sentinel_rag.knowledge.documents import EVERYONE, Collection, Document, Facets
 from sentinel_rag.knowledge.question_words import query_terms
-from sentinel_rag.knowledge.stores.chunk_text import search_text
-from sentinel_rag.knowledge.stores.pgvector import word_ranking
-from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool
-from sentinel_rag.knowledge.stores.pgvector.filters import CONDITIONS, values_of
-from sentinel_rag.knowledge.stores.pgvector.wire import storable, told
-from sentinel_rag.knowledge.stores.pgvector.word_ranking import Term
+from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool, storable, told
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
     StoredChunk,
@@ -38,8 +33,127 @@ from sentinel_rag.knowledge.stores.port import (
     Wanted,
     mismatch,
 )
-from sentinel_rag.knowledge.stores.unit_vectors import unit
+from sentinel_rag.knowledge.stores.vector_arrays import unit
 
+# `Wanted` as SQL over `document d`, in one place for words, vectors and loading, so that they cannot differ. One text
+# for all filters: one that is not set is NULL, which the planner folds away, since nothing is prepared.
+CONDITIONS = """
+d.readers && %(readers)s::text[] AND d.collection = ANY(%(collections)s::text[])
+AND (%(severities)s::text[] IS NULL OR d.severity = ANY(%(severities)s::text[]))
+AND (%(statuses)s::text[] IS NULL OR d.status = ANY(%(statuses)s::text[]))
+AND (%(classifications)s::text[] IS NULL OR d.classification = ANY(%(classifications)s::text[]))
+AND (%(techniques)s::text[] IS NULL OR d.techniques && %(techniques)s::text[])
+AND (%(tactics)s::text[] IS NULL OR d.tactics && %(tactics)s::text[])
+AND (%(since)s::double precision IS NULL OR d.time >= %(since)s::double precision)
+AND (%(until)s::double precision IS NULL OR d.time <= %(until)s::double precision)
+"""
+
+
+def values_of(wanted: Wanted) -> Mapping[str, object]:
+    """The parameters of `CONDITIONS`. Permission is always among them."""
+    return {
+        "readers": sorted(storable(name) for name in {EVERYONE, *wanted.readers}),
+        "collections": sorted(each.value for each in wanted.collections),
+        "severities": _folded(wanted.severities),
+        "statuses": _folded(wanted.statuses),
+        "classifications": _folded(wanted.classifications),
+        # A technique is stored with its parent, so one comparison finds sub-techniques.
+        "techniques": sorted(storable(each.upper()) for each in wanted.techniques) or None,
+        "tactics": sorted(map(storable, wanted.tactics)) or None,
+        "since": None if wanted.since is None else wanted.since.timestamp(),
+        "until": None if wanted.until is None else wanted.until.timestamp(),
+    }
+
+
+def filter_text(text: str) -> str:
+    """A severity, status or classification as it is compared: without regard to case."""
+    return storable(text.casefold())
+
+
+def _folded(values: Iterable[str]) -> list[str] | None:
+    return sorted(map(filter_text, values)) or None
+
+
+K1, B = 1.2, 0.75
+# Words are parted here, so that the parser of PostgreSQL never sees an address or a path, and stemmed there. How often
+# a word stands in a text is read off `ts_rank`: for one word that is the sum of 1/i² over its places, by pi²/6. A
+# phrase counts as one place. What stands in the title or a heading (weight A, before the text) counts twice. k1 = 1.2
+# and b = 0.75: all of this as in the local store.
+MOST_RANKED = 5_000
+"""Rows that are ranked: as many as the rarest words have, and always those of the rarest."""
+_LONGEST = 100
+_MOST_PLACES = 30
+_WORD = re.compile(r"[^\W_]+")
+_LIMIT = math.pi**2 / 6
+_SUMS = list(accumulate(1 / place**2 for place in range(1, _MOST_PLACES + 1)))
+EDGES = [(sum_ - 0.4 / (place + 1) ** 2) / _LIMIT for place, sum_ in enumerate(_SUMS)]
+"""The least rank of a word that stands in a text once, twice and so on; a little under it, since ranks are float4."""
+
+
+def words_of(text: str) -> list[str]:
+    """The words in order, in lower case and without accents."""
+    plain = "".join(each for each in unicodedata.normalize("NFD", text) if not unicodedata.combining(each))
+    return [word[:_LONGEST] for word in _WORD.findall(plain.lower())]
+
+
+_TIMES = "width_bucket(ts_rank('{{{0}}}', c.words, {1})::float8, %(edges)s::float8[])"
+_LEXEME = re.compile(r"'[^']*'")
+
+
+@dataclass(frozen=True, slots=True)
+class Term:
+    """A word or phrase of a question as a tsquery, and in how many chunks it is. `single`: a word."""
+
+    query: str
+    single: bool
+    chunks: int
+
+    def weight(self, chunks: int) -> float:
+        """How much it tells among so many chunks (inverse document frequency)."""
+        return max(1e-6, math.log((chunks - self.chunks + 0.5) / (self.chunks + 0.5))) if chunks else 1e-6
+
+
+def telling_terms(terms: Sequence[Term]) -> Sequence[Term]:
+    """The rarest terms that are anywhere, as many as `MOST_RANKED` allows, but one."""
+    taken: list[Term] = []
+    left = MOST_RANKED
+    for term in sorted((each for each in terms if each.chunks), key=lambda each: each.chunks):
+        if taken and term.chunks > left:
+            break
+        taken.append(term)
+        left -= term.chunks
+    return taken
+
+
+def bm25(terms: Sequence[Term], chunks: int, mean_length: float) -> tuple[str, dict[str, object]]:
+    """BM25 of the row `c` as an SQL expression, and its parameters."""
+    parts: list[str] = []
+    values: dict[str, object] = {"edges": EDGES, "mean": mean_length}
+    shape = f"{K1} * ({1 - B} + {B} * c.length / %(mean)s::float8)"
+    for number, term in enumerate(terms):
+        query = f"%(term{number})s::tsquery"
+        times = (
+            f"{_TIMES.format('1,1,1,1', query)} + {_TIMES.format('0,0,0,1', query)}"
+            if term.single
+            else f"2 * (c.words @@ %(head{number})s::tsquery)::int + (c.words @@ %(text{number})s::tsquery)::int"
+        )
+        parts.append(
+            f"(SELECT %(weight{number})s::float8 * {K1 + 1} * t / (t + {shape}) FROM (SELECT {times} AS t) s{number})"
+        )
+        values[f"term{number}"] = term.query
+        values[f"head{number}"] = _LEXEME.sub(r"\g<0>:A", term.query)
+        values[f"text{number}"] = _LEXEME.sub(r"\g<0>:D", term.query)
+        values[f"weight{number}"] = term.weight(chunks)
+    return " + ".join(parts), values
+
+
+def any_of(terms: Sequence[Term]) -> str:
+    """The tsquery that any of the terms satisfies."""
+    return " | ".join(f"({term.query})" for term in terms)
+
+
+# Permission and filters are part of each query. Where a filter lets few chunks through, all of them are compared, so
+# that nothing is missed; over many the index is asked, which searches on until enough pass the filter.
 _REMEMBERED = 64
 _SEARCHED_AT_ONCE = 200
 """Candidates of one pass over the HNSW index (`hnsw.ef_search`)."""
@@ -131,7 +245,7 @@ class PgvectorReader:
         return [found[name] for name in dict.fromkeys(ids) if name in found]
 
     def by_words(self, query: str, wanted: Wanted, limit: int) -> Sequence[StoreHit]:
-        phrases = [" ".join(words) for term in query_terms(query) if (words := word_ranking.words_of(term))]
+        phrases = [" ".join(words) for term in query_terms(query) if (words := words_of(term))]
         if not phrases or limit <= 0:
             return ()
         limit = min(limit, MOST_RESULTS)
@@ -139,7 +253,7 @@ class PgvectorReader:
         def work(connection: Connection[Any]) -> Sequence[StoreHit]:
             now = moment(connection)
             terms = [term for term in _terms(connection, phrases) if term.chunks]
-            telling = word_ranking.telling(terms)
+            telling = telling_terms(terms)
             found = _ranked(connection, now, telling, wanted, limit)
             if len(found) >= limit or len(telling) == len(terms):
                 return found
@@ -248,7 +362,7 @@ def _terms(connection: Connection[Any], phrases: Sequence[str]) -> Iterator[Term
         FROM (SELECT phraseto_tsquery('stems', text) AS query, text, place
               FROM unnest(%(phrases)s::text[]) WITH ORDINALITY AS given (text, place)) each ORDER BY place
         """,
-        {"phrases": list(phrases), "most": word_ranking.MOST_RANKED + 1},
+        {"phrases": list(phrases), "most": MOST_RANKED + 1},
     )
     for query, single, chunks in rows.fetchall():
         yield Term(query, single, chunks)
@@ -259,11 +373,11 @@ def _ranked(
 ) -> Sequence[StoreHit]:
     if not terms or not now.chunks:
         return ()
-    score, values = word_ranking.score(terms, now.chunks, max(1.0, now.words / now.chunks))
+    score, values = bm25(terms, now.chunks, max(1.0, now.words / now.chunks))
     rows = connection.execute(
         f"SELECT c.id, {score} AS score FROM chunk c JOIN document d ON d.id = c.document "
         f"WHERE c.words @@ %(any)s::tsquery AND {CONDITIONS} ORDER BY score DESC, c.id LIMIT %(limit)s",
-        {**values, **values_of(wanted), "any": word_ranking.any_of(terms), "limit": limit},
+        {**values, **values_of(wanted), "any": any_of(terms), "limit": limit},
     )
     return [StoreHit(key, score) for key, score in rows]
 

@@ -13,15 +13,12 @@ from typing import Any
 
 from psycopg import Connection
 
+from sentinel_rag.knowledge.chunking import head_of, search_text
 from sentinel_rag.knowledge.documents import Collection
-from sentinel_rag.knowledge.stores.chunk_text import head_of, search_text
-from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool
-from sentinel_rag.knowledge.stores.pgvector.filters import filter_text
-from sentinel_rag.knowledge.stores.pgvector.reading import moment
-from sentinel_rag.knowledge.stores.pgvector.wire import storable, told
-from sentinel_rag.knowledge.stores.pgvector.word_ranking import words_of
+from sentinel_rag.knowledge.stores.pgvector.connections import PgvectorPool, storable, told
+from sentinel_rag.knowledge.stores.pgvector.reading import filter_text, moment, words_of
 from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, StoreEntry, Vector, VectorSpace, mismatch
-from sentinel_rag.knowledge.stores.unit_vectors import unit
+from sentinel_rag.knowledge.stores.vector_arrays import unit
 
 MOST_INDEXED_DIMENSIONS = 2_000
 """An HNSW index of pgvector takes no more; larger vectors are compared one by one."""

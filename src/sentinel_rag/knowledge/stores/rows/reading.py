@@ -17,10 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from sentinel_rag.contracts.labels import Label
-from sentinel_rag.knowledge.chunking import Chunk
+from sentinel_rag.knowledge.chunking import Chunk, search_text
 from sentinel_rag.knowledge.documents import Collection, Document, Facets
 from sentinel_rag.knowledge.question_words import query_terms
-from sentinel_rag.knowledge.stores.chunk_text import search_text
 from sentinel_rag.knowledge.stores.port import (
     MOST_RESULTS,
     StoredChunk,
@@ -31,8 +30,7 @@ from sentinel_rag.knowledge.stores.port import (
     Version,
     Wanted,
 )
-from sentinel_rag.knowledge.stores.rows.filters import conditions
-from sentinel_rag.knowledge.stores.rows.schema import open_file, transaction, unavailable
+from sentinel_rag.knowledge.stores.rows.schema import conditions, open_file, transaction, unavailable
 
 _MOST_TERMS = 10_000
 _RANKED_ROWS = 5_000

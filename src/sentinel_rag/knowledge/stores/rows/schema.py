@@ -1,21 +1,24 @@
-"""The tables of the local store, and how its file is opened.
-
-Search text is indexed by FTS5 beside the rows it belongs to. Readers are kept as audiences: a set of names that many
-documents share is stored once, so a permission is one comparison for each row; filters read an index and not the rows.
-Every write raises `revision`, by which readers know that what they remember is old.
-"""
+"""The tables of knowledge in SQLite, the conditions over them, and the vectors and slots that they keep."""
 
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Collection as SomeOf
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from typing import Protocol
 
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.knowledge.documents import EVERYONE, Collection
+from sentinel_rag.knowledge.stores.port import VectorSpace, Wanted
 from sentinel_rag.storage import begin_write_ahead
 from sentinel_rag.storage.sqlite import connect, create_private
 
+# Search text is indexed by FTS5 beside the rows it belongs to. Readers are kept as audiences: a set of names that many
+# documents share is stored once, so a permission is one comparison for each row; filters read an index and not the
+# rows. Every write raises `revision`, by which readers know that what they remember is old.
 VERSION = 1
 BUSY_MILLISECONDS = 30_000
 
@@ -147,3 +150,104 @@ def unavailable(error: sqlite3.Error, path: Path) -> UnavailableError:
     return UnavailableError(
         f"The knowledge store {path.name} cannot be used: {text}.", next_step="Check the file and its folder."
     )
+
+
+AT_ONCE = 500
+"""Parameters of one statement."""
+
+
+def kept_vectors(connection: sqlite3.Connection, number: int, search_hashes: SomeOf[str]) -> dict[str, bytes]:
+    """The vectors that are kept for these hashes."""
+    found: dict[str, bytes] = {}
+    hashes = [bytes.fromhex(each) for each in search_hashes]
+    for start in range(0, len(hashes), AT_ONCE):
+        part = hashes[start : start + AT_ONCE]
+        rows = connection.execute(
+            f"SELECT hash, data FROM vector WHERE space = ? AND hash IN ({', '.join('?' * len(part))})",
+            [number, *part],
+        )
+        found |= {search_hash.hex(): data for search_hash, data in rows}
+    return found
+
+
+def forget_unused_vectors(connection: sqlite3.Connection) -> None:
+    """Drop the vectors of texts that no chunk has any more."""
+    connection.execute("DELETE FROM vector WHERE hash NOT IN (SELECT hash FROM chunk)")
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceRow:
+    """A space and its number in the table `space`."""
+
+    number: int
+    space: VectorSpace
+
+
+@dataclass(frozen=True, slots=True)
+class ChunkRow:
+    """A chunk's row by its id, with its document's collection and content hash, and the hash of its text, in hex."""
+
+    id: int
+    collection: Collection
+    search_hash: str
+    content_hash: str
+
+
+class VectorIndex(Protocol):
+    """Each call but the last two gets the connection of a writing transaction. An error ends that transaction."""
+
+    def add(self, connection: sqlite3.Connection, held: SpaceRow, chunks: Sequence[ChunkRow]) -> None:
+        """Chunks that came in; the vectors of `held` are kept for all of them, else KeyError."""
+        ...
+
+    def drop(self, connection: sqlite3.Connection, held: SpaceRow, chunks: Sequence[ChunkRow]) -> None:
+        """Chunks whose rows are gone."""
+        ...
+
+    def replace(self, connection: sqlite3.Connection, held: SpaceRow) -> None:
+        """All chunks with the vectors of `held`, in place of everything before."""
+        ...
+
+    def committed(self) -> None:
+        """The transaction is durable."""
+        ...
+
+    def rolled_back(self) -> None:
+        """Nothing of the transaction happened."""
+        ...
+
+
+def conditions(wanted: Wanted) -> tuple[str, list[object]]:
+    """A condition that holds for the documents that may be found, and its parameters. Permission is always part."""
+    parts: list[str] = []
+    values: list[object] = []
+    for part, given in _parts(wanted):
+        parts.append(part)
+        values += given
+    return " AND ".join(parts), values
+
+
+def _parts(wanted: Wanted) -> Iterator[tuple[str, SomeOf[object]]]:
+    readers = sorted({EVERYONE, *wanted.readers})
+    yield f"d.audience IN (SELECT audience FROM audience_name WHERE name IN ({_marks(readers)}))", readers
+    yield f"d.collection IN ({_marks(wanted.collections)})", sorted(wanted.collections)
+    for column, chosen in (
+        ("severity", wanted.severities),
+        ("status", wanted.statuses),
+        ("classification", wanted.classifications),
+    ):
+        if chosen:
+            yield f"d.{column} COLLATE NOCASE IN ({_marks(chosen)})", sorted(chosen)
+    for kind, chosen in (("technique", wanted.techniques), ("tactic", wanted.tactics)):
+        if chosen:
+            # A technique's tag is stored under its parent too, so one comparison finds sub-techniques.
+            given = sorted(value.upper() if kind == "technique" else value for value in chosen)
+            yield f"d.id IN (SELECT document FROM tag WHERE kind = ? AND value IN ({_marks(given)}))", [kind, *given]
+    if wanted.since is not None:
+        yield "d.time >= ?", [wanted.since.timestamp()]
+    if wanted.until is not None:
+        yield "d.time <= ?", [wanted.until.timestamp()]
+
+
+def _marks(values: SomeOf[object]) -> str:
+    return ", ".join("?" * len(values))

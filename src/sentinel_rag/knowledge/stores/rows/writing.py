@@ -15,12 +15,18 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.knowledge.chunking import head_of, search_text
 from sentinel_rag.knowledge.documents import Collection, Document
-from sentinel_rag.knowledge.stores.chunk_text import head_of, search_text
 from sentinel_rag.knowledge.stores.port import RE_EMBED_BATCH, EmbedTexts, StoreEntry, Vector, VectorSpace, mismatch
-from sentinel_rag.knowledge.stores.rows.kept_vectors import kept_vectors
-from sentinel_rag.knowledge.stores.rows.schema import open_file, transaction, unavailable
-from sentinel_rag.knowledge.stores.rows.vector_index import ChunkRow, SpaceRow, VectorIndex
+from sentinel_rag.knowledge.stores.rows.schema import (
+    ChunkRow,
+    SpaceRow,
+    VectorIndex,
+    kept_vectors,
+    open_file,
+    transaction,
+    unavailable,
+)
 
 
 class RowWriter:
@@ -56,7 +62,7 @@ class RowWriter:
         return {search_hash: np.frombuffer(data, dtype="<f4") for search_hash, data in found.items()}
 
     def keep_vectors(self, space: VectorSpace, vectors: Mapping[str, Vector]) -> None:
-        from sentinel_rag.knowledge.stores.unit_vectors import unit
+        from sentinel_rag.knowledge.stores.vector_arrays import unit
 
         rows = []
         for search_hash, vector in vectors.items():
