@@ -25,7 +25,7 @@ export function onSignedOut(listener: () => void): void {
   signedOut = listener;
 }
 
-/** The JSON that the server answers. Throws Refusal. */
+/** The JSON that the server answers; a file is sent as it stands. Throws Refusal. */
 export async function ask<T>(method: string, path: string, body?: unknown, signal?: AbortSignal): Promise<T> {
   const response = await open(method, path, body, signal);
   return response.status === 204 ? (undefined as T) : ((await response.json()) as T);
@@ -44,7 +44,10 @@ export async function open(
     sent["X-CSRF-Token"] = csrf;
   }
   const request: RequestInit = { method, headers: sent, credentials: "same-origin", redirect: "error" };
-  if (body !== undefined) {
+  if (body instanceof Blob) {
+    sent["Content-Type"] = "application/octet-stream";
+    request.body = body;
+  } else if (body !== undefined) {
     sent["Content-Type"] = "application/json";
     request.body = JSON.stringify(body);
   }

@@ -15,13 +15,14 @@ import { ApprovalsView } from "./views/approvals.tsx";
 import { AuditView } from "./views/audit.tsx";
 import { ChatView } from "./views/chat.tsx";
 import { DashboardView } from "./views/dashboard.tsx";
+import { ImportView } from "./views/data.tsx";
 import { EntityView } from "./views/entity.tsx";
 import { HomeView } from "./views/home.tsx";
 import { HuntView } from "./views/hunt.tsx";
 import { IncidentsView } from "./views/incidents.tsx";
 import { KnowledgeView } from "./views/knowledge.tsx";
 import { PolicyView } from "./views/policy.tsx";
-import { SignInView } from "./views/sign_in.tsx";
+import { JoinView, SignInView } from "./views/sign_in.tsx";
 import { UsersView } from "./views/users.tsx";
 import { visible } from "./visible.ts";
 import { watchApprovals } from "./waiting_approvals.ts";
@@ -97,7 +98,20 @@ const PLACES: Place[] = [
     apart: true,
     view: (id, go, { session }) => <HuntView id={id} go={go} session={session} />,
   },
-  { name: "knowledge", title: "Knowledge", icon: "book", role: "analyst", view: (id) => <KnowledgeView id={id} /> },
+  {
+    name: "knowledge",
+    title: "Knowledge",
+    icon: "book",
+    role: "analyst",
+    view: (id, go, { session }) => <KnowledgeView id={id} go={go} session={session} />,
+  },
+  {
+    name: "data",
+    title: "Data",
+    icon: "data",
+    role: "admin",
+    view: (_, __, { session }) => <ImportView session={session} />,
+  },
   {
     name: "audit",
     title: "Audit",
@@ -106,7 +120,13 @@ const PLACES: Place[] = [
     view: (id, go) => <AuditView id={id} go={go} />,
   },
   { name: "policy", title: "Policy", icon: "policy", role: "admin", view: () => <PolicyView /> },
-  { name: "users", title: "Users", icon: "people", role: "admin", view: () => <UsersView /> },
+  {
+    name: "users",
+    title: "Users",
+    icon: "people",
+    role: "admin",
+    view: (id, go, { session }) => <UsersView id={id} go={go} session={session} />,
+  },
   {
     name: "entity",
     title: "Entity",
@@ -130,6 +150,7 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
   const [session, setSession] = useState<Session | null | undefined>(undefined);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   const [ended, setEnded] = useState(false);
+  const [invitation, setInvitation] = useState(invited());
   const last = useRef("");
 
   const enter = (found: Session): void => {
@@ -147,6 +168,7 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
       setSession(null);
       setEnded(last.current !== "");
     });
+    addEventListener("hashchange", () => setInvitation(invited()));
     ask<Session>("GET", "/session").then(enter, (error) => {
       const found = asRefusal(error);
       if (found.status !== 401) {
@@ -159,6 +181,17 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
     last.current = "";
     setSession(null);
   };
+  if (invitation !== undefined) {
+    return (
+      <JoinView
+        token={invitation}
+        onSignedIn={(found) => {
+          enter(found);
+          location.replace("#/"); // what is spent stands in no address
+        }}
+      />
+    );
+  }
 
   if (refusal !== null) {
     return (
@@ -179,6 +212,11 @@ export function App({ oidc }: { oidc: boolean }): JSX.Element | null {
   ) : (
     <Frame session={session} entered={enter} left={leave} />
   );
+}
+
+/** The invitation that the address holds. */
+function invited(): string | undefined {
+  return /^#\/join\/([\w-]+)$/.exec(location.hash)?.[1];
 }
 
 function allows(session: Session, place: Place): boolean {
@@ -331,7 +369,7 @@ function titleIn(conversations: Conversation[], id: string | null): string | nul
 
 function crumbOf(place: Place, id: string, waiting: Approval[]): string {
   const found = place.name === "approvals" ? waiting.find((each) => each.approval_id === id) : undefined;
-  return found === undefined ? visible(id.startsWith("?") ? "filtered" : id) : visible(titleOf(found));
+  return found === undefined ? visible(id.split("?")[0] || "filtered") : visible(titleOf(found));
 }
 
 /** The conversations, the newest first; read anew by the second. */

@@ -26,6 +26,19 @@ export function entityLink(name: string): string {
   return `#/entity/${encodeURIComponent(name)}`;
 }
 
+/** Where the named query of a call can be run anew, with all its columns; undefined for another call. */
+export function rerunLink(call: { name: string; arguments: Record<string, unknown> }): string | undefined {
+  const { template, parameters, time_window } = call.arguments;
+  if (call.name !== "run_kql_query" || typeof template !== "string") {
+    return undefined;
+  }
+  const given = Object.entries((parameters ?? {}) as Record<string, unknown>)
+    .filter(([, value]) => typeof value === "string" || typeof value === "number")
+    .map(([name, value]): [string, string] => [name, String(value)]);
+  const query = new URLSearchParams([...given, ["time_window", typeof time_window === "string" ? time_window : ""]]);
+  return `#/hunt/${encodeURIComponent(`${template}?${query}`)}`;
+}
+
 function isOfIncident(pointer: string, tool: string): boolean {
   return pointer.includes("incident_number") || OF_INCIDENTS.has(tool);
 }

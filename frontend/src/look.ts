@@ -76,5 +76,5 @@ export function useLook<T>(tool: string, given: Arguments | null): Look<T> {
       window.removeEventListener("online", retry);
     };
   }, [lost]);
-  return { ...state, again: () => setTurn(turn + 1) };
+  return { ...state, again: () => setTurn((count) => count + 1) };
 }

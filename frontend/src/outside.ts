@@ -2,7 +2,7 @@
 //
 // It is a look-out and no guard: an order without these signs is an order too. What it can do is bounded by the labels
 // of the gateway, whatever is found here.
-import words from "./outside_words.json";
+import words from "../../src/sentinel_rag/surfaces/outside_words.json";
 import type { Alert } from "./tool_rows.ts";
 import { visible } from "./visible.ts";
 

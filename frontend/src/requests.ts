@@ -7,8 +7,10 @@ export interface Change {
   /** The argument of the call. */
   name: string;
   label: string;
+  /** What stood there as the gateway read it; undefined where it did not. */
+  before?: string;
   after: string;
-  from: "words" | "named" | "trusted" | "outside";
+  from: "words" | "named" | "trusted" | "outside" | "filled";
 }
 
 const CHANGES_INCIDENT = "update_incident";
@@ -16,9 +18,10 @@ const COMMENTS_INCIDENT = "add_incident_comment";
 const PLACES = new Set(["incident", "workspace"]);
 const LONGEST = 80;
 
-/** `anna asks to close incident 127 as Benign positive`; not `visible` yet. */
+/** `anna wants to close #127 “Unfamiliar sign-in” (Low, New to Closed, benign positive)`; not `visible` yet. */
 export function titleOf(approval: Approval): string {
-  return `${askerOf(approval)} asks to ${doingOf(approval)}`;
+  // Of who asks without the agent the gateway knows a key, and the page the name.
+  return approval.reader === null ? approval.title : `${approval.reader} wants to ${doingOf(approval)}`;
 }
 
 /** Who is behind the request. */
@@ -74,12 +77,18 @@ export function writtenBy(args: Record<string, unknown>): { name: string; label:
     .map(([name, value]) => ({ name, label: spaced(name), after: shown(value) }));
 }
 
-/** Every field that the call writes, in the order of its arguments. */
+/** Every field that the call writes, in the order of its arguments; behind them what the tool fills in. */
 export function changesOf(approval: Approval): Change[] {
-  return writtenBy(approval.arguments ?? {}).map((change) => {
+  const read = new Map(approval.subject?.changes.map((each) => [each.field, each]) ?? []);
+  const before = (name: string): Pick<Change, "before"> => {
+    const found = read.get(name);
+    return found === undefined ? {} : { before: shown(found.before ?? "not set") };
+  };
+  const given = writtenBy(approval.arguments ?? {}).map((change): Change => {
     const { name } = change;
     return {
       ...change,
+      ...before(name),
       from: approval.named.includes(name)
         ? "named"
         : approval.said.includes(name)
@@ -89,6 +98,15 @@ export function changesOf(approval: Approval): Change[] {
             : "trusted",
     };
   });
+  const filled = [...read.values()].filter(
+    (each) => approval.arguments !== null && !(each.field in approval.arguments),
+  );
+  return [
+    ...given,
+    ...filled.map(({ field, after }): Change => {
+      return { name: field, label: spaced(field), ...before(field), after: shown(after ?? "not set"), from: "filled" };
+    }),
+  ];
 }
 
 /** `BenignPositive` and `classification_reason` as words. */

@@ -85,3 +85,8 @@ export function span(seconds: number): string {
 export function age(seconds: number): string {
   return seconds >= 3_600 && seconds < 86_400 ? `${Math.floor(seconds / 3_600)} h` : span(seconds);
 }
+
+/** A number with its thousands apart. */
+export function counted(number: number): string {
+  return number.toLocaleString("en-GB");
+}

@@ -90,6 +90,7 @@ export interface Hit {
   status: string;
   classification: string;
   time: string | null;
+  techniques: string[];
   why: { words: string[]; techniques: string[]; entities: string[]; tactics: string[] };
 }
 

@@ -8,6 +8,50 @@ export interface Session {
   csrf_token: string;
   has_password: boolean;
   workspaces: string[];
+  /** What this person may fill from here; null for whoever has not the role, or where the stores are elsewhere. */
+  stores: { knowledge: boolean; workspaces: string[] } | null;
+}
+
+/** What became of a playbook that was read in. */
+export interface PlaybookReport {
+  added: number;
+  changed: number;
+  unchanged: number;
+  chunks: number;
+  lines: string[];
+  by_words_only: boolean;
+  lacking: string;
+}
+
+/** What became of the past incidents of a workspace. */
+export interface IncidentsReport {
+  workspace: string;
+  ingested: { added: number; changed: number; unchanged: number; removed: number };
+  fault: string;
+  next_step: string;
+}
+
+/** What an import did with one file, or one table of it. */
+export interface ImportReport {
+  file: string;
+  table: string;
+  rows_read: number;
+  rows_stored: number;
+  duplicates_skipped: number;
+  rows_rejected: number;
+  misfits: { column: string; type: string; count: number }[];
+  rejects: { line: number | null; reason: string }[];
+  new_columns: Record<string, string>;
+  notes: string[];
+  error: string;
+  next_step: string;
+}
+
+export interface TableInfo {
+  table: string;
+  rows: number;
+  oldest: string | null;
+  newest: string | null;
 }
 
 export interface Token {
@@ -165,6 +209,13 @@ export interface Raise {
   at: string;
 }
 
+export interface Subject {
+  name: string;
+  state: Record<string, unknown>;
+  /** What would be written, with what the tool fills in. */
+  changes: { field: string; before: unknown; after: unknown }[];
+}
+
 export interface Approval {
   approval_id: string;
   state: "pending" | "approved" | "denied" | "used" | "expired";
@@ -183,6 +234,14 @@ export interface Approval {
   why: string;
   context: Label;
   arguments: Record<string, unknown> | null;
+  /** Who wants what, as one sentence of the gateway. */
+  title: string;
+  /** The thing that the call is for, as the gateway read it before it asked. */
+  subject: Subject | null;
+  /** Earlier calls of the conversation that read something; `about` this very thing or not. */
+  evidence: { audit_id: string; tool: string; at: string; about: boolean }[];
+  /** Whether it runs as soon as somebody has approved it. */
+  runs_at_yes: boolean;
   argument_labels: Record<string, Label>;
   violations: Violation[];
   raised_by: Raise[];
@@ -202,6 +261,8 @@ export interface Approval {
   decision: { by: string; name: string; comment: string; at: string } | null;
   more_of_tool: number;
   may_decide: boolean;
+  /** A denial that whoever looks may take back. */
+  may_lift: boolean;
   outdated: boolean;
   own: boolean;
   /** Who asked with their own key, without the agent. */
@@ -236,6 +297,31 @@ export interface Person {
   created_at: string;
 }
 
+/** An account after a change, and how its person chooses a password where they have to. */
+export interface Changed {
+  user: Person;
+  invitation?: { token: string; ends_at: string } | null;
+}
+
+/** What questions of some days took, as counts. */
+export interface Took {
+  questions: number;
+  people: number;
+  helped: number;
+  not_helped: number;
+  requests: number;
+  input_tokens: number;
+  output_tokens: number;
+  /** Answers of a model that nobody gave a price. */
+  unpriced: number;
+  cost_usd: string;
+}
+
+export interface Usage {
+  last: Took;
+  before: Took;
+}
+
 export interface AuditEntry {
   record: { seq: number; kind: string; at?: string } & Record<string, unknown>;
   hash: string;
@@ -258,6 +344,14 @@ export interface Policy {
   loaded_at: string | null;
   refused: { problems: string[]; at: string } | null;
   text: string | null;
+  tools: PolicyTool[];
+}
+
+export interface PolicyTool {
+  name: string;
+  effect: string;
+  approvers: string[];
+  rules: { rule_id: string; when: string; then: "never" | "asker" | "other" | "runs_or_asks" | "runs" }[];
 }
 
 export interface Story {

@@ -1,11 +1,12 @@
 // Find and go: views, conversations, incidents by number or words, any entity, or the words as a question.
 import type { JSX } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef, useState } from "preact/hooks";
+import { ask } from "../api.ts";
 import { askNow } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
 import { type Rows, useLook } from "../look.ts";
 import { preferredWorkspace } from "../preferences.ts";
-import type { Incident } from "../tool_rows.ts";
+import type { Alert, Incident } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 import type { Conversation, Session } from "../wire.ts";
 import { Icon, type IconName } from "./icon.tsx";
@@ -46,9 +47,11 @@ export function Palette(props: {
   }, []);
   const wanted = text.trim();
   const rows = incidents.found?.result.rows ?? [];
+  const named = useNamed(wanted, rows, incidents.found !== null, workspace);
+  const talks = useTalks(wanted, props.conversations);
   const entries = useMemo(
-    () => entriesOf(wanted, props.views, props.conversations, rows, reads, workspace),
-    [wanted, rows, props.conversations],
+    () => entriesOf(wanted, props.views, talks, rows, named, reads, workspace),
+    [wanted, rows, named, talks],
   );
   const current = Math.min(at, Math.max(0, entries.length - 1));
   useEffect(() => {
@@ -110,11 +113,67 @@ export function Palette(props: {
   );
 }
 
+const LEAST = 3;
+const AFTER_TYPING_MS = 250;
+
+/** The numbers of incidents with an alert whose name holds the words, where no title of an incident does. */
+function useNamed(wanted: string, rows: Incident[], read: boolean, workspace: string): Set<number | null | undefined> {
+  const low = wanted.toLowerCase();
+  const none = read && wanted.length >= LEAST && !rows.some((row) => (row.title ?? "").toLowerCase().includes(low));
+  const [asked, setAsked] = useState(false);
+  useEffect(() => {
+    if (none) {
+      setAsked(true);
+    }
+  }, [none]);
+  const alerts = useLook<Rows<Alert, unknown>>("query_alerts", asked ? { limit: 100, workspace } : null);
+  const found = alerts.found?.result.rows ?? [];
+  return useMemo(
+    () =>
+      new Set(
+        (none ? found : [])
+          .filter((alert) => (alert.name ?? "").toLowerCase().includes(low))
+          .map((alert) => alert.incident_number),
+      ),
+    [found, low, none],
+  );
+}
+
+/** The conversations whose title or a question holds the words; the titles at once, the questions once they are asked. */
+function useTalks(wanted: string, conversations: Conversation[]): Conversation[] {
+  const [found, setFound] = useState<Conversation[]>([]);
+  const low = wanted.toLowerCase();
+  useEffect(() => {
+    setFound([]);
+    if (wanted.length < LEAST) {
+      return undefined;
+    }
+    const ended = new AbortController();
+    const timer = setTimeout(() => {
+      const query = new URLSearchParams({ words: wanted.slice(0, 200), limit: String(MOST_OF_EACH) });
+      ask<{ conversations: Conversation[] }>("GET", `/conversations?${query}`, undefined, ended.signal).then(
+        (answer) => setFound(answer.conversations),
+        () => {}, // those with the words in their title are there
+      );
+    }, AFTER_TYPING_MS);
+    return () => {
+      clearTimeout(timer);
+      ended.abort();
+    };
+  }, [wanted]);
+  return useMemo(() => {
+    const titled = conversations.filter((each) => each.title.toLowerCase().includes(low));
+    const known = new Set(titled.map((each) => each.session_id));
+    return [...titled, ...found.filter((each) => !known.has(each.session_id))];
+  }, [conversations, found, low]);
+}
+
 function entriesOf(
   wanted: string,
   views: { name: string; title: string; icon: IconName }[],
   conversations: Conversation[],
   rows: Incident[],
+  named: Set<number | null | undefined>,
   reads: boolean,
   workspace: string,
 ): Entry[] {
@@ -124,7 +183,9 @@ function entriesOf(
     location.hash = address;
   };
   const number = NUMBER.exec(wanted)?.[1];
-  const met = rows.filter((row) => (number === undefined ? holds(row.title ?? "") : String(row.number) === number));
+  const met = rows.filter((row) =>
+    number === undefined ? holds(row.title ?? "") || named.has(row.number) : String(row.number) === number,
+  );
   const incidents = met.slice(0, MOST_OF_EACH).map((row) => ({
     key: `incident ${row.number}`,
     icon: "incident" as const,
@@ -170,16 +231,13 @@ function entriesOf(
         sort: "View",
         go: to(`/${view.name}`),
       })),
-    ...conversations
-      .filter((each) => holds(each.title))
-      .slice(0, MOST_OF_EACH)
-      .map((each) => ({
-        key: `conversation ${each.session_id}`,
-        icon: "ask" as const,
-        words: each.title,
-        sort: "Conversation",
-        go: to(`/chat/${encodeURIComponent(each.session_id)}`),
-      })),
+    ...conversations.slice(0, MOST_OF_EACH).map((each) => ({
+      key: `conversation ${each.session_id}`,
+      icon: "ask" as const,
+      words: each.title,
+      sort: "Conversation",
+      go: to(`/chat/${encodeURIComponent(each.session_id)}`),
+    })),
     ...(reads && wanted !== "" ? [question] : []),
     ...(wanted === "" ? incidents : []),
   ];

@@ -1,8 +1,9 @@
 // A person's own account: how to be answered, the password, tokens for programs, and signing out everywhere.
 import type { JSX } from "preact";
 import { useState } from "preact/hooks";
-import { ask, asRefusal, Refusal } from "../api.ts";
+import { ask, asRefusal, type Refusal } from "../api.ts";
 import { RefusalNotice } from "../parts/notices.tsx";
+import { NewPassword, newPassword, PasswordField } from "../parts/password.tsx";
 import { keep, preferences, timezones, VERBOSITIES } from "../preferences.ts";
 import { visible } from "../visible.ts";
 import type { Session } from "../wire.ts";
@@ -94,10 +95,7 @@ function Password({ entered }: { entered: (session: Session) => void }): JSX.Ele
     const given = new FormData(form);
     setSaid("");
     try {
-      if (given.get("new_password") !== given.get("again")) {
-        throw new Refusal(0, "differs", "The new password is not the same twice.", "Type it again.");
-      }
-      const body = { password: given.get("password"), new_password: given.get("new_password") };
+      const body = { password: given.get("password"), new_password: newPassword(given) };
       await ask("PUT", "/password", body);
       entered(await ask<Session>("GET", "/session"));
       form.reset();
@@ -111,18 +109,8 @@ function Password({ entered }: { entered: (session: Session) => void }): JSX.Ele
     <section aria-label="Password">
       <h2>Password</h2>
       <form onSubmit={change}>
-        <label>
-          Password so far
-          <input name="password" type="password" autocomplete="current-password" required maxLength={256} />
-        </label>
-        <label>
-          New password <span class="quiet">(12 characters or more)</span>
-          <input name="new_password" type="password" autocomplete="new-password" required maxLength={256} />
-        </label>
-        <label>
-          New password, again
-          <input name="again" type="password" autocomplete="new-password" required maxLength={256} />
-        </label>
+        <PasswordField label="Password so far" name="password" current />
+        <NewPassword />
         <RefusalNotice refusal={refusal} />
         <button type="submit" class="main">
           Change it

@@ -4,7 +4,7 @@ import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { incidentLink } from "../incident_address.ts";
-import { type Rows, type Seen, useLook } from "../look.ts";
+import { type Seen as Found, type Rows, useLook } from "../look.ts";
 import { outsideTexts, signsOf } from "../outside.ts";
 import { Icon } from "../parts/icon.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
@@ -55,7 +55,7 @@ function ApprovalList({ change }: { change: Approval[] }): JSX.Element {
   }, [change]);
   const waiting = found?.filter((each) => each.state === "pending") ?? [];
   const rest = (found?.filter((each) => each.state !== "pending") ?? []).sort(
-    (one, other) => Date.parse(other.asked_at) - Date.parse(one.asked_at),
+    (one, other) => Date.parse(endedAt(other)) - Date.parse(endedAt(one)),
   );
   return (
     <div class="stack">
@@ -71,6 +71,11 @@ function ApprovalList({ change }: { change: Approval[] }): JSX.Element {
       <Listed title="Decided or over" approvals={rest} />
     </div>
   );
+}
+
+/** When it was decided, or over. */
+function endedAt(approval: Approval): string {
+  return approval.decision?.at ?? approval.ends_at;
 }
 
 function Listed({ title, approvals }: { title: string; approvals: Approval[] }): JSX.Element | null {
@@ -107,11 +112,10 @@ function Listed({ title, approvals }: { title: string; approvals: Approval[] }):
                 <Time at={each.asked_at} />
               </td>
               <td class="end">
-                {each.state === "pending" ? (
-                  <Time at={each.ends_at} />
-                ) : (
-                  visible(each.decision === null ? "nobody" : deciderOf(each.decision))
+                {each.state === "pending" ? null : (
+                  <>{visible(each.decision === null ? "nobody" : deciderOf(each.decision))}, </>
                 )}
+                <Time at={endedAt(each)} />
               </td>
             </tr>
           ))}
@@ -188,10 +192,13 @@ function Decide(props: {
   const [comment, setComment] = useState("");
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const decide = async (decision: "approve" | "deny"): Promise<void> => {
+  const [lifted, setLifted] = useState(false);
+  const decide = async (decision: "approve" | "deny" | "lift"): Promise<void> => {
     setBusy(true);
+    setRefusal(null);
     try {
       const decided = await ask<Approval>("POST", `${props.path}/decision`, { decision, comment });
+      setLifted(decision === "lift");
       props.onDecided({ ...approval, ...decided });
     } catch (error) {
       setRefusal(asRefusal(error));
@@ -201,12 +208,18 @@ function Decide(props: {
   const open = approval.state === "pending";
   const doubtful = changesOf(approval).some((change) => change.from === "outside");
   const title = visible(titleOf(approval));
+  const { subject } = approval;
   return (
     <section class="decide" aria-label="Decide">
       <div class="row">
         <div>
           <h1>{title.slice(0, 1).toUpperCase() + title.slice(1)}</h1>
           <p class="quiet">
+            {incident === null && subject !== null ? (
+              <>
+                {visible(subject.name)}, {Object.values(subject.state).map(shown).join(", ")}.{" "}
+              </>
+            ) : null}
             {incident === null ? null : (
               <>
                 {visible(incident.title ?? "")}, <Severity of={incident.severity} />,{" "}
@@ -239,6 +252,20 @@ function Decide(props: {
           </span>
         )}
       </p>
+      {approval.may_lift ? (
+        <p class="row">
+          {lifted ? (
+            "The no binds no more: the next such call is asked about."
+          ) : (
+            <>
+              <span class="quiet">The same call is refused for a while without asking anybody again.</span>
+              <button type="button" disabled={busy} onClick={() => void decide("lift")}>
+                Take the no back
+              </button>
+            </>
+          )}
+        </p>
+      ) : null}
       {open && approval.outdated ? (
         <p class="notice">
           <Icon name="warn" />
@@ -312,7 +339,7 @@ function Written(props: {
           )}
         />
       )}
-      {number !== null && incident === null ? (
+      {number !== null && incident === null && (props.reads || approval.subject === null) ? (
         <footer>
           {props.reads
             ? props.look === null
@@ -329,6 +356,7 @@ const FROM: Record<Change["from"], string> = {
   words: "stands in the words below",
   named: "named by the person",
   trusted: "set by the agent, from what nobody outside can write",
+  filled: "filled in by the tool",
   outside: "may come from text that somebody outside wrote",
 };
 
@@ -377,6 +405,7 @@ function ReadBefore({ approval, incident }: { approval: Approval; incident: Inci
         ) : (
           <Raises raises={approval.raised_by} />
         )}
+        <Seen approval={approval} />
         {texts.map((each) => (
           <Outside key={each.text} {...each} place={`${each.place} of this incident`} />
         ))}
@@ -386,6 +415,33 @@ function ReadBefore({ approval, incident }: { approval: Approval; incident: Inci
         </details>
       </div>
     </section>
+  );
+}
+
+/** What the conversation had looked at by then, what is about this very thing first. */
+function Seen({ approval: { evidence } }: { approval: Approval }): JSX.Element {
+  const sorted = [...evidence].sort((one, other) => Number(other.about) - Number(one.about));
+  return sorted.length === 0 ? (
+    <p>Nothing had been looked at in this conversation.</p>
+  ) : (
+    <details open={sorted.some((each) => each.about)}>
+      <summary>
+        {sorted.length === 1 ? "One reading" : `${sorted.length} readings`} before it,{" "}
+        {sorted.filter((each) => each.about).length} of this very thing
+      </summary>
+      <ol class="steps-of">
+        {sorted.map((each) => (
+          <li key={each.audit_id}>
+            <Icon name={each.about ? "check" : "audit"} />
+            <span>
+              <code>{visible(each.tool)}</code> {each.about ? "of this very thing" : ""}
+              <div class="label">audit record {visible(each.audit_id)}</div>
+            </span>
+            <span class="when">{moment(each.at, "")}</span>
+          </li>
+        ))}
+      </ol>
+    </details>
   );
 }
 
@@ -413,7 +469,7 @@ function Raises({ raises }: { raises: Raise[] }): JSX.Element | null {
 
 function EvidenceAbout(props: {
   incident: IncidentDetail;
-  found: Seen<Detail>;
+  found: Found<Detail>;
   workspace: string | undefined;
 }): JSX.Element {
   const { incident, workspace } = props;
@@ -512,8 +568,12 @@ function Course({ approval }: { approval: Approval }): JSX.Element {
   const ruling = approval.decision;
   const left = (Date.parse(approval.ends_at) - Date.now()) / 1_000;
   const after: Record<Approval["state"], string> = {
-    pending: `As soon as somebody decides, ${asker} sees it in the conversation, with the note, and does it with one press. Nothing runs before.`,
-    approved: `${asker} sees that it is approved, and does it with one press: exactly this, once.`,
+    pending: approval.runs_at_yes
+      ? `It runs at the yes, exactly this and once; ${asker} sees it in the conversation, with the note.`
+      : `As soon as somebody decides, ${asker} sees it in the conversation, with the note, and does it with one press. Nothing runs before.`,
+    approved: approval.runs_at_yes
+      ? `It was approved and runs now, exactly this and once; ${asker} sees what came of it.`
+      : `${asker} sees that it is approved, and does it with one press: exactly this, once.`,
     used: `It ran, once. ${asker} sees that it is done. A second time needs a second approval.`,
     denied: `${asker} sees that it was denied, with the note. Nothing was done.`,
     expired: "Nobody decided in time. Nothing was done; it can be asked for again.",

@@ -1,6 +1,6 @@
 // The gateway's record of every call, newest first, filtered, and its check.
 import type { JSX } from "preact";
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { Facts } from "../parts/data_table.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
@@ -10,23 +10,48 @@ import type { AuditEntry, Verification } from "../wire.ts";
 
 const PAGE = 50;
 
+type Names = Record<string, string>;
+
 interface Page {
   records: AuditEntry[];
+  /** Of keys, by their ids. */
+  names: Names;
   /** Null: the first record was reached. */
   next_before: number | null;
 }
 
-const FILTERS = { kind: "Kind", tool: "Tool", session: "Session", person: "Person or key" };
+const FILTERS = {
+  person: "Person or key",
+  incident: "Incident",
+  tool: "Tool",
+  kind: "Kind",
+  session: "Session",
+};
 type Filter = Partial<Record<keyof typeof FILTERS, string>>;
 
+/** `id` is an audit id, or `?` with filters as an address has them. */
 export function AuditView({ id, go }: { id: string | null; go: (id: string | null) => void }): JSX.Element {
+  const filters = id === null || id.startsWith("?");
   return (
     <div class="stack">
-      <h1>Audit</h1>
-      <Verify />
-      {id === null ? <Journal /> : <OneCall key={id} id={id} back={() => go(null)} />}
+      <div class="row">
+        <h1>Audit</h1>
+        <Verify />
+      </div>
+      {filters ? <Journal key={id} filter={filterOf(id ?? "")} go={go} /> : <OneCall key={id} id={id} />}
     </div>
   );
+}
+
+function filterOf(id: string): Filter {
+  const given = new URLSearchParams(id.slice(1));
+  const pairs = Object.keys(FILTERS).map((name) => [name, given.get(name) ?? ""]);
+  return Object.fromEntries(pairs.filter(([, text]) => text !== ""));
+}
+
+function addressOf(filter: Filter): string | null {
+  const text = new URLSearchParams(filter).toString();
+  return text === "" ? null : `?${text}`;
 }
 
 function Verify(): JSX.Element {
@@ -72,50 +97,40 @@ function verdict(found: Verification): string {
   );
 }
 
-function Journal(): JSX.Element {
-  const [filter, setFilter] = useState<Filter>({});
-  const form = useRef<HTMLFormElement>(null);
-  const only = (wanted: Filter): void => {
-    for (const name of Object.keys(FILTERS)) {
-      const field = form.current?.elements.namedItem(name);
-      if (field instanceof HTMLInputElement) {
-        field.value = wanted[name as keyof Filter] ?? "";
-      }
-    }
-    setFilter(wanted);
-  };
+function Journal({ filter, go }: { filter: Filter; go: (id: string | null) => void }): JSX.Element {
   const submit = (event: SubmitEvent): void => {
     event.preventDefault();
     const given = [...new FormData(event.currentTarget as HTMLFormElement)].map(([name, text]) => [
       name,
       `${text}`.trim(),
     ]);
-    setFilter(Object.fromEntries(given.filter(([, text]) => text !== "")));
+    go(addressOf(Object.fromEntries(given.filter(([, text]) => text !== ""))));
   };
   return (
     <section aria-label="Journal">
-      <form ref={form} class="journal-filters" onSubmit={submit}>
+      <form class="journal-filters" onSubmit={submit}>
         {Object.entries(FILTERS).map(([name, label]) => (
           <label key={name}>
             {label}
-            <input name={name} maxLength={64} />
+            <input name={name} maxLength={64} defaultValue={filter[name as keyof Filter] ?? ""} />
           </label>
         ))}
         <button type="submit" class="main">
           Find
         </button>
-        <button type="button" onClick={() => only({})}>
+        <button type="button" onClick={() => go(null)}>
           All
         </button>
       </form>
-      <Records key={JSON.stringify(filter)} filter={filter} only={only} />
+      <Records filter={filter} />
     </section>
   );
 }
 
 /** The records that `filter` lets through, from the newest on. */
-function Records({ filter, only }: { filter: Filter; only: (wanted: Filter) => void }): JSX.Element {
+function Records({ filter }: { filter: Filter }): JSX.Element {
   const [entries, setEntries] = useState<AuditEntry[]>([]);
+  const [names, setNames] = useState<Names>({});
   const [before, setBefore] = useState<number | null>(0);
   const [busy, setBusy] = useState(false);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
@@ -125,6 +140,7 @@ function Records({ filter, only }: { filter: Filter; only: (wanted: Filter) => v
       const query = new URLSearchParams({ ...filter, before: String(from), limit: String(PAGE) });
       const page = await ask<Page>("GET", `/audit?${query}`);
       setEntries([...shown, ...page.records]);
+      setNames((known) => ({ ...known, ...page.names }));
       setBefore(page.next_before);
       setRefusal(null);
     } catch (error) {
@@ -148,7 +164,7 @@ function Records({ filter, only }: { filter: Filter; only: (wanted: Filter) => v
       <ol class="journal">
         {entries.map((entry) => (
           <li key={entry.hash} value={entry.record.seq}>
-            <Entry entry={entry} only={only} />
+            <Entry entry={entry} names={names} />
           </li>
         ))}
       </ol>
@@ -164,46 +180,71 @@ function Records({ filter, only }: { filter: Filter; only: (wanted: Filter) => v
   );
 }
 
-function OneCall({ id, back }: { id: string; back: () => void }): JSX.Element {
-  const [entries, setEntries] = useState<AuditEntry[]>([]);
+function OneCall({ id }: { id: string }): JSX.Element {
+  const [found, setFound] = useState<Pick<Page, "records" | "names"> | null>(null);
   const [refusal, setRefusal] = useState<Refusal | null>(null);
   useEffect(() => {
-    ask<{ records: AuditEntry[] }>("GET", `/audit/${encodeURIComponent(id)}`).then(
-      (found) => setEntries(found.records),
-      (error) => setRefusal(asRefusal(error)),
-    );
+    ask<Page>("GET", `/audit/${encodeURIComponent(id)}`).then(setFound, (error) => setRefusal(asRefusal(error)));
   }, [id]);
   return (
     <section aria-label="One call">
-      <button type="button" onClick={back}>
-        The whole journal
-      </button>
+      <a href="#/audit">The whole journal</a>
       <RefusalNotice refusal={refusal} />
-      {entries.map((entry) => (
-        <Entry key={entry.hash} entry={entry} open />
+      {found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
+      {found?.records.map((entry) => (
+        <Entry key={entry.hash} entry={entry} names={found.names} open />
       ))}
     </section>
   );
 }
 
-function Entry(props: { entry: AuditEntry; open?: boolean; only?: (wanted: Filter) => void }): JSX.Element {
-  const { entry, open, only } = props;
+/** The kinds of records in the words of people; another kind stands as it is. */
+const KINDS: Record<string, string> = {
+  intent: "called",
+  outcome: "ended",
+  refusal: "was refused",
+  approval_asked: "asked a person for",
+  approval_decided: "decided about",
+  session: "session",
+  key: "key",
+  store_changed: "store",
+};
+
+function Entry(props: { entry: AuditEntry; names: Names; open?: boolean }): JSX.Element {
+  const { entry, names, open } = props;
   const { seq, kind, ...rest } = entry.record;
-  const when = typeof rest.at === "string" ? moment(rest.at, "") : "";
-  const about = [rest.tool, rest.decision, entry.outcome].filter((part) => typeof part === "string").join(", ");
+  const text = (name: string): string => (typeof rest[name] === "string" ? String(rest[name]) : "");
+  const args = (rest.arguments ?? {}) as Record<string, unknown>;
+  const incident = typeof args.incident === "string" ? `incident ${args.incident}` : "";
+  const told = [
+    ...[text("tool"), incident, text("store"), text("state"), text("change"), text("name"), text("decision")],
+    ...[text("status"), entry.outcome],
+  ];
+  const by = text("by") || names[text("key_id")] || text("key_id");
   const facts = Object.entries(rest).map(([name, value]): [string, string] => [name, shown(value)]);
-  const session = typeof rest.session_id === "string" ? rest.session_id : "";
+  const request = text("approval_id") || (kind.startsWith("approval_") ? text("audit_id") : "");
+  const leads: [string, string | null][] = [
+    ["Only this session", addressOf(text("session_id") === "" ? {} : { session: text("session_id") })],
+    ["Only this incident", addressOf(incident === "" ? {} : { incident: String(args.incident) })],
+    ["The request, and who decided it", request || null],
+  ];
   return (
     <details open={open ?? false}>
       <summary>
-        <strong>{visible(kind)}</strong> {visible(about)} <span class="quiet">{when}</span>
+        <span class="quiet">{text("at") === "" ? "" : moment(text("at"), "")}</span> <strong>{visible(by)}</strong>{" "}
+        <span title={visible(kind)}>{KINDS[kind] ?? visible(kind.replaceAll("_", " "))}</span>{" "}
+        {visible(told.filter((part) => part).join(", "))}
       </summary>
-      <Facts facts={[["seq", String(seq)], ...facts, ["hash", visible(entry.hash)]]} />
-      {only === undefined || session === "" ? null : (
-        <button type="button" onClick={() => only({ session })}>
-          Only this session
-        </button>
-      )}
+      <Facts facts={[["seq", String(seq)], ["kind", kind], ...facts, ["hash", visible(entry.hash)]]} />
+      <p class="row">
+        {leads.map(([words, to]) =>
+          to === null ? null : (
+            <a key={words} href={`#/audit/${encodeURIComponent(to)}`}>
+              {words}
+            </a>
+          ),
+        )}
+      </p>
     </details>
   );
 }

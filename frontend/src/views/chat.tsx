@@ -163,7 +163,12 @@ export function ChatView(props: {
           )}
         </section>
         {conversation === null || missing ? null : (
-          <QuestionBox box={box} first={turns.length === 0} onAsk={(question) => conversation.put(question)} />
+          <QuestionBox
+            box={box}
+            first={turns.length === 0}
+            fills={(session.stores?.workspaces ?? []).length > 0}
+            onAsk={(question) => conversation.put(question)}
+          />
         )}
       </div>
       <EvidencePanel
@@ -245,6 +250,8 @@ function useRequests(conversation: OpenConversation | null, waiting: Approval[])
 function QuestionBox(props: {
   box: { current: HTMLTextAreaElement | null };
   first: boolean;
+  /** Whether files may be imported from here. */
+  fills: boolean;
   onAsk: (question: string) => void;
 }): JSX.Element {
   const { box, onAsk } = props;
@@ -272,6 +279,11 @@ function QuestionBox(props: {
           send();
         }}
       >
+        {props.fills ? (
+          <a class="button bare icon" href="#/data" aria-label="Import a file" title="Import a file and ask of it">
+            <Icon name="upload" />
+          </a>
+        ) : null}
         <label>
           <span class="unseen">Question (Enter sends, Shift+Enter breaks the line)</span>
           <textarea

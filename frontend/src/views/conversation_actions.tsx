@@ -1,14 +1,12 @@
 // What is done with a whole conversation: another title, starting over, a report of it, deleting it.
 import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { ask, asRefusal, open, type Refusal } from "../api.ts";
+import { ask, asRefusal, type Refusal } from "../api.ts";
 import { Dialog } from "../parts/dialog.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
-import { timezone } from "../preferences.ts";
+import { SaveReport } from "../parts/save_report.tsx";
 import { visible } from "../visible.ts";
 import type { CarriedFact, Conversation } from "../wire.ts";
-
-const FORMS = { html: "a page (HTML)", md: "Markdown", csv: "its evidence as a table (CSV)" };
 
 interface Props {
   id: string;
@@ -40,7 +38,7 @@ export function ConversationActions(props: Props): JSX.Element {
       </div>
       {asked === "rename" ? <Rename {...props} close={close} /> : null}
       {asked === "clear" ? <Clear {...props} close={close} /> : null}
-      {asked === "save" ? <Save id={props.id} close={close} /> : null}
+      {asked === "save" ? <SaveReport title="Save a report" path={`${pathOf(props.id)}/export`} close={close} /> : null}
       {asked === "delete" ? <Delete {...props} close={close} /> : null}
     </details>
   );
@@ -134,55 +132,6 @@ function Asking(props: {
       </form>
     </Dialog>
   );
-}
-
-function Save({ id, close }: { id: string; close: () => void }): JSX.Element {
-  const [reveal, setReveal] = useState(false);
-  const [refusal, setRefusal] = useState<Refusal | null>(null);
-  const save = async (event: MouseEvent): Promise<void> => {
-    event.preventDefault();
-    const { href } = event.currentTarget as HTMLAnchorElement;
-    setRefusal(null);
-    try {
-      await saved(await open("GET", href));
-    } catch (error) {
-      setRefusal(asRefusal(error));
-    }
-  };
-  return (
-    <Dialog title="Save a report" onClose={close}>
-      <p>The hand-over of this conversation: facts with their evidence, actions and approvals, what is open.</p>
-      <label class="tick">
-        <input type="checkbox" checked={reveal} onInput={(event) => setReveal(event.currentTarget.checked)} /> With the
-        hidden values that you may see; the report says so
-      </label>
-      <ul>
-        {Object.entries(FORMS).map(([form, words]) => (
-          <li key={form}>
-            <a
-              href={`${pathOf(id)}/export?format=${form}&reveal=${reveal}&timezone=${encodeURIComponent(timezone())}`}
-              download
-              onClick={save}
-            >
-              {words}
-            </a>
-          </li>
-        ))}
-      </ul>
-      <RefusalNotice refusal={refusal} />
-    </Dialog>
-  );
-}
-
-/** Give the file to the browser, under the name that the server gave it. */
-async function saved(response: Response): Promise<void> {
-  const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
-  const link = document.createElement("a");
-  link.href = URL.createObjectURL(await response.blob());
-  link.download = named?.[1] ?? "report";
-  link.click();
-  // The browser has begun to read it by then.
-  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
 }
 
 /** What goes on with the agent after a conversation was started over. */

@@ -3,14 +3,17 @@
 
 import type { JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
-import { ask } from "../api.ts";
+import { ask, asRefusal, type Refusal } from "../api.ts";
 import { incidentLink } from "../incident_address.ts";
 import { entityLink } from "../links.ts";
 import { type Look, type Rows, type Seen, useLook } from "../look.ts";
 import { Dots, Legend, Ranking } from "../parts/chart.tsx";
+import { RefusalNotice } from "../parts/notices.tsx";
 import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
+import { SaveReport } from "../parts/save_report.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { Choice, Owner, Severity, Time, WorkspaceChoice, ZoneLine } from "../parts/signs.tsx";
+import { type Column, Table } from "../parts/table.tsx";
 import { AlertTrend } from "../parts/trend.tsx";
 import { preferredWorkspace } from "../preferences.ts";
 import { titleOf } from "../requests.ts";
@@ -27,7 +30,7 @@ import type {
 } from "../tool_rows.ts";
 import { WINDOWS } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
-import type { Approval, Session } from "../wire.ts";
+import type { Approval, Session, Took, Usage } from "../wire.ts";
 import { StateChip } from "./request.tsx";
 
 const INTERVALS: [string, string][] = [
@@ -62,8 +65,11 @@ const WEEKS = 4;
 
 type Listed = Rows<Incident, IncidentSummary>;
 
+const dash = <span class="quiet">–</span>;
+
 export function DashboardView({ session, waiting }: { session: Session; waiting: Approval[] }): JSX.Element {
   const [workspace, setWorkspace] = useState(preferredWorkspace(session));
+  const [reporting, setReporting] = useState(false);
   const open = useLook<Listed>("query_incidents", { status: "Open", order: "severity", limit: MOST, workspace });
   const closed = useLook<Listed>("query_incidents", {
     status: "Closed",
@@ -91,8 +97,12 @@ export function DashboardView({ session, waiting }: { session: Session; waiting:
           >
             Read again
           </button>
+          <button type="button" class="main" onClick={() => setReporting(true)}>
+            Report…
+          </button>
         </div>
       </div>
+      {reporting ? <Report close={() => setReporting(false)} /> : null}
       <Figures open={open} closed={closed} waiting={waiting} place={place} />
       <div class="lead">
         <div class="five">
@@ -112,6 +122,12 @@ export function DashboardView({ session, waiting }: { session: Session; waiting:
         </div>
         <div class="five">
           <Approvals waiting={waiting} session={session} />
+        </div>
+        <div class="seven">
+          <Weeks closed={closed} workspace={workspace} />
+        </div>
+        <div class="five">
+          <Cost session={session} />
         </div>
         <Trends workspace={workspace} />
       </div>
@@ -226,42 +242,25 @@ function Ages({ found }: { found: Seen<Listed> }): JSX.Element {
     <>
       <Warnings of={found} />
       <Scroll label="Open by age and severity">
-        <table class="ages">
-          <thead>
-            <tr>
-              <th scope="col">Severity</th>
-              {AGES.map(([words]) => (
-                <th key={words} scope="col">
-                  {words}
-                </th>
-              ))}
-              <th scope="col">All</th>
-            </tr>
-          </thead>
-          <tbody>
-            {known.map((name) => {
-              const of = rows.filter((row) => (row.severity ?? "") === name);
-              return (
-                <tr key={name}>
-                  <th scope="row">
-                    <Severity of={name || null} />
-                  </th>
-                  {AGES.map(([words, from, to]) => {
-                    const count = of.filter((row) => within(row, from, to)).length;
-                    return (
-                      <td key={words} class={from >= 14 ? "oldest" : from >= 7 ? "old" : ""}>
-                        {count === 0 ? <span class="quiet">–</span> : <a href={listOf(name)}>{count}</a>}
-                      </td>
-                    );
-                  })}
-                  <td>
-                    <strong>{of.length}</strong>
-                  </td>
-                </tr>
-              );
-            })}
-          </tbody>
-        </table>
+        <Table
+          class="ages"
+          rows={known.map((name) => ({ name, of: rows.filter((row) => (row.severity ?? "") === name) }))}
+          keyOf={(row) => row.name}
+          columns={[
+            { title: "Severity", names: true, cell: ({ name }) => <Severity of={name || null} /> },
+            ...AGES.map(
+              ([words, from, to]): Column<{ name: string; of: Incident[] }> => ({
+                title: words,
+                class: () => (from >= 14 ? "oldest" : from >= 7 ? "old" : ""),
+                cell: ({ name, of }) => {
+                  const count = of.filter((row) => within(row, from, to)).length;
+                  return count === 0 ? dash : <a href={listOf(name)}>{count}</a>;
+                },
+              }),
+            ),
+            { title: "All", cell: ({ of }) => <strong>{of.length}</strong> },
+          ]}
+        />
       </Scroll>
       <footer>
         {coverage.rows_total !== null && coverage.rows_total > rows.length
@@ -352,37 +351,196 @@ function Owners({ open, closed }: { open: Seen<Listed>; closed: Seen<Listed> | n
     <>
       {table.length === 0 ? <p class="quiet">No incident is open, and none was closed in 30 days.</p> : null}
       <Scroll label="Owners">
-        <table>
-          <thead>
-            <tr>
-              <th scope="col">Owner</th>
-              {["Open", "High", "Oldest", "Closed, 30 d", "Median"].map((title) => (
-                <th key={title} scope="col" class="num">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {table.map((row) => (
-              <tr key={row.owner ?? ""}>
-                <th scope="row">
-                  <Owner of={row.owner} />
-                </th>
-                <td class="num">
-                  <strong>{row.open}</strong>
-                </td>
-                <td class="num">{row.high === 0 ? <span class="quiet">–</span> : row.high}</td>
-                <td class="num">{row.oldest === null ? <span class="quiet">–</span> : age(row.oldest)}</td>
-                <td class="num">{row.closed === 0 ? <span class="quiet">–</span> : row.closed}</td>
-                <td class="num">{row.median === null ? <span class="quiet">–</span> : span(row.median)}</td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          rows={table}
+          keyOf={(row) => row.owner ?? ""}
+          columns={[
+            { title: "Owner", names: true, cell: (row) => <Owner of={row.owner} /> },
+            { title: "Open", class: "num", cell: (row) => <strong>{row.open}</strong> },
+            { title: "High", class: "num", cell: (row) => row.high || dash },
+            { title: "Oldest", class: "num", cell: (row) => (row.oldest === null ? dash : age(row.oldest)) },
+            { title: "Closed, 30 d", class: "num", cell: (row) => row.closed || dash },
+            { title: "Median", class: "num", cell: (row) => (row.median === null ? dash : span(row.median)) },
+          ]}
+        />
       </Scroll>
     </>
   );
+}
+
+const SHIFTS: [string, string][] = [
+  ["8", "the last 8 hours"],
+  ["12", "the last 12 hours"],
+  ["24", "the last 24 hours"],
+  ["168", "the last 7 days"],
+  ["720", "the last 30 days"],
+];
+
+/** A report of what this person asked: of a shift, or of one incident in it. */
+function Report({ close }: { close: () => void }): JSX.Element {
+  const [hours, setHours] = useState("12");
+  const [incident, setIncident] = useState("");
+  return (
+    <SaveReport title="Report" path="/reports" more={{ hours, incident }} close={close}>
+      <div class="row">
+        <Choice label="Of what you asked in" value={hours} options={SHIFTS} onChange={setHours} />
+        <label>
+          One incident <span class="quiet">(its number; empty: all)</span>
+          <input
+            inputMode="numeric"
+            maxLength={10}
+            value={incident}
+            onInput={(event) => setIncident(event.currentTarget.value.replace(/\D/g, ""))}
+          />
+        </label>
+      </div>
+    </SaveReport>
+  );
+}
+
+const WEEK_S = 7 * DAY_S;
+
+/** Two weeks side by side, both to this hour: what came, what was closed, and how long that took. */
+function Weeks({ closed, workspace }: { closed: Look<Listed>; workspace: string }): JSX.Element {
+  const summary = useLook<Rows<Incident, ThreatSummary>>("get_threat_summary", { time_window: "last_7d", workspace });
+  return (
+    <Reading title="This week against the last" look={summary}>
+      {(found) => <TwoWeeks came={found} closed={closed.found} />}
+    </Reading>
+  );
+}
+
+function TwoWeeks({
+  came,
+  closed,
+}: {
+  came: Seen<Rows<Incident, ThreatSummary>>;
+  closed: Seen<Listed> | null;
+}): JSX.Element {
+  const { incidents, alerts, previous } = came.result.summary;
+  const done = (from: number): number[] | null =>
+    closed?.result.rows
+      .filter((row) => {
+        const ago = (closed.at - Date.parse(row.closed_time ?? "")) / 1_000;
+        return ago >= from && ago < from + WEEK_S;
+      })
+      .flatMap((row) => closingTime(row) ?? []) ?? null;
+  const [now, before] = [done(0), done(WEEK_S)];
+  const rows: [string, number | null, number | null, (value: number) => string][] = [
+    ["Incidents created", incidents.total, previous?.incidents ?? null, String],
+    ["Incidents closed", now?.length ?? null, before?.length ?? null, String],
+    ["Time to close, median", now && medianOf(now), before && medianOf(before), span],
+    ["Alerts", alerts.total, previous?.alerts ?? null, String],
+  ];
+  const cut = closed !== null && (closed.result.coverage.rows_total ?? 0) > closed.result.rows.length;
+  return (
+    <>
+      <Warnings of={came} />
+      <Scroll label="Two weeks">
+        <Table
+          rows={rows}
+          keyOf={([name]) => name}
+          columns={[
+            { title: "In 7 days", names: true, cell: ([name]) => name },
+            {
+              title: "This week",
+              class: "num",
+              cell: ([, one, , told]) => (one === null ? dash : <strong>{told(one)}</strong>),
+            },
+            {
+              title: "The week before",
+              class: "num",
+              cell: ([, , other, told]) => (other === null ? dash : told(other)),
+            },
+            {
+              title: "Change",
+              class: "num",
+              cell: ([, one, other]) => (one === null || other === null ? dash : changeOf(one, other)),
+            },
+          ]}
+        />
+      </Scroll>
+      <footer>
+        {cut ? "Closed: only the newest 100 of 30 days were read. " : ""}
+        <HowFound of={came} />
+      </footer>
+    </>
+  );
+}
+
+function changeOf(now: number, before: number): string {
+  const sign = now > before ? "+" : "−";
+  return now === before
+    ? "none"
+    : before === 0
+      ? "new"
+      : `${sign}${Math.round((Math.abs(now - before) / before) * 100)} %`;
+}
+
+/** What everybody's questions took, for who answers for them. */
+function Cost({ session }: { session: Session }): JSX.Element {
+  const [found, setFound] = useState<Usage | null>(null);
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const leads = session.roles.includes("approver") || session.roles.includes("admin");
+  useEffect(() => {
+    if (leads) {
+      ask<Usage>("GET", "/usage?days=7").then(setFound, (error) => setRefusal(asRefusal(error)));
+    }
+  }, [leads]);
+  return (
+    <section class="card" aria-labelledby="cost">
+      <header>
+        <h2 id="cost">What questions took</h2>
+        <span class="quiet">7 days, and the 7 before</span>
+      </header>
+      <RefusalNotice refusal={refusal} />
+      {leads ? null : <p class="quiet">For people with the role approver or admin.</p>}
+      {leads && found === null && refusal === null ? <p class="quiet">Reading...</p> : null}
+      {found === null ? null : <Figured found={found} />}
+    </section>
+  );
+}
+
+function Figured({ found: { last, before } }: { found: Usage }): JSX.Element {
+  const rows: [string, string, string][] = [
+    ["Questions", String(last.questions), String(before.questions)],
+    ["People who asked", String(last.people), String(before.people)],
+    ["Helped / did not", `${last.helped} / ${last.not_helped}`, `${before.helped} / ${before.not_helped}`],
+    ["Requests to models", String(last.requests), String(before.requests)],
+    ["Tokens in / out", tokensOf(last), tokensOf(before)],
+    ["Cost", costOf(last), costOf(before)],
+  ];
+  return (
+    <>
+      <Scroll label="What questions took">
+        <Table
+          rows={rows}
+          keyOf={([name]) => name}
+          columns={[
+            { title: "What", names: true, cell: ([name]) => name },
+            { title: "Now", class: "num", cell: ([, now]) => now },
+            { title: "Before", class: "num", cell: ([, , before]) => before },
+          ]}
+        />
+      </Scroll>
+      <footer>
+        {last.requests === 0
+          ? "No model was asked: the planner on this machine costs nothing. "
+          : last.unpriced > 0
+            ? `${last.unpriced} answers without a price: set SENTINEL_MODEL_PRICES. `
+            : ""}
+        What people deleted is not counted.
+      </footer>
+    </>
+  );
+}
+
+function tokensOf(took: Took): string {
+  return `${took.input_tokens.toLocaleString("en")} / ${took.output_tokens.toLocaleString("en")}`;
+}
+
+function costOf(took: Took): string {
+  return took.requests === 0 ? "none" : took.unpriced > 0 ? "not known" : `${Number(took.cost_usd).toFixed(2)} USD`;
 }
 
 /** What was asked and decided of late, as far as this person may see it. */
@@ -555,47 +713,35 @@ function Top(props: { found: Seen<Rows<TopEntity, Record<string, number>>>; work
 function TopTable({ rows, workspace }: { rows: TopEntity[]; workspace: string }): JSX.Element {
   return (
     <Scroll label="Entities">
-      <table>
-        <thead>
-          <tr>
-            <th scope="col">Name</th>
-            <th scope="col" class="num">
-              Alerts
-            </th>
-            <th scope="col" class="num">
-              High
-            </th>
-            <th scope="col">First</th>
-            <th scope="col">Last</th>
-            <th scope="col">Incidents</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.map((row) => (
-            <tr key={row.name}>
-              <th scope="row" class="long">
-                <a href={entityLink(row.name)}>{visible(row.name)}</a>
-              </th>
-              <td class="num">{row.alerts}</td>
-              <td class="num">{row.high_alerts}</td>
-              <td>
-                <Time at={row.first_seen} />
-              </td>
-              <td>
-                <Time at={row.last_seen} />
-              </td>
-              <td>
+      <Table
+        rows={rows}
+        keyOf={(row) => row.name}
+        columns={[
+          {
+            title: "Name",
+            names: true,
+            class: "long",
+            cell: (row) => <a href={entityLink(row.name)}>{visible(row.name)}</a>,
+          },
+          { title: "Alerts", class: "num", cell: (row) => row.alerts },
+          { title: "High", class: "num", cell: (row) => row.high_alerts },
+          { title: "First", cell: (row) => <Time at={row.first_seen} /> },
+          { title: "Last", cell: (row) => <Time at={row.last_seen} /> },
+          {
+            title: "Incidents",
+            cell: (row) => (
+              <>
                 {row.incident_numbers.length === 0 ? <span class="quiet">in none</span> : null}
                 {row.incident_numbers.map((number) => (
                   <a key={number} class="numbered" href={incidentLink({ number, workspace })}>
                     {number}
                   </a>
                 ))}
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+              </>
+            ),
+          },
+        ]}
+      />
     </Scroll>
   );
 }

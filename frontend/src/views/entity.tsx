@@ -2,10 +2,12 @@
 import type { JSX } from "preact";
 import { askNow } from "../draft.ts";
 import { incidentLink } from "../incident_address.ts";
+import { entityLink } from "../links.ts";
 import { type Rows, type Seen, useLook } from "../look.ts";
 import { Suggested } from "../parts/around.tsx";
 import { HowFound, Reading, Warnings, WhyNone } from "../parts/reading.tsx";
 import { Owner, Severity, Status, Time } from "../parts/signs.tsx";
+import { Table } from "../parts/table.tsx";
 import { preferredWorkspace } from "../preferences.ts";
 import { byPriority, rankOf } from "../severities.ts";
 import type { Alert, Incident, IncidentSummary } from "../tool_rows.ts";
@@ -40,10 +42,63 @@ export function EntityView({ id, session }: { id: string; session: Session }): J
       <Reading title="Incidents that name it" look={incidents}>
         {(found) => <Incidents found={found} workspace={workspace} />}
       </Reading>
+      {alerts.found === null ? null : <SeenWith alerts={alerts.found.result.rows} name={id} />}
       <Reading title="Alerts that name it" look={alerts}>
         {(found) => <Alerts found={found} workspace={workspace} />}
       </Reading>
     </div>
+  );
+}
+
+const WITH = new Map([
+  ["account", "Accounts"],
+  ["host", "Hosts"],
+  ["ip", "Addresses"],
+  ["mailbox", "Mailboxes"],
+]);
+const MOST_WITH = 12;
+
+/** The accounts, hosts and addresses that the same alerts name, those of most alerts first. */
+function SeenWith({ alerts, name }: { alerts: Alert[]; name: string }): JSX.Element | null {
+  const counts = new Map<string, number>();
+  for (const alert of alerts) {
+    for (const key of new Set(alert.entities.map((each) => `${each.kind} ${each.name}`))) {
+      counts.set(key, (counts.get(key) ?? 0) + 1);
+    }
+  }
+  const sorted = [...counts].sort((one, other) => other[1] - one[1] || one[0].localeCompare(other[0]));
+  const kinds = [...WITH].flatMap(([kind, words]): [string, [string, number][]][] => {
+    const of = sorted
+      .filter(([key]) => key.startsWith(`${kind} `))
+      .map(([key, count]): [string, number] => [key.slice(kind.length + 1), count])
+      .filter(([other]) => other.toLowerCase() !== name.toLowerCase());
+    return of.length === 0 ? [] : [[words, of]];
+  });
+  return kinds.length === 0 ? null : (
+    <section class="card" aria-labelledby="seen-with">
+      <header>
+        <h2 id="seen-with">Seen with</h2>
+        <span class="quiet">named by the same alerts</span>
+      </header>
+      <div class="in">
+        <dl class="facts">
+          {kinds.map(([words, of]) => (
+            <div key={words}>
+              <dt>{words}</dt>
+              <dd>
+                {of.slice(0, MOST_WITH).map(([other, count], place) => (
+                  <span key={other}>
+                    {place === 0 ? "" : ", "}
+                    <a href={entityLink(other)}>{visible(other)}</a> <span class="quiet">{count}</span>
+                  </span>
+                ))}
+                {of.length > MOST_WITH ? `, and ${of.length - MOST_WITH} more` : ""}
+              </dd>
+            </div>
+          ))}
+        </dl>
+      </div>
+    </section>
   );
 }
 
@@ -58,41 +113,29 @@ function Incidents(props: { found: Seen<Rows<Incident, IncidentSummary>>; worksp
           <WhyNone of={found} none="No incident has an alert that names it." />
         </div>
       ) : (
-        <table class="fold" aria-label="Incidents">
-          <thead>
-            <tr>
-              {["Severity", "No.", "Incident", "Status", "Owner", "Created"].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.number}>
-                <td>
-                  <Severity of={row.severity} />
-                </td>
-                <td>{row.number}</td>
-                <th scope="row" class="wide long">
-                  <a class="title" href={incidentLink(workspace === "" ? row : { workspace, ...row })}>
-                    {visible(row.title ?? "") || "without a title"}
-                  </a>
-                </th>
-                <td>
-                  <Status of={row.status} />
-                </td>
-                <td>
-                  <Owner of={row.owner} />
-                </td>
-                <td class="end">
-                  <Time at={row.created_time} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          class="fold"
+          label="Incidents"
+          rows={rows}
+          keyOf={(row) => row.number}
+          columns={[
+            { title: "Severity", cell: (row) => <Severity of={row.severity} /> },
+            { title: "No.", cell: (row) => row.number },
+            {
+              title: "Incident",
+              names: true,
+              class: "wide long",
+              cell: (row) => (
+                <a class="title" href={incidentLink(workspace === "" ? row : { workspace, ...row })}>
+                  {visible(row.title ?? "") || "without a title"}
+                </a>
+              ),
+            },
+            { title: "Status", cell: (row) => <Status of={row.status} /> },
+            { title: "Owner", cell: (row) => <Owner of={row.owner} /> },
+            { title: "Created", class: "end", cell: (row) => <Time at={row.created_time} /> },
+          ]}
+        />
       )}
       <footer>
         {rows.length} of {found.result.coverage.rows_total ?? "an unknown number"}.
@@ -113,44 +156,29 @@ function Alerts(props: { found: Seen<Rows<Alert, unknown>>; workspace: string })
           <WhyNone of={found} none="No alert names exactly this." />
         </div>
       ) : (
-        <table class="fold" aria-label="Alerts">
-          <thead>
-            <tr>
-              {["Severity", "Alert", "Incident", "Status", "Recorded"].map((title) => (
-                <th key={title} scope="col">
-                  {title}
-                </th>
-              ))}
-            </tr>
-          </thead>
-          <tbody>
-            {rows.map((row) => (
-              <tr key={row.alert_id}>
-                <td>
-                  <Severity of={row.severity} />
-                </td>
-                <th scope="row" class="wide long">
-                  {visible(row.name ?? "without a name")}
-                </th>
-                <td>
-                  {row.incident_number ? (
-                    <a class="numbered" href={incidentLink({ number: row.incident_number, workspace })}>
-                      {row.incident_number}
-                    </a>
-                  ) : (
-                    <span class="quiet">none</span>
-                  )}
-                </td>
-                <td>
-                  <Status of={row.status} />
-                </td>
-                <td class="end">
-                  <Time at={row.time} />
-                </td>
-              </tr>
-            ))}
-          </tbody>
-        </table>
+        <Table
+          class="fold"
+          label="Alerts"
+          rows={rows}
+          keyOf={(row) => row.alert_id}
+          columns={[
+            { title: "Severity", cell: (row) => <Severity of={row.severity} /> },
+            { title: "Alert", names: true, class: "wide long", cell: (row) => visible(row.name ?? "without a name") },
+            {
+              title: "Incident",
+              cell: ({ incident_number: number }) =>
+                number ? (
+                  <a class="numbered" href={incidentLink({ number, workspace })}>
+                    {number}
+                  </a>
+                ) : (
+                  <span class="quiet">none</span>
+                ),
+            },
+            { title: "Status", cell: (row) => <Status of={row.status} /> },
+            { title: "Recorded", class: "end", cell: (row) => <Time at={row.time} /> },
+          ]}
+        />
       )}
       <footer>
         {rows.length} of {found.result.coverage.rows_total ?? "an unknown number"}.

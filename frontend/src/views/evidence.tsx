@@ -4,6 +4,7 @@ import type { ComponentChildren, JSX } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { ask, asRefusal, type Refusal } from "../api.ts";
 import { callFacts } from "../evidence.ts";
+import { rerunLink } from "../links.ts";
 import { fieldOf, type Note, placeWords, reasonOf, SIGNS, type Source, same, sourcesOf } from "../marks.ts";
 import { CopyButton } from "../parts/copy.tsx";
 import { Facts } from "../parts/data_table.tsx";
@@ -244,6 +245,7 @@ function BehindPiece(props: { turn: TurnView; number: number; title: string }): 
 
 function Call({ call }: { call: ToolTrace }): JSX.Element {
   const query = call.coverage?.query ?? "";
+  const rerun = rerunLink(call);
   return (
     <>
       <section aria-label="Call">
@@ -258,6 +260,11 @@ function Call({ call }: { call: ToolTrace }): JSX.Element {
           </div>
           {/* biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by the keyboard */}
           <pre tabIndex={0}>{visible(query)}</pre>
+          {rerun === undefined ? null : (
+            <p>
+              <a href={rerun}>All columns, in KQL</a>
+            </p>
+          )}
         </section>
       )}
     </>

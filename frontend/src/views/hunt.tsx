@@ -38,10 +38,14 @@ interface Found extends Rows<Record<string, unknown>, unknown> {
 
 const FREE = "run_freeform_kql";
 const MOST = 100;
+/** The guard takes no KQL of anybody's own without a bound in time. */
+const BOUNDED = WINDOWS.filter(([value]) => value !== "");
 
-/** `id` is the name of a query. */
+/** `id` is the name of a query, with what it is given behind a question mark. */
 export function HuntView(props: { id: string | null; go: (id: string | null) => void; session: Session }): JSX.Element {
-  const { id, go, session } = props;
+  const { go, session } = props;
+  const [id = null, ...behind] = props.id?.split("?") ?? [];
+  const given = new URLSearchParams(behind.join("?"));
   const list = useLook<Rows<Template, unknown>>("list_kql_templates", { detail: "full", limit: 500 });
   const [text, setText] = useState("");
   const free = useOffered(FREE);
@@ -93,6 +97,12 @@ export function HuntView(props: { id: string | null; go: (id: string | null) => 
                   </li>
                 ))}
               </ul>
+              {free === false ? (
+                <footer>
+                  KQL of your own is off here. Whoever looks after this installation switches it on:{" "}
+                  <code>SENTINEL_FREEFORM_KQL=on</code>
+                </footer>
+              ) : null}
             </>
           )}
         </Reading>
@@ -100,7 +110,7 @@ export function HuntView(props: { id: string | null; go: (id: string | null) => 
           {id === FREE && free ? (
             <Free session={session} />
           ) : chosen !== null ? (
-            <One key={chosen.name} template={chosen} session={session} />
+            <One key={props.id} template={chosen} given={given} session={session} />
           ) : (
             <section class="card empty">
               {id !== null && list.found !== null ? (
@@ -119,9 +129,9 @@ export function HuntView(props: { id: string | null; go: (id: string | null) => 
   );
 }
 
-/** Whether the person may read with the tool. */
-function useOffered(tool: string): boolean {
-  const [offered, setOffered] = useState(false);
+/** Whether the person may read with the tool; null while that is not known. */
+function useOffered(tool: string): boolean | null {
+  const [offered, setOffered] = useState<boolean | null>(null);
   useEffect(() => {
     ask<{ tools: { name: string }[] }>("GET", "/tools").then(
       (found) => setOffered(found.tools.some((each) => each.name === tool)),
@@ -131,8 +141,9 @@ function useOffered(tool: string): boolean {
   return offered;
 }
 
-function One({ template, session }: { template: Template; session: Session }): JSX.Element {
-  const [window, setWindow] = useState("last_7d");
+function One(props: { template: Template; given: URLSearchParams; session: Session }): JSX.Element {
+  const { template, session } = props;
+  const [window, setWindow] = useState(props.given.get("time_window") ?? "last_7d");
   const [asked, setAsked] = useState<{ given: Arguments; turn: number } | null>(null);
   const run = (event: SubmitEvent): void => {
     event.preventDefault();
@@ -158,7 +169,7 @@ function One({ template, session }: { template: Template; session: Session }): J
           <div class="filters">
             <Choice label="Window" value={window} options={WINDOWS} onChange={setWindow} />
             {template.parameters.map((each) => (
-              <Field key={each.name} of={each} />
+              <Field key={each.name} of={each} given={props.given.get(each.name)} />
             ))}
             <button type="submit" class="main">
               Run
@@ -171,7 +182,7 @@ function One({ template, session }: { template: Template; session: Session }): J
   );
 }
 
-function Field({ of }: { of: Parameter }): JSX.Element {
+function Field({ of, given }: { of: Parameter; given: string | null }): JSX.Element {
   const id = `parameter-${of.name}`;
   const usual = of.default === null || of.default === undefined ? "" : shown(of.default);
   return (
@@ -181,15 +192,22 @@ function Field({ of }: { of: Parameter }): JSX.Element {
         {of.required ? "" : " (optional)"}
       </label>
       {of.allowed.length > 0 ? (
-        <select id={id} name={of.name} defaultValue={usual}>
+        <select id={id} name={of.name} defaultValue={given ?? usual}>
           {of.allowed.map((each) => (
-            <option key={each} selected={each === usual}>
+            <option key={each} selected={each === (given ?? usual)}>
               {visible(each)}
             </option>
           ))}
         </select>
       ) : (
-        <input id={id} name={of.name} required={of.required} placeholder={visible(usual)} maxLength={1_000} />
+        <input
+          id={id}
+          name={of.name}
+          required={of.required}
+          placeholder={visible(usual)}
+          defaultValue={given ?? ""}
+          maxLength={1_000}
+        />
       )}
     </div>
   );
@@ -222,7 +240,7 @@ function Free({ session }: { session: Session }): JSX.Element {
             <textarea class="mono" name="kql" rows={8} required maxLength={20_000} spellcheck={false} />
           </label>
           <div class="filters">
-            <Choice label="Window" value={window} options={WINDOWS} onChange={setWindow} />
+            <Choice label="Window" value={window} options={BOUNDED} onChange={setWindow} />
             <button type="submit" class="main">
               Run
             </button>

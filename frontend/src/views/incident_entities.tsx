@@ -12,6 +12,7 @@ import { Facts } from "../parts/data_table.tsx";
 import { GraphPicture } from "../parts/graph_picture.tsx";
 import { Scroll } from "../parts/scroll.tsx";
 import { Severity, Status, Time } from "../parts/signs.tsx";
+import { Table } from "../parts/table.tsx";
 import { rankOf } from "../severities.ts";
 import type { Alert, Incident, IncidentDetail } from "../tool_rows.ts";
 import { shown, visible } from "../visible.ts";
@@ -174,35 +175,25 @@ function EntityTable(props: {
   const all = Object.values(props.counts).reduce((sum, count) => sum + count, 0);
   return props.entities.length === 0 ? null : (
     <Scroll label="Entities" tall>
-      <table>
-        <caption>
-          Entities, {props.entities.length} of {all}
-        </caption>
-        <thead>
-          <tr>
-            <th scope="col">Kind</th>
-            <th scope="col">Name</th>
-            <th scope="col" class="num">
-              Alerts
-            </th>
-            <th scope="col">Other incidents</th>
-          </tr>
-        </thead>
-        <tbody>
-          {props.entities.map((entity) => (
-            <tr key={entity.key}>
-              <td>{visible(entity.kind)}</td>
-              <th scope="row" class="long">
-                <a href={entityLink(entity.name)}>{visible(entity.name)}</a>
-              </th>
-              <td class="num">{entity.alerts}</td>
-              <td>
-                <Others shared={props.shared.get(entity.key)} address={props.address} />
-              </td>
-            </tr>
-          ))}
-        </tbody>
-      </table>
+      <Table
+        caption={`Entities, ${props.entities.length} of ${all}`}
+        rows={props.entities}
+        keyOf={(entity) => entity.key}
+        columns={[
+          { title: "Kind", cell: (entity) => visible(entity.kind) },
+          {
+            title: "Name",
+            names: true,
+            class: "long",
+            cell: (entity) => <a href={entityLink(entity.name)}>{visible(entity.name)}</a>,
+          },
+          { title: "Alerts", class: "num", cell: (entity) => entity.alerts },
+          {
+            title: "Other incidents",
+            cell: (entity) => <Others shared={props.shared.get(entity.key)} address={props.address} />,
+          },
+        ]}
+      />
     </Scroll>
   );
 }
@@ -245,30 +236,31 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
       {without === 0 ? null : <p>Of {without} of its alerts there is no row here.</p>}
       {alerts.length === 0 ? null : (
         <Scroll label="Alerts">
-          <table class="fold">
-            <thead>
-              <tr>
-                {["Severity", "Name, and what it says", "Where", "Status", "Recorded"].map((title) => (
-                  <th key={title} scope="col">
-                    {title}
-                  </th>
-                ))}
-              </tr>
-            </thead>
-            <tbody>
-              {worst.map((alert) => (
-                <tr key={alert.alert_id}>
-                  <td>
-                    <Severity of={alert.severity} />
-                  </td>
-                  <th scope="row" class="wide long">
+          <Table
+            class="fold"
+            rows={worst}
+            keyOf={(alert) => alert.alert_id}
+            columns={[
+              { title: "Severity", cell: (alert) => <Severity of={alert.severity} /> },
+              {
+                title: "Name, and what it says",
+                names: true,
+                class: "wide long",
+                cell: (alert) => (
+                  <>
                     {visible(alert.name ?? "without a name")}
                     {alert.description === null || signsOf(alert.description).length > 0 ? null : (
                       <div class="reason">{visible(alert.description)}</div>
                     )}
                     <div class="label spare">{visible(alert.product ?? "product not known")}</div>
-                  </th>
-                  <td class="long">
+                  </>
+                ),
+              },
+              {
+                title: "Where",
+                class: "long",
+                cell: (alert) => (
+                  <>
                     {alert.compromised_entity ? (
                       <a href={entityLink(alert.compromised_entity)}>{visible(alert.compromised_entity)}</a>
                     ) : (
@@ -277,17 +269,13 @@ function AlertTable({ alerts, without }: { alerts: Alert[]; without: number }): 
                     <div class="label spare">
                       {alert.entity_count === 1 ? "names one entity" : `names ${alert.entity_count} entities`}
                     </div>
-                  </td>
-                  <td>
-                    <Status of={alert.status} />
-                  </td>
-                  <td class="end">
-                    <Time at={alert.time} />
-                  </td>
-                </tr>
-              ))}
-            </tbody>
-          </table>
+                  </>
+                ),
+              },
+              { title: "Status", cell: (alert) => <Status of={alert.status} /> },
+              { title: "Recorded", class: "end", cell: (alert) => <Time at={alert.time} /> },
+            ]}
+          />
         </Scroll>
       )}
     </section>

@@ -11,6 +11,9 @@ import type { Hit, IncidentDetail, Knowledge } from "../tool_rows.ts";
 import { visible } from "../visible.ts";
 
 const MOST = 4;
+/** Parts of playbooks that are looked through for steps, and how many of one are shown. */
+const LOOKED = 12;
+const MOST_OF_ONE = 2;
 const MOST_SHARED = 3;
 const LONGEST_QUERY = 1_000;
 
@@ -27,14 +30,14 @@ export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
     "search_knowledge_base",
     unknown ? { query: words, collection: "sentinel_incidents", limit: MOST } : null,
   );
-  const steps = useLook<Knowledge>("search_knowledge_base", { query: words, collection: "playbooks", limit: MOST });
+  const steps = useLook<Knowledge>("search_knowledge_base", { query: words, collection: "playbooks", limit: LOOKED });
   const past: Look<Knowledge> = unknown ? byWords : like;
   return (
     <>
       <Reading id="playbook" title="Steps of playbooks" look={steps}>
         {(found) => (
           <>
-            <Hits knowledge={found.result} hits={found.result.hits} none="No playbook has a step for it." />
+            <Hits knowledge={found.result} hits={stepsOf(found.result.hits)} none="No playbook has a step for it." />
             <HowFound of={found} remarks={found.result.remarks} />
           </>
         )}
@@ -52,6 +55,17 @@ export function Like({ incident }: { incident: IncidentDetail }): JSX.Element {
               hits={found.result.hits.filter((hit) => hit.document_id !== `incident-${incident.number}`)}
               none="No past incident is like it."
             />
+            <p class="label in">
+              {found.result.freshness.incidents_as_of === null ? (
+                <>
+                  No past incident was read in yet: that is done in <a href="#/knowledge">Knowledge</a>.
+                </>
+              ) : (
+                <>
+                  Past incidents as of <Time at={found.result.freshness.incidents_as_of} />.
+                </>
+              )}
+            </p>
             <HowFound of={found} remarks={found.result.remarks} />
           </>
         )}
@@ -83,25 +97,37 @@ function Hits(props: { knowledge: Knowledge; hits: Hit[]; none: string }): JSX.E
         </p>
       ) : null}
       <ul class="hits">
-        {props.hits.map((hit) => (
+        {props.hits.map((hit, place) => (
           <li key={hit.citation}>
-            <HitView hit={hit} />
+            <HitView hit={hit} open={place === 0 && !hit.document_id.startsWith("incident-")} />
           </li>
         ))}
       </ul>
-      <p class="label in">
-        Past incidents as of <Time at={freshness.incidents_as_of} none="never" />.
-      </p>
     </>
   );
 }
 
-function HitView({ hit }: { hit: Hit }): JSX.Element {
+/** What is a step by its form, a list or a table, before what only tells; a few of each playbook. */
+function stepsOf(hits: Hit[]): Hit[] {
+  const acts = (hit: Hit): boolean => /^\s*(?:\d+[.)]|[-*|])\s/m.test(hit.text);
+  const kept = new Map<string, number>();
+  return [...hits.filter(acts), ...hits.filter((hit) => !acts(hit))]
+    .filter((hit) => {
+      const before = kept.get(hit.document_id) ?? 0;
+      kept.set(hit.document_id, before + 1);
+      return before < MOST_OF_ONE;
+    })
+    .slice(0, MOST);
+}
+
+function HitView({ hit, open }: { hit: Hit; open: boolean }): JSX.Element {
   const number = /^incident-(\d+)$/.exec(hit.document_id)?.[1];
   return (
     <>
       {number === undefined ? (
-        <strong>{visible(hit.citation)}</strong>
+        <a class="strong" href={`#/knowledge/${encodeURIComponent(hit.document_id)}`}>
+          {visible(hit.citation)}
+        </a>
       ) : (
         <>
           <a href={`#/incidents/${number}`}>
@@ -112,7 +138,7 @@ function HitView({ hit }: { hit: Hit }): JSX.Element {
         </>
       )}
       <p class="reason">{why(hit)}</p>
-      <details>
+      <details open={open}>
         <summary>{number === undefined ? "Read the step" : "Read what is kept of it"}</summary>
         <Markdown marked={unmarked(hit.text)} />
       </details>

@@ -6,7 +6,7 @@ import { Facts } from "../parts/data_table.tsx";
 import { RefusalNotice } from "../parts/notices.tsx";
 import { moment } from "../parts/tool_status.tsx";
 import { visible } from "../visible.ts";
-import type { Policy, Story } from "../wire.ts";
+import type { Policy, PolicyTool, Story } from "../wire.ts";
 
 const LABELS = ["LOW", "MEDIUM", "HIGH"].flatMap((level) => [`${level}/TRUSTED`, `${level}/UNTRUSTED`]);
 
@@ -35,6 +35,7 @@ export function PolicyView(): JSX.Element {
               {found.refused.problems.map(visible).join(" ")}
             </p>
           )}
+          <Rules tools={found.tools} />
           <Explain />
           {found.text === null ? null : (
             <details>
@@ -48,6 +49,62 @@ export function PolicyView(): JSX.Element {
         </>
       )}
     </div>
+  );
+}
+
+const THEN = {
+  never: "never",
+  asker: "runs once the person who asked has confirmed it",
+  other: "runs once another person has approved it",
+  runs_or_asks: "runs; a person is asked where it carries more than the tool accepts",
+  runs: "runs without asking",
+};
+const EFFECTS: Record<string, string> = { read: "reads", write: "changes", external: "sends out" };
+
+/** What an agent may do by itself, what needs a person, and what never happens; what no rule names is denied. */
+function Rules({ tools }: { tools: PolicyTool[] }): JSX.Element | null {
+  const weight = (tool: PolicyTool): number => (tool.effect === "read" ? 1 : 0);
+  const sorted = [...tools].sort((one, other) => weight(one) - weight(other));
+  return tools.length === 0 ? null : (
+    <section class="card" aria-labelledby="rules">
+      <header>
+        <h2 id="rules">What an agent may do</h2>
+        <span class="quiet">{tools.length} tools; the first rule that holds decides</span>
+      </header>
+      <table class="fold">
+        <thead>
+          <tr>
+            {["Tool", "It", "When", "Then"].map((title) => (
+              <th key={title} scope="col">
+                {title}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {sorted.flatMap((tool) =>
+            tool.rules.map((rule) => (
+              <tr key={`${tool.name} ${rule.rule_id}`}>
+                <th scope="row" class="wide long">
+                  {visible(tool.name)}
+                </th>
+                <td>{EFFECTS[tool.effect] ?? visible(tool.effect)}</td>
+                <td class="long">{rule.when === "true" ? "always" : <code>{visible(rule.when)}</code>}</td>
+                <td class="long">
+                  <span class={rule.then === "never" ? "chip warn" : rule.then === "runs" ? "chip" : "chip ok"}>
+                    {THEN[rule.then]}
+                  </span>
+                  {rule.then === "other" && tool.approvers.length > 0 ? (
+                    <div class="label">decided by {tool.approvers.map(visible).join(", ")}</div>
+                  ) : null}
+                </td>
+              </tr>
+            )),
+          )}
+        </tbody>
+      </table>
+      <footer>Whatever no rule names is denied.</footer>
+    </section>
   );
 }
 

@@ -179,14 +179,16 @@ const NOW: Record<string, (incident: IncidentDetail) => string | null> = {
 const STAYS = ["status", "severity", "owner", "classification"];
 
 /** Fields before and after, and what stays as it is; `incident` is null while it is not known. */
-export function Difference<T extends { name: string; label: string; after: string }>(props: {
+export function Difference<T extends { name: string; label: string; after: string; before?: string }>(props: {
   changes: T[];
   compares: boolean;
   incident: IncidentDetail | null;
   from?: (change: T) => ComponentChildren;
 }): JSX.Element {
   const { changes, incident, from } = props;
-  const compares = props.compares && changes.some((change) => Object.hasOwn(NOW, change.name));
+  const compares =
+    changes.some((change) => change.before !== undefined) ||
+    (props.compares && changes.some((change) => Object.hasOwn(NOW, change.name)));
   const stays = STAYS.filter((name) => !changes.some((change) => change.name === name));
   return (
     <table class="difference">
@@ -204,7 +206,7 @@ export function Difference<T extends { name: string; label: string; after: strin
             <th scope="row">{visible(change.label)}</th>
             {compares ? (
               <td class="quiet" data-label="now">
-                {nowOf(incident, change.name)}
+                {change.before ?? nowOf(incident, change.name)}
               </td>
             ) : null}
             <td class="after long words" data-label={compares ? "after" : undefined}>

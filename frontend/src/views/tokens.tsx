@@ -45,19 +45,7 @@ export function Tokens(): JSX.Element {
       <RefusalNotice refusal={refusal} />
       {made === null ? null : <Shown token={made} onDone={() => setMade(null)} />}
       {tokens.length === 0 ? <p>There is none.</p> : null}
-      <ul class="listed">
-        {tokens.map((token) => (
-          <li key={token.token_id}>
-            <strong>{visible(token.name)}</strong>{" "}
-            <span class="quiet">
-              made {moment(token.created_at, "")}, {used(token)}, ends {moment(token.ends_at, "")}
-            </span>{" "}
-            <button type="button" onClick={() => revoke(token)} aria-label={`Revoke ${visible(token.name)}`}>
-              Revoke
-            </button>
-          </li>
-        ))}
-      </ul>
+      <TokenList tokens={tokens} onRevoke={revoke} />
       <form onSubmit={create}>
         <label>
           Name of the program
@@ -72,6 +60,25 @@ export function Tokens(): JSX.Element {
         </button>
       </form>
     </section>
+  );
+}
+
+/** Tokens, each with a button that ends it. */
+export function TokenList(props: { tokens: Token[]; onRevoke: (token: Token) => void }): JSX.Element {
+  return (
+    <ul class="listed">
+      {props.tokens.map((token) => (
+        <li key={token.token_id}>
+          <strong>{visible(token.name)}</strong>{" "}
+          <span class="quiet">
+            made {moment(token.created_at, "")}, {used(token)}, ends {moment(token.ends_at, "")}
+          </span>{" "}
+          <button type="button" onClick={() => props.onRevoke(token)} aria-label={`Revoke ${visible(token.name)}`}>
+            Revoke
+          </button>
+        </li>
+      ))}
+    </ul>
   );
 }
 

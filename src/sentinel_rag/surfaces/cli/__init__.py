@@ -23,11 +23,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if unknown:  # told with the usage of the command, not of the whole
         getattr(options, "parser", parser).error(f"unrecognized arguments: {' '.join(unknown)}")
     from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UsageError
-    from sentinel_rag.surfaces.cli._errors import report
 
     try:
         code: int = options.run(options)
     except SentinelError as error:
+        from sentinel_rag.surfaces.cli._errors import report
+
         command = getattr(options, "parser", parser).prog
         report(error, as_json=getattr(options, "json", False), command=command)
         code = 2 if isinstance(error, UsageError | ConfigurationError) else 1
@@ -41,7 +42,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
         code = 0
     except Exception as error:  # the last net: a person gets a sentence, a developer the file
-        from sentinel_rag.surfaces.cli._errors import is_interruption, of_the_system, report_fault
+        from sentinel_rag.surfaces.cli._errors import is_interruption, of_the_system, report, report_fault
 
         if is_interruption(error):
             print("Stopped.", file=sys.stderr)

@@ -13,7 +13,7 @@ from datetime import datetime
 from typing import Any
 
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 Json = dict[str, Any]
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from sentinel_rag.app.run_state import RunState
@@ -12,12 +12,13 @@ from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings, workspace_name
-from sentinel_rag.surfaces.cli._agent_client import AgentClient
+from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
 from sentinel_rag.surfaces.cli._errors import report
-from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 if TYPE_CHECKING:
-    from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
+    from sentinel_rag.agent.conversations.store import ConversationStore
+    from sentinel_rag.surfaces.cli._render import AnswerPages
 
 COMMANDS = {
     "/help": "this list",
@@ -29,13 +30,20 @@ COMMANDS = {
     "/more": "the rest of the last answer, then its details: ids, addresses, sources, calls",
     "/evidence": "sources and facts of the last answer; s1: the source ˢ¹; 3: fact 3; [2]: that line of a table",
     "/found": "only: answers without what was not found or is contradicted; all: the whole of them",
+    "/again": "a question once more, to be edited: the last one, or that number of /history",
+    "/thumb": "whether the last answer helped: up, down, with a reason; none takes it back",
+    "/cost": "what the last answer and this conversation took: tokens, and money where the model has a price",
+    "/texts": "texts in alerts that attackers may have left to be obeyed, of 14 days; with a number: of so many",
     "/approvals": "calls that wait for a person; with an ID: one of them whole",
+    "/rename": "another title for this conversation",
     "/history": "what was asked and answered in this conversation",
     "/export": "a hand-over report of this conversation: /export [md|html|csv|results] [PATH] [--force] [--reveal]",
     "/clear": "start over with what is known; /clear all: in a new session, with nothing",
     "/quit": "leave (so does Ctrl-D)",
 }
 HISTORY_LINES = 3
+MOST_REASON = 600
+"""Characters of why an answer helped or did not, as on the page."""
 
 
 class ChatCommands:
@@ -51,6 +59,10 @@ class ChatCommands:
         """The answer that `/evidence` is about."""
         self.only_found = False
         """Whether what was not found is hidden."""
+        self.asked: dict[int, str] = {}
+        """The questions of this conversation by their numbers."""
+        self.draft = ""
+        """What stands in the next prompt, to be edited."""
         self.pages: AnswerPages | None = None
         """Its lines that were not shown yet."""
         self._actions: dict[str, Callable[[Sequence[str]], None]] = {
@@ -63,7 +75,12 @@ class ChatCommands:
             "/more": lambda _: self._print_more(),
             "/evidence": self._print_evidence,
             "/found": self._choose_found,
+            "/again": self._again,
+            "/thumb": self._think,
+            "/cost": lambda _: self._print_cost(),
+            "/texts": self._print_texts,
             "/approvals": _print_approvals,
+            "/rename": self._rename,
             "/history": lambda _: self._print_history(),
             "/export": self._export,
             "/clear": self._clear,
@@ -153,8 +170,7 @@ class ChatCommands:
         self.pages.print_next(console())
 
     def _print_evidence(self, words: Sequence[str]) -> None:
-        from sentinel_rag.surfaces.cli._evidence_page import evidence_lines, fact_lines
-        from sentinel_rag.surfaces.cli._marked_text import source_lines
+        from sentinel_rag.surfaces.cli._marked_text import evidence_lines, fact_lines, source_lines
 
         answer = self.last_answer
         if answer is None:
@@ -166,6 +182,57 @@ class ChatCommands:
             print("/evidence s1 tells what source s1 says; 1, what stands behind fact 1; [2], behind that table line.")
         else:
             print("No fact of the last answer comes from a tool.")
+
+    def _again(self, words: Sequence[str]) -> None:
+        number = max(self.asked, default=0) if not words else int(words[0]) if words[0].isdecimal() else 0
+        if number not in self.asked:
+            print("There is no such question in this conversation; /history has their numbers.")
+            return
+        self.draft = self.asked[number]
+
+    def _think(self, words: Sequence[str]) -> None:
+        thumb, reason = words[0].lower() if words else "", " ".join(words[1:])
+        if thumb not in ("up", "down", "none"):
+            print("Say /thumb up, /thumb down, or /thumb none; a reason may follow.")
+        elif len(reason) > MOST_REASON:
+            print(f"The reason has {len(reason)} characters; at most {MOST_REASON} are kept.")
+        elif not self._keep(lambda store, key: store.think(key, _opinion(thumb, reason))):
+            print("There is no answer yet that could be judged, or it is not kept.")
+        else:
+            print("It is taken back." if thumb == "none" else "It is kept with the answer.")
+
+    def _rename(self, words: Sequence[str]) -> None:
+        title = " ".join(words)
+        if not title:
+            print("Say which title: /rename Night shift, phishing wave")
+        elif not self._keep(lambda store, key: store.rename(key, title)):
+            print("Nothing of this conversation is kept yet.")
+        else:
+            print("It has that title; sentinel chat --list shows it.")
+
+    def _keep(self, change: Callable[[ConversationStore, str], bool]) -> bool:
+        """Whether the change was made of this conversation as it is kept."""
+        from sentinel_rag.app.conversations import kept_conversations
+
+        session_id = self._client.session_id
+        if session_id is None:
+            return False
+        with closing(kept_conversations(self._settings)) as store:
+            return change(store, session_id)
+
+    def _print_cost(self) -> None:
+        from sentinel_rag.surfaces.cli.usage import print_conversation
+
+        if self._client.session_id is None or self.last_answer is None:
+            print("Nothing was answered yet, so nothing was used.")
+            return
+        print_conversation(self._settings, self._client.session_id, self.last_answer.model)
+
+    def _print_texts(self, words: Sequence[str]) -> None:
+        from sentinel_rag.surfaces.cli import texts
+
+        days = int(words[0]) if words and words[0].isdecimal() else 14
+        texts.show(user_session(self._state, self._settings), self._client.workspace, days)
 
     def _print_history(self) -> None:
         session_id = self._client.session_id
@@ -199,9 +266,10 @@ class ChatCommands:
     def _clear(self, words: Sequence[str]) -> None:
         if words and words[0].lower() == "all":
             self._client.forget()
+            self.asked.clear()
             print("The conversation starts over in a new session; your preferences stay.")
             return
-        from sentinel_rag.surfaces.reports.moments import both
+        from sentinel_rag.surfaces.reports.model import both
 
         carried = self._client.clear()
         print("The conversation starts over; your preferences stay.")
@@ -212,6 +280,10 @@ class ChatCommands:
         for fact in carried:
             told = ", ".join(part.strip() for part in fact.text.strip(" |").split(" | "))
             print(f"  - {safe_cell(told)} ({safe_cell(fact.tool)}, as of {safe_cell(both(fact.at, str(zone)))})")
+
+
+def _opinion(thumb: str, reason: str) -> dict[str, Any] | None:
+    return None if thumb == "none" else {"good": thumb == "up", "reason": reason}
 
 
 def _print_approvals(words: Sequence[str]) -> None:

@@ -10,8 +10,8 @@ import tempfile
 import traceback
 
 from sentinel_rag.contracts.errors import ConfigurationError, SentinelError, UnavailableError, UsageError
-from sentinel_rag.surfaces.cli._examples import EXAMPLES
-from sentinel_rag.surfaces.cli._safe_text import safe
+from sentinel_rag.surfaces.cli._options import EXAMPLES
+from sentinel_rag.surfaces.rendering.visible import safe
 
 _RIGHTS = {errno.EACCES, errno.EPERM, errno.EROFS, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP}
 _ROOM = "Free some disk space, or set SENTINEL_HOME to a folder on another disk, and repeat the command."

@@ -1,4 +1,4 @@
-"""What every command is made with: its place in the help, its formatting, and the options that several share."""
+"""What every command is made with: its place in the help, its example, its form, and options that several share."""
 
 from __future__ import annotations
 
@@ -8,7 +8,91 @@ import sys
 from collections.abc import Callable
 from typing import NoReturn
 
-from sentinel_rag.surfaces.cli._examples import EXAMPLES
+EXAMPLES = {
+    "sentinel": "sentinel demo",
+    "sentinel demo": "sentinel demo",
+    "sentinel watchlist put": "sentinel watchlist put VIPUsers vip.csv --key UserPrincipalName",
+    "sentinel watchlist": "sentinel watchlist list",
+    "sentinel watchlist list": "sentinel watchlist list --json",
+    "sentinel watchlist show": "sentinel watchlist show VIPUsers",
+    "sentinel watchlist remove": "sentinel watchlist remove VIPUsers",
+    "sentinel usage": "sentinel usage --days 30 --by person",
+    "sentinel texts": "sentinel texts --days 7",
+    "sentinel ask": 'sentinel ask "how many high severity incidents in the last 7 days?"',
+    "sentinel plan": "sentinel plan questions.jsonl --json",
+    "sentinel chat": "sentinel chat --resume",
+    "sentinel export": "sentinel export --format html --output hand-over.html",
+    "sentinel answer": "sentinel answer check --results results.json --answer answer.md",
+    "sentinel answer check": "sentinel answer check --results results.json --answer answer.md --json",
+    "sentinel up": "sentinel up --web 8443",
+    "sentinel mcp": "sentinel mcp",
+    "sentinel serve": "sentinel serve tools --tools sentinel,knowledge",
+    "sentinel status": "sentinel status --json",
+    "sentinel doctor": "sentinel doctor --azure",
+    "sentinel backup": "sentinel backup backups/2026-11-28",
+    "sentinel restore": "sentinel restore backups/2026-11-28",
+    "sentinel completion": "sentinel completion bash",
+    "sentinel workspace": "sentinel workspace generate",
+    "sentinel workspace generate": "sentinel workspace generate --events 20000",
+    "sentinel workspace import": "sentinel workspace import incidents.csv --table SecurityIncident",
+    "sentinel workspace tables": "sentinel workspace tables",
+    "sentinel workspace query": 'sentinel workspace query "SecurityIncident | summarize count() by Severity"',
+    "sentinel workspace faults": "sentinel workspace faults add throttled --times 3",
+    "sentinel tools": "sentinel tools query_incidents",
+    "sentinel kql": "sentinel kql templates",
+    "sentinel kql templates": "sentinel kql templates account_activity_timeline",
+    "sentinel kql run": "sentinel kql run account_activity_timeline account=noah.vandenberg@woodgrove.example",
+    "sentinel kql query": 'sentinel kql query "SigninLogs | take 5" --since 24h',
+    "sentinel kql lint": "sentinel kql lint",
+    "sentinel kql check": "sentinel kql check rules/",
+    "sentinel kql install": "sentinel kql install",
+    "sentinel knowledge": "sentinel knowledge ingest",
+    "sentinel knowledge ingest": "sentinel knowledge ingest",
+    "sentinel knowledge search": 'sentinel knowledge search "containment of a phished account"',
+    "sentinel knowledge list": "sentinel knowledge list",
+    "sentinel knowledge remove": "sentinel knowledge remove phishing.md",
+    "sentinel knowledge status": "sentinel knowledge status",
+    "sentinel knowledge rebuild": "sentinel knowledge rebuild",
+    "sentinel knowledge install": "sentinel knowledge install",
+    "sentinel knowledge migrate": "sentinel knowledge migrate --to pgvector",
+    "sentinel policy": "sentinel policy check",
+    "sentinel policy check": "sentinel policy check",
+    "sentinel policy test": "sentinel policy test",
+    "sentinel policy explain": "sentinel policy explain query_incidents severity=High",
+    "sentinel policy replay": "sentinel policy replay --since 24h",
+    "sentinel policy diff": "sentinel policy diff old.yaml new.yaml",
+    "sentinel audit": "sentinel audit verify",
+    "sentinel audit show": "sentinel audit show --decision deny --since 24h",
+    "sentinel audit verify": "sentinel audit verify",
+    "sentinel audit export": "sentinel audit export audit.jsonl --since 7d",
+    "sentinel audit key": "sentinel audit key",
+    "sentinel audit rotate": "sentinel audit rotate",
+    "sentinel audit prune": "sentinel audit prune --older-than 365",
+    "sentinel audit replay": "sentinel audit replay --since 24h",
+    "sentinel database": "sentinel database prepare",
+    "sentinel database prepare": "sentinel database prepare --for sentinel_gateway",
+    "sentinel database move": "sentinel database move",
+    "sentinel approvals": "sentinel approvals list",
+    "sentinel approvals list": "sentinel approvals list --state all",
+    "sentinel approvals show": "sentinel approvals show 3f2a",
+    "sentinel approvals approve": 'sentinel approvals approve 3f2a --comment "checked with the owner"',
+    "sentinel approvals deny": 'sentinel approvals deny 3f2a --comment "not now"',
+    "sentinel approvals lift": "sentinel approvals lift 3f2a",
+    "sentinel approvals watch": "sentinel approvals watch",
+    "sentinel keys": "sentinel keys list",
+    "sentinel keys create": "sentinel keys create --name soc-bot --scope execute",
+    "sentinel keys list": "sentinel keys list",
+    "sentinel keys rotate": "sentinel keys rotate soc-bot --overlap 60",
+    "sentinel keys revoke": "sentinel keys revoke soc-bot",
+    "sentinel users": "sentinel users list",
+    "sentinel users add": "sentinel users add ana --role analyst",
+    "sentinel users list": "sentinel users list",
+    "sentinel users change": "sentinel users change ana --role approver",
+    "sentinel users disable": "sentinel users disable ana",
+    "sentinel users link": "sentinel users link",
+    "sentinel users reset": "sentinel users reset ana",
+}
+
 
 Run = Callable[[argparse.Namespace], int]
 
@@ -94,11 +178,18 @@ def port(text: str) -> int:
     return number
 
 
+def days(text: str) -> int:
+    """A number of days, of which something is kept."""
+    if not (text.isascii() and text.isdecimal() and 1 <= int(text) <= 3_650):
+        raise argparse.ArgumentTypeError(f"{text} is not a number of days from 1 to 3650")
+    return int(text)
+
+
 class Parser(argparse.ArgumentParser):
     """argparse's own, whose errors end with what to type instead."""
 
     def error(self, message: str) -> NoReturn:
-        from sentinel_rag.surfaces.cli._safe_text import safe
+        from sentinel_rag.surfaces.rendering.visible import safe
 
         self.print_usage(sys.stderr)
         plain = _NO_NUMBER.sub(lambda found: f"{found[2]} is no {_KINDS[found[1]]}", message)
@@ -126,7 +217,7 @@ def _meant(prog: str, typed: str, known: list[str]) -> str:
     import difflib
     import shlex
 
-    from sentinel_rag.surfaces.cli._safe_text import safe
+    from sentinel_rag.surfaces.rendering.visible import safe
 
     alike = {word for deed in _SAME_DEED if typed in deed for word in deed}
     if own := [name for name in known if name in alike and prog != "sentinel"]:

@@ -6,8 +6,13 @@ Commands are imported when they run, not here.
 from __future__ import annotations
 
 import argparse
+from collections.abc import Callable, Iterator
 
-from sentinel_rag.surfaces.cli._options import Formatter, Parser, command, group, port, workspace_option
+from sentinel_rag.surfaces.cli._options import Formatter, Parser, command, days, group, port, workspace_option
+
+FILES = {"EXPORT", "FILE", "FOLDER", "PATH", "cases", "file", "folder", "new", "old", "path", "paths"}
+"""What the command line calls a place on disk, as placeholder of an option or as name of a word."""
+
 
 EPILOG = """\
 new here: sentinel demo, then sentinel without anything, which tells what to type next.
@@ -20,8 +25,8 @@ exit codes:
 
 settings come from the environment and .env; sentinel doctor checks them.
 """
-
-
+DATA = ("workspace", "watchlist", "kql", "knowledge", "answer")
+"""Groups of actions whose parsers stand in `_data_commands`; those of the others stand in `_gateway_commands`."""
 ONLY_FOUND = "hide sentences whose values were not found in what they cite, and say how many"
 
 
@@ -73,10 +78,22 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     resume_help = "go on with a kept conversation (without an ID: the last one)"
     kept.add_argument("--resume", nargs="?", const="", default=None, metavar="ID", help=resume_help)
     kept.add_argument("--list", action="store_true", help="list the kept conversations")
+    kept.add_argument("--rename", nargs=2, default=None, metavar=("ID", "TITLE"), help="give one another title")
     kept.add_argument("--delete", default=None, metavar="ID", help="delete a kept conversation")
     chat.add_argument("--only-found", action="store_true", help=ONLY_FOUND)
     chat.add_argument("--json", action="store_true", help="with --list: print as JSON")
     workspace_option(chat)
+
+    usage = command(commands, "usage", "what questions took: tokens, and money where a model has a price", _usage)
+    usage.add_argument("--days", type=days, default=7, help="of how many days (default: 7)")
+    by_help = "a line for each (default: day)"
+    usage.add_argument("--by", choices=("day", "person", "question"), default="day", help=by_help)
+    usage.add_argument("--json", action="store_true", help="print as JSON")
+
+    texts = command(commands, "texts", "texts in alerts that attackers may have left to be obeyed", _texts)
+    texts.add_argument("--days", type=days, default=14, help="of how many days (default: 14)")
+    texts.add_argument("--json", action="store_true", help="print as JSON")
+    workspace_option(texts)
 
     export = command(
         commands, "export", "write a conversation as a report: a page to read, its evidence behind it", _export
@@ -143,71 +160,42 @@ def build_parser(only: str | None = None) -> argparse.ArgumentParser:
     completion = command(commands, "completion", "print the script that lets your shell complete on Tab", _completion)
     completion.add_argument("shell", choices=("bash", "zsh", "fish"))
 
-    workspace = group(commands, "workspace", "the embedded workspace: fill it, look at it, query it")
-    if only in (None, "workspace"):
-        from sentinel_rag.surfaces.cli import _workspace_commands
-
-        _workspace_commands.add_actions(workspace)
-
+    groups = {}
+    groups["workspace"] = group(commands, "workspace", "the embedded workspace: fill it, look at it, query it")
     tools = command(commands, "tools", "the tools, their parameters and what the policy says of them", _tools)
     tools.add_argument("name", nargs="?", help="one tool, with all its parameters; or pins, or accept TOOL")
     tools.add_argument("tool", nargs="?", help="with accept: the tool whose changed definition is accepted")
     tools.add_argument("--yes", action="store_true", help="with accept: do not ask")
     tools.add_argument("--json", action="store_true", help="print names, descriptions and JSON schemas")
+    groups["watchlist"] = group(commands, "watchlist", "lists to compare rows with: list, show, put in, remove")
+    groups["kql"] = group(commands, "kql", "the named KQL templates: list them, run one, check your own")
+    groups["knowledge"] = group(
+        commands, "knowledge", "playbooks and past incidents: put them in, look them up (this is you)"
+    )
+    groups["policy"] = group(
+        commands, "policy", "the policy: check it, run its cases, explain calls, decide past ones again"
+    )
+    groups["answer"] = group(commands, "answer", "judge an answer of any model against the results that it cites")
+    groups["audit"] = group(commands, "audit", "the gateway's record of every call")
+    groups["database"] = group(
+        commands, "database", "the gateway's state in PostgreSQL: make its tables, move files into it"
+    )
+    groups["approvals"] = group(commands, "approvals", "calls that wait for a person: see and decide them")
+    groups["keys"] = group(commands, "keys", "the gateway's API keys, whether or not it runs")
+    groups["users"] = group(commands, "users", "the people who may sign in to the web surface, whether or not it runs")
 
-    kql = group(commands, "kql", "the named KQL templates: list them, run one, check your own")
-    if only in (None, "kql"):
-        from sentinel_rag.surfaces.cli import _kql_commands
+    actions: dict[str, Callable[[argparse.ArgumentParser], None]] = {}
+    if only is None or only in DATA:
+        from sentinel_rag.surfaces.cli._data_commands import DATA_ACTIONS
 
-        _kql_commands.add_actions(kql)
+        actions |= DATA_ACTIONS
+    if only is None or (only not in DATA and only in groups):
+        from sentinel_rag.surfaces.cli._gateway_commands import GATEWAY_ACTIONS
 
-    knowledge = group(commands, "knowledge", "playbooks and past incidents: put them in, look them up (this is you)")
-    if only in (None, "knowledge"):
-        from sentinel_rag.surfaces.cli import _knowledge_commands
-
-        _knowledge_commands.add_actions(knowledge)
-
-    policy = group(commands, "policy", "the policy: check it, run its cases, explain calls, decide past ones again")
-    if only in (None, "policy"):
-        from sentinel_rag.surfaces.cli import _policy_commands
-
-        _policy_commands.add_actions(policy)
-
-    answer = group(commands, "answer", "judge an answer of any model against the results that it cites")
-    if only in (None, "answer"):
-        from sentinel_rag.surfaces.cli import _answer_commands
-
-        _answer_commands.add_actions(answer)
-
-    audit = group(commands, "audit", "the gateway's record of every call")
-    if only in (None, "audit"):
-        from sentinel_rag.surfaces.cli import _audit_commands
-
-        _audit_commands.add_actions(audit)
-
-    database = group(commands, "database", "the gateway's state in PostgreSQL: make its tables, move files into it")
-    if only in (None, "database"):
-        from sentinel_rag.surfaces.cli import _database_commands
-
-        _database_commands.add_actions(database)
-
-    approvals = group(commands, "approvals", "calls that wait for a person: see and decide them")
-    if only in (None, "approvals"):
-        from sentinel_rag.surfaces.cli import _approvals_commands
-
-        _approvals_commands.add_actions(approvals)
-
-    keys = group(commands, "keys", "the gateway's API keys, whether or not it runs")
-    if only in (None, "keys"):
-        from sentinel_rag.surfaces.cli import _keys_commands
-
-        _keys_commands.add_actions(keys)
-
-    users = group(commands, "users", "the people who may sign in to the web surface, whether or not it runs")
-    if only in (None, "users"):
-        from sentinel_rag.surfaces.cli import _users_commands
-
-        _users_commands.add_actions(users)
+        actions |= GATEWAY_ACTIONS
+    for name, add_actions in actions.items():
+        if only in (None, name):
+            add_actions(groups[name])
     return parser
 
 
@@ -223,9 +211,9 @@ class _Version(argparse.Action):
 
 
 def _first_steps(_: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.first_steps import run
+    from sentinel_rag.surfaces.cli.status import show_first_steps
 
-    return run()
+    return show_first_steps()
 
 
 def _demo(options: argparse.Namespace) -> int:
@@ -265,6 +253,8 @@ def _chat(options: argparse.Namespace) -> int:
         options.parser.error("--json goes with --list")
     if options.list:
         return kept_conversations.show(as_json=options.json)
+    if options.rename is not None:
+        return kept_conversations.rename(*options.rename)
     if options.delete is not None:
         return kept_conversations.delete(options.delete)
     from sentinel_rag.surfaces.cli.chat import run
@@ -272,19 +262,31 @@ def _chat(options: argparse.Namespace) -> int:
     return run(workspace=options.workspace, resume=options.resume, only_found=options.only_found)
 
 
+def _usage(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.usage import run
+
+    return run(days=options.days, by=options.by, as_json=options.json)
+
+
+def _texts(options: argparse.Namespace) -> int:
+    from sentinel_rag.surfaces.cli.texts import run
+
+    return run(workspace=options.workspace, days=options.days, as_json=options.json)
+
+
 def _export(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.export import Wish, run
+    from sentinel_rag.surfaces.cli.export import ExportOptions, run
 
     return run(
         options.conversation,
-        Wish(options.format, options.output, options.force, options.reveal, options.incident.lstrip("#")),
+        ExportOptions(options.format, options.output, options.force, options.reveal, options.incident.lstrip("#")),
     )
 
 
 def _up(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.up import run
+    from sentinel_rag.surfaces.cli.serve import up
 
-    return run(
+    return up(
         workspace=options.workspace,
         port=options.port,
         agent_port=options.agent_port,
@@ -300,10 +302,10 @@ def _mcp(options: argparse.Namespace) -> int:
 
 
 def _serve(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.serve import Wish, check, run
+    from sentinel_rag.surfaces.cli.serve import RoleOptions, check, serve
 
-    wish = Wish(options.role, options.tools, options.listen, options.workspace)
-    return check(wish) if options.check else run(wish, as_json=options.json)
+    wish = RoleOptions(options.role, options.tools, options.listen, options.workspace)
+    return check(wish) if options.check else serve(wish, as_json=options.json)
 
 
 def _status(options: argparse.Namespace) -> int:
@@ -331,9 +333,34 @@ def _restore(options: argparse.Namespace) -> int:
 
 
 def _completion(options: argparse.Namespace) -> int:
-    from sentinel_rag.surfaces.cli.completion import run
+    return _print_completion(options.shell, build_parser())
 
-    return run(options.shell, build_parser())
+
+def _print_completion(shell: str, parser: argparse.ArgumentParser) -> int:
+    """Print the script for `shell`. Raises UnavailableError if the library that writes it is missing."""
+    from sentinel_rag.contracts.errors import UnavailableError
+
+    try:
+        import shtab
+    except ModuleNotFoundError:
+        raise UnavailableError(
+            "The package shtab, which writes the script, is not installed.", next_step="Run: pip install shtab"
+        ) from None
+    for action in _all_actions(parser):
+        name = action.metavar if action.option_strings else action.metavar or action.dest
+        if name in FILES:
+            setattr(action, "complete", shtab.FILE)  # noqa: B010  # shtab looks for it on argparse's own objects
+    print(shtab.complete(parser, shell), end="")
+    return 0
+
+
+def _all_actions(parser: argparse.ArgumentParser) -> Iterator[argparse.Action]:
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            for child in action.choices.values():
+                yield from _all_actions(child)
+        else:
+            yield action
 
 
 def _tools(options: argparse.Namespace) -> int:

@@ -1,6 +1,4 @@
-"""An answer on the terminal: facts first, tables, questions to go on with, and one line that says where it is from.
-
-Who wants more gets the details: folded tables, the sources of each sentence, and the calls with their audit ids.
+"""An answer on the terminal, whole or page by page: facts first, tables, questions to go on with, its sources.
 
 Everything passes `safe` here, whatever field it came from; colour, width and links are decided here and nowhere else.
 Without a terminal (a pipe, NO_COLOR) the same text comes without colour, and tables are as wide as they need.
@@ -19,12 +17,18 @@ from rich.text import Text  # noqa: TID253  # as above
 from sentinel_rag.agent.times import show_age
 from sentinel_rag.contracts.evidence import Answer, Outcome, Table, ToolTrace, Written
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.surfaces.cli._charts import sparkline, trend_of
-from sentinel_rag.surfaces.cli._evidence_page import fact_lines
-from sentinel_rag.surfaces.cli._marked_text import source_lines, text_lines, worth_counting
-from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-from sentinel_rag.surfaces.cli._tables import NOT_WHOLE, heading_of, plain_lines, table_lines
+from sentinel_rag.surfaces.cli._marked_text import fact_lines, source_lines, text_lines, worth_counting
+from sentinel_rag.surfaces.cli._tables import (
+    NOT_WHOLE,
+    TITLE,
+    heading_of,
+    plain_lines,
+    sparkline,
+    table_lines,
+    trend_of,
+)
 from sentinel_rag.surfaces.rendering.marks import counted
+from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 PIPE_WIDTH = 160
 OUTCOME_STYLES = {
@@ -69,7 +73,7 @@ FOLDED = Display()
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class AnswerLine:
     """A line of an answer; `heading` are the lines that name the columns of the table that it goes on in."""
 
     text: Text
@@ -83,30 +87,30 @@ def print_answer(target: Console, answer: Answer, how: Display = FOLDED) -> None
         target.print(line.text, soft_wrap=True)
 
 
-def body_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[Line]:
+def body_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[AnswerLine]:
     """What the answer says: its text, and the tables that are not folded."""
     waits = any(trace.approval_id for trace in answer.tools)
     style = "bold" if waits else OUTCOME_STYLES.get(answer.outcome, "")
     yield from _with_headings(list(text_lines(target, answer.text, answer.sentences, style)))
     for table in answer.tables:
         if not table.folded:
-            yield Line(Text())
+            yield AnswerLine(Text())
             yield from _table(target, table, whole=how.whole)
 
 
-def _with_headings(lines: Sequence[Text]) -> Iterator[Line]:
+def _with_headings(lines: Sequence[Text]) -> Iterator[AnswerLine]:
     """The lines of a text; those of a table in it know its heading."""
     heading: Sequence[Text] = ()
     begun = 0
     for place, line in enumerate(lines):
         if not line.plain.strip():
             heading, begun = (), place + 1
-        yield Line(line, heading)
+        yield AnswerLine(line, heading)
         if not heading and place > begun and set(line.plain.strip()) == {"─"}:
             heading = lines[begun : place + 1]
 
 
-def closing_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[Line]:
+def closing_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[AnswerLine]:
     """What stands below it: questions to go on with, and where it comes from in one line; nothing above the details,
     which tell it at length."""
     if how.whole:
@@ -118,15 +122,15 @@ def closing_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Ite
         below += [*([] if below else [Text()]), Text(source, style="dim")]
     below += [Text(safe(line), style="dim") for line in answer.footnote if not _tells_a_call(line, answer)]
     for each in below:
-        yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
+        yield from map(AnswerLine, each.wrap(target, target.width, overflow="fold") or [Text()])
 
 
-def detail_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[Line]:
+def detail_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iterator[AnswerLine]:
     """What is shown on demand: tables whole, sources of the sentences, the calls, and the evidence of each fact."""
     for table in answer.tables:
         shortened = not how.whole and any(line.text.style == NOT_WHOLE for line in _table(target, table, whole=False))
         if table.folded or shortened:
-            yield Line(Text())
+            yield AnswerLine(Text())
             yield from _table(target, table, whole=True)
     below: list[Text] = []
     if sources := list(source_lines(answer, whole=how.evidence, hidden=how.hidden)):
@@ -141,7 +145,7 @@ def detail_lines(target: Console, answer: Answer, how: Display = FOLDED) -> Iter
     elif how.evidence and not sources:
         below += [Text(), Text("No fact of this answer comes from a tool.", style="dim")]
     for each in below:
-        yield from map(Line, each.wrap(target, target.width, overflow="fold") or [Text()])
+        yield from map(AnswerLine, each.wrap(target, target.width, overflow="fold") or [Text()])
 
 
 def _tells_a_call(line: str, answer: Answer) -> bool:
@@ -174,9 +178,10 @@ def _source_line(answer: Answer, how: Display) -> str:
 
 
 def _calls_told(calls: Sequence[ToolTrace]) -> Iterator[str]:
-    names = dict.fromkeys(trace.name for trace in calls)
     if calls:
-        yield next(iter(names)) if len(calls) == 1 else f"{len(calls)} calls"
+        queries = dict.fromkeys(str(trace.arguments["template"]) for trace in calls if "template" in trace.arguments)
+        told = ", ".join(queries) or calls[0].name
+        yield told if len(calls) == 1 else f"{len(calls)} calls ({told})" if queries else f"{len(calls)} calls"
     became = Counter("waits for a yes" if trace.approval_id else trace.status for trace in calls)
     for what in ("waits for a yes", "denied", "failed"):
         if number := became[what]:
@@ -216,14 +221,90 @@ def print_words(text: str) -> None:
     console().print(Text(safe(text)))
 
 
-def _table(target: Console, table: Table, *, whole: bool = True) -> Iterator[Line]:
+def _table(target: Console, table: Table, *, whole: bool = True) -> Iterator[AnswerLine]:
     counts = trend_of(table.columns, table.rows) if target.is_terminal else []
     if any(counts):
         drawn = sparkline(counts, plain=plain_lines(target), most=target.width - 24)
-        yield Line(Text.assemble((drawn, "cyan"), f"  0 to {max(counts)}"))
+        yield AnswerLine(Text.assemble((drawn, "cyan"), f"  0 to {max(counts)}"))
     lines = list(table_lines(table, target, whole=whole))
     heading = heading_of(lines)
     begun = False
     for line in lines:
-        yield Line(line, heading if begun else ())
+        yield AnswerLine(line, heading if begun else ())
         begun = begun or (bool(heading) and line is heading[-1])
+
+
+FEWEST_LINES = 8
+"""Of an answer's body, however much stands below it."""
+_AROUND = 4
+"""Lines of a window that are no answer's: the question, the note of what is left, an empty one, the prompt."""
+_TOO_FEW = 2
+"""Lines that are not worth a page of their own; the question may leave the window for them."""
+
+
+class AnswerPages:
+    """The lines of an answer that were not shown yet: those that did not fit, then its details."""
+
+    def __init__(
+        self, rest: Sequence[AnswerLine] = (), details: Sequence[AnswerLine] = (), more: str = "/more"
+    ) -> None:
+        self._rest = list(rest)
+        self._details = list(details)
+        self._more = more
+
+    @property
+    def left(self) -> bool:
+        """Whether lines of the answer itself were not shown yet."""
+        return bool(self._rest)
+
+    @classmethod
+    def begun(cls, target: Console, answer: Answer, how: Display, *, around: int = _AROUND) -> AnswerPages:
+        """Print as much of the answer as the window holds beside `around` other lines, and what stands below it
+        whole."""
+        body = list(body_lines(target, answer, how))
+        below = list(closing_lines(target, answer, how))
+        details = list(detail_lines(target, answer, how))
+        if how.whole:
+            body, details = [*body, *details], []
+        room = max(FEWEST_LINES, target.height - around - len(below))
+        room = _before_a_heading(body, room)
+        pages = cls(body[room:] if len(body) > room + _TOO_FEW else (), details, how.more)
+        _print(target, body[: len(body) - len(pages._rest)])
+        pages._tell_rest(target)
+        _print(target, below)
+        return pages
+
+    def print_next(self, target: Console) -> None:
+        """Print the next lines; a table that goes on has its columns named again."""
+        if not self._rest:
+            self._rest, self._details = self._details, []
+        if not self._rest:
+            target.print(Text("There is no more of the last answer."))
+            return
+        heading = [AnswerLine(each) for each in self._rest[0].heading]
+        room = max(FEWEST_LINES, target.height - _AROUND - len(heading))
+        room += _TOO_FEW if len(self._rest) <= room + _TOO_FEW else 0
+        page, self._rest = self._rest[:room], self._rest[room:]
+        _print(target, [*heading, *page])
+        self._tell_rest(target)
+
+    def _tell_rest(self, target: Console) -> None:
+        left = len(self._rest)
+        if left:
+            target.print(Text(f"... {left} more line{'' if left == 1 else 's'}: {self._more}", style="bold"))
+
+
+def _before_a_heading(body: Sequence[AnswerLine], room: int) -> int:
+    """How many lines are shown where `room` have place: no heading of a table without one of its rows."""
+    heading = body[room].heading if room < len(body) else ()
+    if not heading or body[room - 1].text is not heading[-1]:
+        return room
+    room -= len(heading)
+    while room and (body[room - 1].text.style == TITLE or not body[room - 1].text.plain.strip()):
+        room -= 1
+    return room
+
+
+def _print(target: Console, lines: Sequence[AnswerLine]) -> None:
+    for line in lines:
+        target.print(line.text, soft_wrap=True)

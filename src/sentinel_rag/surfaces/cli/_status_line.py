@@ -1,14 +1,12 @@
-"""What stands below the prompt while a question is worked on: each tool call with its state and time, the last lines of
-the answer as far as it is written, and a spinner beside what happens now and for how long the question has run.
-
-The time runs on between two progress lines, so that a wait for a slow model is not taken for a program that hangs. It
-is drawn by rich, which asks for the lines anew at each of its frames, in the width that the terminal then has.
-"""
+"""What the terminal shows while a question is answered, and keys that are pressed meanwhile."""
 
 from __future__ import annotations
 
+import os
+import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 from rich.console import Console, ConsoleOptions, RenderResult  # noqa: TID253  # draws with rich, and is imported lazily
@@ -17,7 +15,33 @@ from rich.text import Text  # noqa: TID253  # as above
 
 from sentinel_rag.contracts.evidence import Progress, ToolTrace, Written
 from sentinel_rag.surfaces.cli._marked_text import text_lines
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe_cell
+
+
+@contextmanager
+def quiet_keys() -> Iterator[None]:
+    """No echo of standard input within the block, where it is a terminal; Ctrl-C goes on to interrupt."""
+    if not _in_front():
+        yield
+        return
+    import termios
+
+    before = termios.tcgetattr(sys.stdin)
+    silent = [*before[:3], before[3] & ~termios.ECHO, *before[4:]]
+    termios.tcsetattr(sys.stdin, termios.TCSANOW, silent)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSANOW, before)
+
+
+def _in_front() -> bool:
+    """Whether standard input is our terminal to change: a command in the background would be stopped for it."""
+    try:
+        return sys.stdin.isatty() and os.tcgetpgrp(sys.stdin.fileno()) == os.getpgrp()
+    except OSError:
+        return False
+
 
 MOST_CALLS = 6
 FEWEST_LINES = 3

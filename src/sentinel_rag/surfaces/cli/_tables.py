@@ -1,29 +1,250 @@
-"""A table as lines of a terminal, after the layout that fits it. Cells are text of others: each passes `safe_cell`.
+"""Tables of an answer as lines of a terminal, after the layout that fits it, and small charts of their counts.
 
-Severities carry a mark beside their colour, so that a person without colours, or with few, finds the high ones too.
+Cells are text of others: each passes `safe_cell`. An id, a time or a name is never broken: only prose folds, between
+its words. Charts repeat numbers of the answer; without Unicode they are ASCII. Severities carry a mark beside their
+colour, so that a person without colours finds the high ones too.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 
-from rich.cells import cell_len  # noqa: TID253  # as below
+from rich.cells import cell_len, set_cell_size  # noqa: TID253  # what a terminal gives each character; imported lazily, with rich
 from rich.console import Console  # noqa: TID253  # this module draws with rich, and is imported lazily
 from rich.text import Text  # noqa: TID253  # as above
 
-from sentinel_rag.contracts.evidence import Table
-from sentinel_rag.surfaces.cli._charts import SPARKS, with_picture
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.cli._table_layout import (
-    EDGES,
-    ONE_LINE_BETWEEN,
-    Layout,
-    OneLineEach,
-    layout,
-    one_line_each,
-    shared_tail,
-)
+from sentinel_rag.contracts.evidence import Picture, Table
+from sentinel_rag.surfaces.rendering.visible import safe_cell
+
+SPARKS = "▁▂▃▄▅▆▇█"
+ASCII_SPARKS = "_.-=+*%#"
+BAR = 20
+MOST_SPARKS = 60
+
+_DAY_OR_TIME = re.compile(r"\d{4}-\d{2}-\d{2}(?:[ T]\d{2}:\d{2}.*)?")
+_TIME = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}:\d{2}")
+
+
+def sparkline(values: Sequence[int], *, plain: bool, most: int = MOST_SPARKS) -> str:
+    """One character a value, from 0 to the highest; with more than `most` values, one for the peak of some each."""
+    step = -(-len(values) // most)
+    peaks = [max(values[start : start + step]) for start in range(0, len(values), step)] if step else []
+    sparks, top = ASCII_SPARKS if plain else SPARKS, max(peaks, default=0)
+    return "".join(sparks[_part(value, top, len(sparks) - 1)] for value in peaks)
+
+
+def bar(value: int, top: int, *, plain: bool, length: int = BAR) -> str:
+    """A bar of at most `length` characters, at least one for what is not 0."""
+    return ("#" if plain else "█") * _part(value, top, length)
+
+
+def trend_of(names: Sequence[str], rows: Sequence[Sequence[str]]) -> list[int]:
+    """The numbers of a trend: the second column, where the first holds days or times; empty for another table."""
+    if len(names) < 2 or len(rows) < 2 or not all(_DAY_OR_TIME.fullmatch(row[0]) for row in rows):
+        return []
+    counts = [row[1] for row in rows]
+    return [int(each) for each in counts] if all(map(_is_count, counts)) else []
+
+
+def with_picture(
+    table: Table, names: list[str], rows: list[list[str]], *, plain: bool
+) -> tuple[list[str], list[list[str]]]:
+    """The cells of a table with a column that draws them, behind the one that it draws; as they are where nothing is
+    to be drawn."""
+    if table.picture is Picture.TIMES:
+        return _with_times(names, rows, plain=plain)
+    if trend_of(names, rows):
+        at = 1
+    elif table.picture in (Picture.RANKING, Picture.SHARE):
+        at = next((at for at in range(len(names)) if at and rows and all(_is_count(row[at]) for row in rows)), 0)
+    else:
+        at = 0
+    counts = [int(row[at]) for row in rows] if at else []
+    if not any(counts):
+        return names, rows
+    whole = max(counts) if table.picture is not Picture.SHARE else sum(counts)
+    drawn = [bar(count, whole, plain=plain) for count in counts]
+    if table.picture is Picture.SHARE:
+        drawn = [f"{each:{BAR}} {round(100 * count / whole):3} %" for each, count in zip(drawn, counts, strict=True)]
+    return _inserted(names, rows, at + 1, drawn)
+
+
+def _with_times(names: list[str], rows: list[list[str]], *, plain: bool) -> tuple[list[str], list[list[str]]]:
+    """Each row with a mark at its place between the first moment and the last."""
+    at = next((at for at in range(len(names)) if rows and all(_TIME.match(row[at]) for row in rows)), None)
+    if at is None or len(rows) < 2:
+        return names, rows
+    moments = [datetime.fromisoformat(row[at][:19]) for row in rows]
+    first, length = min(moments), (max(moments) - min(moments)).total_seconds() or 1.0
+    places = [round((each - first).total_seconds() / length * (BAR - 1)) for each in moments]
+    line, mark = (".", "o") if plain else ("·", "●")
+    return _inserted(names, rows, at + 1, [line * place + mark + line * (BAR - 1 - place) for place in places])
+
+
+def _inserted(
+    names: list[str], rows: list[list[str]], at: int, drawn: Sequence[str]
+) -> tuple[list[str], list[list[str]]]:
+    told = [[*row[:at], each, *row[at:]] for row, each in zip(rows, drawn, strict=True)]
+    return [*names[:at], "", *names[at:]], told
+
+
+def _is_count(cell: str) -> bool:
+    return cell.isascii() and cell.isdigit()
+
+
+def _part(value: int, top: int, length: int) -> int:
+    return max(1, round(value / top * length)) if value > 0 and top > 0 else 0
+
+
+BETWEEN = 3
+ONE_LINE_BETWEEN = 2
+EMPTY = "-"
+EDGES = 2
+PROSE = 24
+"""Cells that a column of sentences needs at least to be read."""
+LEAST_CUT = 12
+"""Cells that are left of a cut one at least."""
+MOST_BELOW = 3
+"""Columns told below a row; with more of them a list is easier to read."""
+
+_STAY = frozenset({"severity", "status", "state", "alert", "title"})
+_TIME_TAIL = re.compile(r"\d{4}-\d{2}-\d{2}( (?:00:00(?::00)? )?[A-Z]{2,5})")
+"""Of a clock time only midnight, which means the day: any other in a heading would look like a mistake."""
+_MOMENT = re.compile(r"\d{4}-(\d{2}-\d{2} \d{2}:\d{2})(?::\d{2})?( [A-Z]{2,5})?")
+_CLOCK_TAIL = re.compile(r"\d{4}-\d{2}-\d{2} \d{2}:\d{2}(?::\d{2})?( [A-Z]{2,5})")
+
+
+@dataclass(frozen=True, slots=True)
+class Layout:
+    """`widths` of the columns (by number) that stand side by side, in order; `below` are told under each row."""
+
+    widths: dict[int, int]
+    below: tuple[int, ...] = ()
+
+
+def layout(names: Sequence[str], rows: Sequence[Sequence[str]], width: int) -> Layout | None:
+    """The layout in `width` cells, or None if only a list of `name: value` lines can hold it."""
+    columns = [_Column(number, name, [row[number] for row in rows]) for number, name in enumerate(names)]
+    if _needed(wide := {each.number: max(each.whole, cell_len(each.name)) for each in columns}) <= width:
+        return Layout(wide)
+    beside = list(columns)
+    while (over := _needed({each.number: each.least for each in beside}) - width) > 0:
+        movable = [each for each in beside if each.number > 1 and each.name.strip().lower() not in _STAY]
+        if not movable:
+            return None
+        enough = [each for each in movable if each.least + BETWEEN >= over]
+        gone = min(enough, key=lambda each: each.least) if enough else max(movable, key=lambda each: each.least)
+        beside.remove(gone)
+    below = tuple(each.number for each in columns if each not in beside)
+    if len(below) > MOST_BELOW or (below and len(beside) < 2):
+        return None
+    return Layout(_shared_out(beside, width), below)
+
+
+def shared_tail(cells: Sequence[str]) -> str:
+    """What every time of a column ends in, such as ` UTC` or ` 00:00:00 UTC`: it can stand in the heading once."""
+    for pattern in (_TIME_TAIL, _CLOCK_TAIL):
+        found = {match[1] if (match := pattern.fullmatch(cell)) else "" for cell in cells}
+        if len(found) == 1 and "" not in found:
+            return found.pop()
+    return ""
+
+
+@dataclass(frozen=True, slots=True)
+class OneLineEach:
+    """A list of things with one line each: times to the minute, the longest column cut, the last columns left out."""
+
+    names: Sequence[str]
+    rows: Sequence[Sequence[str]]
+    widths: dict[int, int]
+    """Of the columns (by number) that stand side by side, in order."""
+    cut: bool
+    """Whether a cell is shorter than it was."""
+    left_out: tuple[str, ...]
+    """Names of columns that are not shown."""
+
+
+def one_line_each(names: Sequence[str], rows: Sequence[Sequence[str]], width: int, sign: str) -> OneLineEach | None:
+    """The rows with one line each in `width` cells, cut cells with `sign` at their end; None if that cannot be."""
+    names, rows = _to_the_minute(names, rows)
+    columns = [_Column(number, name, [row[number] for row in rows]) for number, name in enumerate(names)]
+    longest = max(columns, key=lambda each: (each.whole, each.number))
+    shown = list(columns)
+
+    def room() -> int:
+        rest = sum(each.most for each in shown if each is not longest)
+        return width - EDGES - ONE_LINE_BETWEEN * (len(shown) - 1) - rest
+
+    while room() < min(PROSE, longest.most):
+        movable = [
+            each for each in shown if each.number > 1 and each is not longest and each.name.strip().lower() not in _STAY
+        ]
+        if not movable:
+            break
+        shown.remove(movable[-1])
+    if room() < min(LEAST_CUT, longest.most):
+        return None
+    least = min(longest.most, room())
+    widths = {each.number: least if each is longest else each.most for each in shown}
+    cut = longest.whole > least
+    if cut:
+        at = longest.number
+        rows = [[*row[:at], _cut(row[at], least, sign), *row[at + 1 :]] for row in rows]
+    left_out = tuple(each.name for each in columns if each not in shown)
+    return OneLineEach(names, rows, widths, cut, left_out)
+
+
+def _cut(cell: str, width: int, sign: str) -> str:
+    if cell_len(cell) <= width:
+        return cell
+    kept = set_cell_size(cell, max(0, width - cell_len(sign)))
+    return f"{kept.rstrip()}{sign}"
+
+
+def _to_the_minute(names: Sequence[str], rows: Sequence[Sequence[str]]) -> tuple[list[str], list[list[str]]]:
+    """Columns of moments of one year and zone as month, day, hour and minute; what they share is in the heading."""
+    heads, told = list(names), [list(row) for row in rows]
+    for number in range(len(heads)):
+        found = [_MOMENT.fullmatch(row[number]) for row in told]
+        shared = {(match.string[:4], match[2]) for match in found if match}
+        if len(shared) != 1 or not all(match or row[number] == EMPTY for match, row in zip(found, told, strict=True)):
+            continue
+        _, zone = shared.pop()
+        heads[number] += f" ({zone.strip()})" if zone else ""
+        for match, row in zip(found, told, strict=True):
+            row[number] = match[1] if match else row[number]
+    return heads, told
+
+
+class _Column:
+    def __init__(self, number: int, name: str, cells: Sequence[str]) -> None:
+        self.number, self.name = number, name
+        self.whole = max(map(cell_len, cells), default=0)
+        word = max((cell_len(word) for cell in cells for word in cell.split()), default=0)
+        heading = max(map(cell_len, name.split()), default=0)
+        self.prose = self.whole > PROSE and word < self.whole
+        self.least = max(heading, min(self.whole, max(word, PROSE)) if self.prose else self.whole)
+        self.most = max(self.whole, cell_len(name))
+
+
+def _needed(widths: dict[int, int]) -> int:
+    return sum(widths.values()) + BETWEEN * (len(widths) - 1) + EDGES
+
+
+def _shared_out(columns: Sequence[_Column], width: int) -> dict[int, int]:
+    """Each column its least, and what is left to those that want more, the most modest first."""
+    widths = {each.number: each.least for each in columns}
+    left = width - _needed(widths)
+    wanting = sorted((each for each in columns if each.most > each.least), key=lambda each: each.most - each.least)
+    for place, each in enumerate(wanting):
+        more = min(each.most - each.least, left // (len(wanting) - place))
+        widths[each.number] += more
+        left -= more
+    return widths
+
 
 MARKS = {"High": "!", "Medium": "+", "Low": "-", "Informational": "."}
 STYLES = {

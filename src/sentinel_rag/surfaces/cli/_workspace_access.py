@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
 from sentinel_rag.app.gateway_plan import workspace_zone
-from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.places import workspace_folder
 from sentinel_rag.app.run_state import RunFolder, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.settings import Settings
@@ -38,6 +38,8 @@ class WorkspaceAccess(Protocol):
     def tables(self) -> list[Json]: ...
     def query(self, kql: str, timespan: str | None) -> Json: ...
     def schema(self) -> dict[str, dict[str, str]]: ...
+    def put_watchlist(self, alias: str, path: Path, search_key: str | None, replaces: bool) -> Json: ...
+    def remove_watchlist(self, alias: str) -> None: ...
 
 
 @contextmanager
@@ -123,6 +125,12 @@ class _Opened:
     def schema(self) -> dict[str, dict[str, str]]:
         return {table: dict(columns) for table, columns in self._workspace.schema().items()}
 
+    def put_watchlist(self, alias: str, path: Path, search_key: str | None, replaces: bool) -> Json:
+        return self._workspace.watchlists.put(alias, path, search_key=search_key, replaces=replaces)
+
+    def remove_watchlist(self, alias: str) -> None:
+        self._workspace.watchlists.remove(alias)
+
 
 class _Served:
     """The server that owns the store's file, through its admin routes."""
@@ -160,6 +168,14 @@ class _Served:
     def schema(self) -> dict[str, dict[str, str]]:
         schema: dict[str, dict[str, str]] = self._call("GET", "/admin/schema")["schema"]
         return schema
+
+    def put_watchlist(self, alias: str, path: Path, search_key: str | None, replaces: bool) -> Json:
+        wanted = {"alias": alias, "path": str(path), "search_key": search_key, "replaces": replaces}
+        made: Json = self._call("POST", "/admin/watchlists", wanted)
+        return made
+
+    def remove_watchlist(self, alias: str) -> None:
+        self._call("DELETE", "/admin/watchlists", {"alias": alias})
 
     def _call(self, method: str, path: str, body: Json | None = None) -> Any:
         connection = http.client.HTTPConnection(self._address, timeout=3600)

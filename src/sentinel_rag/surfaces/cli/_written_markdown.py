@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable, Sequence
 from markdown_it.token import Token
 from rich.markdown import Markdown  # noqa: TID253  # this module is rich's Markdown, and imported lazily
 
-from sentinel_rag.surfaces.rendering.markdown_html import parsed_without_links
-from sentinel_rag.surfaces.rendering.marked_markdown import BELOW, IN_ROW, NOTE, SEEN, with_marks
+from sentinel_rag.surfaces.rendering.markdown import BELOW, IN_ROW, NOTE, SEEN, parsed_without_links, with_marks
 from sentinel_rag.surfaces.rendering.marks import Marked, Note
 
 

@@ -5,17 +5,18 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
+from typing import TYPE_CHECKING
 
-from sentinel_rag.app.home_folders import workspace_folder
-from sentinel_rag.app.plan import Ports
-from sentinel_rag.app.processes import RunningZones, running_zones
+from sentinel_rag.app.places import SAMPLE_WORKSPACE, workspace_folder
 from sentinel_rag.app.run_state import AlreadyRunningError, RunFolder, RunState
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings
 
+if TYPE_CHECKING:
+    from sentinel_rag.app.processes import RunningZones
+
 BUSY_WAIT_S = 120.0
 DEFAULT_WORKSPACE = "default"
-SAMPLE_WORKSPACE = "sample"
 
 
 def choose_workspace(settings: Settings, requested: str | None) -> str:
@@ -95,6 +96,10 @@ def attached_zones(
                     _same_workspace(state, requested)
                 yield state, None
                 return
+            # What starts zones takes longer to import than a question beside running ones may take.
+            from sentinel_rag.app.plan import Ports
+            from sentinel_rag.app.processes import running_zones
+
             # A gateway that runs elsewhere knows its own names: the call carries the one that was asked for.
             workspace = workspace_to_serve(settings, requested if settings.gateway_url is None else None)
             try:

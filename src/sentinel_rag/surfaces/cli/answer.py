@@ -10,12 +10,12 @@ import sys
 from pathlib import Path
 
 from sentinel_rag.agent.answers.check import CheckedAnswer, check_answer, cited_share
-from sentinel_rag.agent.answers.evidence import Evidence
+from sentinel_rag.agent.answers.evidence import ReadResults
 from sentinel_rag.agent.answers.results_file import read_results
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.contracts.evidence import SentenceState
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
 from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, WRONG, counted, reason_of
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 STANDARD_INPUT = "-"
 EXIT_NOT_FOUND = 3
@@ -28,7 +28,7 @@ def check(results_file: str, answer_file: str, *, as_json: bool) -> int:
         told = read_results(json.loads(_read(results_file)))
     except json.JSONDecodeError as error:
         raise UsageError(f"{results_file} is no JSON: {error}.", next_step="Write it with sentinel export.") from None
-    checked = check_answer(_read(answer_file), Evidence(told.results, zone=told.zone, said=told.said))
+    checked = check_answer(_read(answer_file), ReadResults(told.results, zone=told.zone, said=told.said))
     if as_json:
         print(json.dumps(_as_json(checked), ensure_ascii=False, indent=2))
     else:

@@ -1,8 +1,13 @@
-"""`sentinel approvals`: see the calls that wait for a person, and decide them."""
+"""`sentinel approvals`, and confirming a call of one's own conversation: seen and decided on the screen.
+
+What is shown is the gateway's own record of the call, and never the agent's text; what was typed before it was on the
+screen is no answer to it.
+"""
 
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 import time
 from collections.abc import Iterator
@@ -12,9 +17,9 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError, Usage
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._approval_page import arguments_in_short, page, summary, time_left
-from sentinel_rag.surfaces.cli._approvals_client import ApprovalsClient, connect
+from sentinel_rag.surfaces.cli._clients import ApprovalsClient, UserSession, connect
 from sentinel_rag.surfaces.cli._errors import report
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 COLUMNS = ("id", "state", "asked", "left", "tool", "what", "who: rule")
 POLL_S = 1.0
@@ -48,7 +53,7 @@ def show(approval_id: str | None, *, last: bool, as_json: bool) -> int:
 
 
 def decide(approval_id: str | None, verb: str, *, last: bool, comment: str, as_json: bool) -> int:
-    """Approve or deny; `verb` says which. What is decided is told with its arguments."""
+    """Approve, deny or lift; `verb` says which. What is decided is told with its arguments."""
     if len(comment) > MAX_COMMENT:
         raise UsageError(
             f"The comment has {len(comment)} characters, and {MAX_COMMENT} are recorded at most.",
@@ -58,6 +63,8 @@ def decide(approval_id: str | None, verb: str, *, last: bool, comment: str, as_j
     decided = client.decide(_chosen(client, approval_id, last=last), verb, comment)
     if as_json:
         print(json.dumps(decided, indent=2))
+    elif verb == "lift":
+        print(safe_cell(f"Lifted: {decided['tool']} ({arguments_in_short(decided)}) may be asked about again."))
     else:
         _print_decided(decided)
     return 0
@@ -178,3 +185,39 @@ def _ran(approval: dict[str, Any]) -> str:
             )
         case _:
             return f"Approved, and {tool} failed: {ran['reason']} (sentinel audit show {ran['audit_id']})."
+
+
+GO_ON = "do it now"
+"""What the agent is asked once the person has confirmed: exactly that call."""
+
+_ANSWERS = {"y": True, "yes": True, "n": False, "no": False}
+
+
+def confirmed(user: UserSession | None, session_id: str | None) -> bool:
+    """Show each call of the session that waits for this person and take their word; whether one may run now."""
+    if user is None or session_id is None:
+        return False
+    may_run = False
+    try:
+        for waiting in user.to_confirm(session_id):
+            print(page(waiting, width=shutil.get_terminal_size((100, 24)).columns, now=utc_now()), flush=True)
+            answer = _answer()
+            if answer is None:
+                print("It goes on waiting; ask again to see it.", flush=True)
+                continue
+            user.confirm(waiting["approval_id"], yes=answer)
+            may_run = may_run or answer
+    except SentinelError as error:  # it was decided elsewhere, or the gateway is away
+        report(error, as_json=False)
+    return may_run
+
+
+def _answer() -> bool | None:
+    import termios
+
+    termios.tcflush(sys.stdin, termios.TCIFLUSH)
+    try:
+        text = input("\nDo exactly this? [y = yes, n = no, Enter = later] ")
+    except EOFError:
+        return None
+    return _ANSWERS.get(text.strip().lower())

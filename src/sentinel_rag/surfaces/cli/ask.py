@@ -8,16 +8,16 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 
-from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.places import SAMPLE_WORKSPACE, workspace_folder
+from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import SentinelError, UsageError
 from sentinel_rag.contracts.evidence import Answer, Outcome, Progress, Written
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS, ProgressListener
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._agent_client import AgentClient
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.cli._user_session import user_session
-from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones
+from sentinel_rag.surfaces.cli._clients import AgentClient, user_session
+from sentinel_rag.surfaces.cli._zones import attached_zones
 from sentinel_rag.surfaces.rendering.marks import found_alone
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 SESSION_ID = re.compile(r"[A-Za-z0-9_-]{8,64}")
 
@@ -51,10 +51,20 @@ def run(
     question = checked_question(read_text(words, what="question"))
     settings = load_settings()
     with ExitStack() as stack:
-        with (
-            keeping_text(quiet=as_json or only_found) as keep,
-            waiting("Starting...", quiet=as_json, shows_text=not only_found) as progress,
-        ):
+        with keeping_text(quiet=as_json or only_found) as keep, ExitStack() as drawn:
+            show: ProgressListener | None = None
+
+            def progress(told: Progress) -> None:
+                nonlocal show
+                if show is None and not as_json:  # what draws is imported while the agent works
+                    import sentinel_rag.surfaces.cli._render  # noqa: F401
+
+                show = show or drawn.enter_context(waiting(told.text, quiet=as_json, shows_text=not only_found))
+                show(told)
+
+            running = RunFolder(settings.home).read()
+            if running is None or running.private:
+                progress(Progress("Starting..."))
             state, _ = stack.enter_context(attached_zones(settings, workspace))
             client = AgentClient(state, user_session(state, settings), session_id)
             client.workspace = workspace
@@ -157,9 +167,8 @@ def waiting(first: str, *, quiet: bool = False, shows_text: bool = True) -> Iter
     if quiet or not sys.stderr.isatty():
         yield lambda _: None
         return
-    from sentinel_rag.surfaces.cli._quiet_keys import quiet_keys
     from sentinel_rag.surfaces.cli._render import console
-    from sentinel_rag.surfaces.cli._status_line import TurnDisplay
+    from sentinel_rag.surfaces.cli._status_line import TurnDisplay, quiet_keys
 
     target = console(stderr=True)
     if target.is_dumb_terminal:

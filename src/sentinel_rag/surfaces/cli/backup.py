@@ -6,8 +6,7 @@ import json
 import uuid
 from pathlib import Path
 
-from sentinel_rag.app.backup import Backup, make_backup, put_back, read_backup
-from sentinel_rag.app.backup_seal import SealHolds
+from sentinel_rag.app.backup import Backup, SealHolds, make_backup, put_back, read_backup
 from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.app.zones import journal_reader, open_journal
 from sentinel_rag.audit import BackupRestored

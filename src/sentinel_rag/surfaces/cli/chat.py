@@ -13,20 +13,19 @@ from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.evidence import Answer
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._chat_commands import COMMANDS as COMMANDS
 from sentinel_rag.surfaces.cli._chat_commands import ChatCommands
-from sentinel_rag.surfaces.cli._confirming import GO_ON, confirmed
+from sentinel_rag.surfaces.cli._clients import AgentClient, UserSession, user_session
 from sentinel_rag.surfaces.cli._errors import report
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.cli._user_session import UserSession, user_session
 from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.cli.approvals import GO_ON, confirmed
 from sentinel_rag.surfaces.cli.ask import checked_question, keeping_text, not_utf8, waiting
 from sentinel_rag.surfaces.rendering.marks import found_alone
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 if TYPE_CHECKING:
     from sentinel_rag.agent.conversations.store import StoredConversation
-    from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
+    from sentinel_rag.surfaces.cli._render import AnswerPages
 
 MEMORY_NOTICE = "memory:"
 
@@ -35,7 +34,7 @@ def run(*, workspace: str | None, resume: str | None = None, only_found: bool = 
     """Read questions until /quit or the end of input. A question that fails does not end the conversation. `resume` is
     the beginning of a kept conversation's id, empty for the last one."""
     settings = load_settings()
-    stored = None
+    stored, asked = None, dict[int, str]()
     if resume is not None:
         from sentinel_rag.surfaces.cli.kept_conversations import conversation_to_resume
 
@@ -53,6 +52,7 @@ def run(*, workspace: str | None, resume: str | None = None, only_found: bool = 
             client.workspace = preferences.workspace if known else None
             if not known:
                 print(f"Its workspace {preferences.workspace} is not served now, so questions go to {served[0]}.")
+            asked = {turn.number: turn.question for turn in stored.turns}
             client.timezone, client.verbosity = preferences.timezone, preferences.verbosity
             _go_on(client, user, stored.conversation_id)
             _tell_what_was_asked(stored)
@@ -60,6 +60,7 @@ def run(*, workspace: str | None, resume: str | None = None, only_found: bool = 
             _welcome(workspace or (served[0] if served else None))
         client.workspace = workspace or client.workspace
         commands = ChatCommands(client, settings, state, served)
+        commands.asked |= asked if client.session_id is not None else {}
         commands.only_found = only_found
         check = _still_there(settings, state) if zones is None else zones.check
         for line in _prompted(settings, commands) if interactive else _piped():
@@ -71,7 +72,10 @@ def run(*, workspace: str | None, resume: str | None = None, only_found: bool = 
             try:
                 if text.startswith("/") and "\n" not in text:  # of a pasted text the first word is no command
                     commands.run(text)
-                elif _answered(text, client, commands, check, interactive=interactive):
+                    if interactive or not commands.draft:
+                        continue
+                    text, commands.draft = commands.draft, ""  # nobody edits it in a pipe
+                if _answered(text, client, commands, check, interactive=interactive):
                     # A call that this person confirms themselves is shown at once, and made once they have.
                     while interactive and confirmed(user, client.session_id):
                         _answered(GO_ON, client, commands, check, interactive=True)
@@ -86,6 +90,7 @@ def _answered(
     question: str, client: AgentClient, commands: ChatCommands, check: Callable[[], None], *, interactive: bool
 ) -> bool:
     """Ask and print; False where there is no answer, which was told."""
+    commands.asked[max(commands.asked, default=0) + 1] = question
     answer = _ask(question, client, check, shows_text=not commands.only_found)
     if answer is None:
         return False
@@ -158,7 +163,7 @@ def _print(answer: Answer, verbosity: Verbosity | None, *, paged: bool, hidden: 
     how = Display(whole=full, evidence=full, hidden=hidden, source=source, more="/more" if paged else "/evidence")
     pages = None
     if paged:
-        from sentinel_rag.surfaces.cli._answer_pages import AnswerPages
+        from sentinel_rag.surfaces.cli._render import AnswerPages
 
         pages = AnswerPages.begun(console(), shown, how)
     else:
@@ -183,8 +188,12 @@ def _piped() -> Iterator[str]:
 
 
 def _prompted(settings: Settings, commands: ChatCommands) -> Iterator[str]:
-    from sentinel_rag.surfaces.cli._chat_words import ChatCompleter
-    from sentinel_rag.surfaces.cli._prompt import prompted_lines
+    from sentinel_rag.surfaces.cli._prompt import ChatCompleter, prompted_lines
 
     completer = ChatCompleter(settings, lambda: commands.last_answer, commands.served)
-    return prompted_lines(settings.home / "chat_history", completer)
+
+    def draft() -> str:
+        begun, commands.draft = commands.draft, ""
+        return begun
+
+    return prompted_lines(settings.home / "chat_history", completer, draft)

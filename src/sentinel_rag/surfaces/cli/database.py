@@ -5,22 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
-from sentinel_rag.app import state_database
-from sentinel_rag.app.record_moves import KeptStore, move_kept
-from sentinel_rag.app.record_places import prepare_people
+from sentinel_rag.app import database
+from sentinel_rag.app.database import KeptStore, move_kept
+from sentinel_rag.app.places import people_folder, prepare_people, record_file
 from sentinel_rag.app.run_state import RunFolder
-from sentinel_rag.app.web_access import people_folder, record_file
 from sentinel_rag.contracts.errors import UsageError
 from sentinel_rag.settings import Settings, load_settings
 
 
 def prepare(role: str | None, *, as_json: bool) -> int:
     """Make the schemas with their tables, as their owner; `role` may then run gateways and web surfaces there."""
-    from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
-    from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+    from sentinel_rag.surfaces.users.store import MIGRATIONS as PEOPLE_TABLES
+    from sentinel_rag.surfaces.web.turns.record import MIGRATIONS as TURN_TABLES
 
     settings = load_settings()
-    schema = state_database.prepare(settings, role)
+    schema = database.prepare(settings, role)
     prepare_people(settings, {"people": PEOPLE_TABLES, "turns": TURN_TABLES}, role)
     if as_json:
         print(json.dumps({"schema": schema, "role": role}))
@@ -34,9 +33,9 @@ def prepare(role: str | None, *, as_json: bool) -> int:
 def move(*, as_json: bool) -> int:
     """Move the state of this home's files into the schema, and what people left behind. Where that was cut short, doing
     it again moves the rest."""
-    from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
     from sentinel_rag.surfaces.users.store import FILE
-    from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+    from sentinel_rag.surfaces.users.store import MIGRATIONS as PEOPLE_TABLES
+    from sentinel_rag.surfaces.web.turns.record import MIGRATIONS as TURN_TABLES
 
     settings = load_settings()
     people, turns = people_folder(settings.home) / FILE, record_file(settings.home)
@@ -45,9 +44,9 @@ def move(*, as_json: bool) -> int:
         KeptStore("turns", TURN_TABLES, ("conversation", "turn"), turns),
     ]
     with RunFolder(settings.home).undisturbed():
-        if state_database.was_moved(settings):
+        if database.was_moved(settings):
             return _move_the_rest(settings, stores, as_json=as_json)
-        moved = state_database.move(settings)
+        moved = database.move(settings)
         kept = move_kept(settings, stores)
     if as_json:
         counts = {name: getattr(moved, name) for name in ("records", "keys", "sessions", "approvals")}

@@ -12,31 +12,27 @@ import shutil
 import sys
 from collections.abc import Mapping
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
-from sentinel_rag.app.home_folders import workspace_folder
-from sentinel_rag.app.knowledge_stores import is_shared
-from sentinel_rag.app.knowledge_zone import ingest_files
+from sentinel_rag.app.knowledge_stores import ingest_files, is_shared
+from sentinel_rag.app.places import SAMPLE_WORKSPACE, workspace_folder
 from sentinel_rag.app.run_state import AlreadyRunningError, RunState
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
 from sentinel_rag.contracts.evidence import Answer, Outcome
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.contracts.query_results import parse_time
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._agent_client import AgentClient
 from sentinel_rag.surfaces.cli._approval_page import arguments_in_short
-from sentinel_rag.surfaces.cli._approvals_client import ApprovalsClient
-from sentinel_rag.surfaces.cli._built_page import page_is_built
-from sentinel_rag.surfaces.cli._confirming import GO_ON
-from sentinel_rag.surfaces.cli._gateway_client import call_gateway
-from sentinel_rag.surfaces.cli._knowledge_client import ingest_incidents
-from sentinel_rag.surfaces.cli._user_session import user_session
-from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE, attached_zones, home_to_itself
+from sentinel_rag.surfaces.cli._clients import AgentClient, ApprovalsClient, call_gateway, user_session
+from sentinel_rag.surfaces.cli._zones import attached_zones, home_to_itself
+from sentinel_rag.surfaces.cli.approvals import GO_ON
 from sentinel_rag.surfaces.cli.ask import waiting
 from sentinel_rag.surfaces.cli.audit import audit_line
+from sentinel_rag.surfaces.cli.knowledge_ingest import ingest_incidents
+from sentinel_rag.surfaces.cli.serve import page_is_built
 
 STALE_AFTER = timedelta(hours=24)
 
@@ -157,6 +153,11 @@ def _change(stage: _Stage, shown: _Shown, state: RunState, settings: Settings) -
     stage.turn(GO_ON, shown.change)
 
 
+_AROUND = 7
+"""Lines of the window beside an answer: the beat's title, the question, the note of what is left, the prompt, and what
+parts them."""
+
+
 class _Left(Exception):
     """The person has seen enough."""
 
@@ -206,7 +207,8 @@ class _Stage:
         target = console()
         if self.stops:
             target.clear()
-        target.print()
+        else:
+            target.print()
         target.print(f"{self.begun}. {title}", style="bold reverse" if target.is_terminal else "")
 
     def wait(self, words: str) -> None:
@@ -221,9 +223,26 @@ class _Stage:
             raise _Left from None
 
     def turn(self, question: str, answer: Answer) -> None:
-        """A question with its answer."""
-        if not self.quiet:
-            _print_turn(question, answer)
+        """A question with its answer: whole, or on a terminal as much at once as its window holds."""
+        if self.quiet:
+            return
+        from sentinel_rag.surfaces.cli._render import AnswerPages, Display, console, print_answer
+
+        target = console()
+        if not self.stops:
+            target.print()
+        target.print(f"> {question}", style="bold")
+        target.print()
+        if self.stops:
+            # What to ask next and the line of sources are for whoever can type there.
+            how = Display(source=False, more="Enter")
+            pages = AnswerPages.begun(target, replace(answer, suggestions=()), how, around=_AROUND)
+            while pages.left:
+                self.wait("Enter shows them, q leaves.")
+                pages.print_next(target)
+        else:
+            print_answer(target, answer)
+        sys.stdout.flush()
 
     def say(self, words: str) -> None:
         """A line of the demo's own."""
@@ -290,45 +309,37 @@ def _send(state: RunState, session_id: str, call: StolenCall) -> dict[str, Any]:
     }
 
 
+SHOWN = "Asked by sentinel demo, for show."
+"""The comment on what the demo decides in a person's name."""
+
+
 def _withdraw(state: RunState, denials: list[dict[str, Any]]) -> None:
-    """Deny what was asked for show, so that nothing of an attacker waits for the person whose home this is."""
+    """Deny what was asked for show, so that nothing of an attacker waits for the person whose home this is; and take
+    each no back, so that the next demo is asked again."""
     gateway = state.zone("interceptor")
     if gateway is not None:
         approvals = ApprovalsClient(gateway.url, state.keys["approver"])
         for asked in (str(each["approval_id"]) for each in denials if "approval_id" in each):
-            approvals.decide(asked, "deny", "Asked by sentinel demo, for show.")
-
-
-def _print_turn(question: str, answer: Answer) -> None:
-    from sentinel_rag.surfaces.cli._render import console, print_answer
-
-    target = console()
-    target.print()
-    target.print(f"> {question}", style="bold")
-    target.print()
-    print_answer(target, answer)
-    sys.stdout.flush()
+            approvals.decide(asked, "deny", SHOWN)
+            approvals.decide(asked, "lift", SHOWN)
 
 
 def _print_denials(denials: list[dict[str, Any]], whys: list[str]) -> None:
     from sentinel_rag.surfaces.cli._render import console
 
     target = console()
-    target.print()
     target.print("Suppose a model had obeyed the text in that log, with the agent's own key:", style="bold")
     for denial, why in zip(denials, whys, strict=True):
         with_what = ", ".join(f"{name} {value}" for name, value in denial["args"].items())
         target.print()
         target.print(f"  {denial['tool_name']}: {with_what}")
         target.print(f"  BLOCKED  {denial['http_status']}  {denial.get('detail', '')}", style="bold red")
-        target.print(f"  {why}")
-        if "approval_id" in denial:
-            target.print(f"  (rule {denial.get('rule_id')}; a person would decide, and the demo has denied this one)")
-        else:
-            target.print(f"  (rule {denial.get('rule_id')}, {denial.get('reason')})")
+        target.print(f"  {why} (rule {denial.get('rule_id')})")
+    target.print()
+    if any("approval_id" in denial for denial in denials):
+        target.print("Where a person decides, the demo has denied it in your name.")
     record = denials[-1]["audit_record"]
     if record:
-        target.print()
         target.print("No tool server heard of them. The last one's line in the audit journal:", style="bold")
         target.print(f"  {audit_line(record)}", style="dim")
 
@@ -343,7 +354,7 @@ def _print_page(state: RunState, settings: Settings) -> None:
     if zone is None:
         target.print("The web page: sentinel up --web, then open the address that it prints.")
         return
-    from sentinel_rag.surfaces.users.owner_links import owner_link
+    from sentinel_rag.surfaces.users.accounts import owner_link
 
     address = f"{settings.web_url or zone.url}{owner_link(state.web_secret, utc_now())}"
     target.print(f"Open the page, signed in: {address}", soft_wrap=True)
@@ -364,7 +375,7 @@ def _read_past_incidents(state: RunState, settings: Settings) -> int:
 
 
 def _holds_own(settings: Settings) -> bool:
-    from sentinel_rag.knowledge.ingest_record import read_ingest_record
+    from sentinel_rag.knowledge.ingest_runs import read_ingest_record
 
     return any(each.workspace != SAMPLE_WORKSPACE for each in read_ingest_record(ingest_files(settings).record))
 
@@ -381,23 +392,23 @@ def _print_next_steps(guide: Mapping[str, Any], past_incidents: int) -> None:
         )
         target.print()
     target.print("Try next:", style="bold")
-    like = (_like(guide["main_incident"]),) if past_incidents else ()
-    for line in (*like, *NEXT_STEPS, *_where_it_lies()):
+    question = f'sentinel ask "have we seen something like incident {guide["main_incident"]} before?"'
+    for command, what in (*([(question, "past cases")] if past_incidents else []), *NEXT_STEPS):
+        beside = len(what) + _WHAT_BEGINS <= target.width
+        target.print(f"  {command:{_WHAT_BEGINS - 4}}  {what}" if beside else f"  {command}\n      {what}")
+    for line in _where_it_lies():
         target.print(f"  {line}")
 
 
-def _like(incident: object) -> str:
-    question = f'sentinel ask "have we seen something like incident {incident} before?"'
-    return f"{question}   past cases"
-
-
 NEXT_STEPS = (
-    'sentinel ask "which incidents are still open?"       one question, with its evidence: --evidence, --json',
-    "sentinel chat                                        a conversation",
-    "sentinel workspace import alerts.csv incidents.csv   your own exports; questions then go to them",
-    "sentinel up                                          keep the zones running, so that answers come at once",
-    "sentinel audit show, sentinel audit verify           what the gateway recorded, and that nothing was changed",
+    ('sentinel ask "which incidents are still open?"', "one question, with its evidence: --evidence, --json"),
+    ("sentinel chat", "a conversation"),
+    ("sentinel workspace import alerts.csv incidents.csv", "your own exports; questions then go to them"),
+    ("sentinel up", "keep the zones running, so that answers come at once"),
+    ("sentinel audit show, sentinel audit verify", "what the gateway recorded, and that nothing was changed"),
 )
+_WHAT_BEGINS = 56
+"""The column in which it stands beside its command what that does, where the window is wide enough."""
 
 
 def _where_it_lies(path: str | None = None) -> tuple[str, ...]:

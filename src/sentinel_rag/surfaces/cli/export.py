@@ -12,7 +12,7 @@ import os
 import pwd
 import sys
 import tempfile
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import closing, suppress
 from dataclasses import dataclass, replace
 from datetime import datetime
@@ -28,28 +28,11 @@ from sentinel_rag.contracts.errors import SentinelError, UnavailableError, Usage
 from sentinel_rag.contracts.handles import fill_in, fill_in_answer, handles_in
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
-from sentinel_rag.surfaces.cli._user_session import user_session
+from sentinel_rag.surfaces.cli._clients import user_session
 from sentinel_rag.surfaces.cli.kept_conversations import SHORT_ID, found_or_last
-from sentinel_rag.surfaces.reports import (
-    HandOver,
-    Head,
-    ReportTurn,
-    as_csv,
-    as_docx,
-    as_html,
-    as_markdown,
-    as_pdf,
-    hand_over,
-)
+from sentinel_rag.surfaces.rendering.visible import safe_cell
+from sentinel_rag.surfaces.reports import FORMATS, HandOver, Head, ReportTurn, hand_over, written
 
-FORMATS: dict[str, Callable[[HandOver], str | bytes]] = {
-    "md": as_markdown,
-    "html": as_html,
-    "pdf": as_pdf,
-    "docx": as_docx,
-    "csv": as_csv,
-}
 RESULTS = "results"
 """The form that is no report: the calls with their results as JSON, for `sentinel answer check` and other programs."""
 FORMS = (*FORMATS, RESULTS)
@@ -61,7 +44,7 @@ Json = dict[str, Any]
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ExportOptions:
     """What to export, and where to. `form` is one of FORMS, None for that of the file's name; `output` is a path,
     `-` for standard output, None for a name of our own in the current folder."""
 
@@ -73,7 +56,7 @@ class Wish:
     """The one incident to report of, by its number; empty for the whole shift."""
 
 
-def run(beginning: str | None, wish: Wish) -> int:
+def run(beginning: str | None, wish: ExportOptions) -> int:
     """Export the conversation whose id begins so, or the last one."""
     settings = load_settings()
     with closing(kept_conversations(settings)) as store:
@@ -82,10 +65,10 @@ def run(beginning: str | None, wish: Wish) -> int:
     return 0
 
 
-def wish_of_words(words: Sequence[str]) -> Wish:
+def wish_of_words(words: Sequence[str]) -> ExportOptions:
     """What stands behind `/export`: a form, `--force`, `--reveal`, and a path. Raises UsageError."""
     path: list[str] = []
-    wish = Wish()
+    wish = ExportOptions()
     for word in words:
         if word == "--force":
             wish = replace(wish, force=True)
@@ -102,7 +85,7 @@ def wish_of_words(words: Sequence[str]) -> Wish:
     return replace(wish, output=" ".join(path) or None)
 
 
-def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
+def export(settings: Settings, conversation_id: str, wish: ExportOptions) -> None:
     """Write the report, and say where. Raises UsageError for a file that is there, UnavailableError for a disk or an
     gateway that is not."""
     form = _form(wish)
@@ -122,7 +105,7 @@ def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
             f"No question of this conversation was about incident {wish.incident}.",
             next_step=f'Ask first: sentinel ask "what is incident {wish.incident} about?"',
         )
-    content = _written(form, report)
+    content = written(form, report)
     if path is None:
         sys.stdout.buffer.write(content)
         return
@@ -132,18 +115,6 @@ def export(settings: Settings, conversation_id: str, wish: Wish) -> None:
         print("It shows values that the policy hides from the agent. Give it only to people who may see them.")
     for note in report.head.notes:
         print(f"Note: {safe_cell(note)}")
-
-
-def _written(form: str, report: HandOver) -> bytes:
-    """The report in a form. Raises UnavailableError where what makes that form is not installed."""
-    try:
-        content = FORMATS[form](report)
-    except ImportError:
-        raise UnavailableError(
-            f"What writes {form.upper()} is not installed.",
-            next_step="Run: pip install 'sentinel-rag[documents]'; or export md or html.",
-        ) from None
-    return content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")
 
 
 def read_report(
@@ -262,7 +233,7 @@ def _names(settings: Settings) -> dict[str, str]:
         return {}
 
 
-def _form(wish: Wish) -> str:
+def _form(wish: ExportOptions) -> str:
     """The form that is asked for, or that the ending of the file means. Raises UsageError for one that cannot be."""
     suffix = "" if wish.output in (None, STANDARD_OUTPUT) else Path(str(wish.output)).suffix.removeprefix(".").lower()
     named = {"htm": "html", "markdown": "md", "json": RESULTS}.get(suffix, suffix)
@@ -279,7 +250,7 @@ def _form(wish: Wish) -> str:
     return wish.form or named or "md"
 
 
-def _target(wish: Wish, conversation_id: str, form: str, now: datetime) -> Path:
+def _target(wish: ExportOptions, conversation_id: str, form: str, now: datetime) -> Path:
     """The file to write. Raises UsageError for a folder, and for a file that is there, before anything is read."""
     name, suffix = ("results", "json") if form == RESULTS else ("handover", form)
     path = Path(wish.output or f"{name}-{conversation_id[:SHORT_ID]}-{now:%Y%m%d-%H%M}.{suffix}").expanduser()

@@ -1,4 +1,4 @@
-"""`sentinel chat --list`, `--resume` and `--delete`: the conversations that this home keeps.
+"""`sentinel chat --list`, `--resume`, `--rename` and `--delete`: the conversations that this home keeps.
 
 They are read from the home's file, so that listing and deleting need no zone. A conversation goes on only in its own
 session at the gateway, whose labels hold what was read in it; where that session is gone, a new one starts clean.
@@ -38,7 +38,7 @@ def show(*, as_json: bool) -> int:
         (entry.conversation_id[:SHORT_ID], entry.used_at[:16].replace("T", " "), str(entry.turns), entry.title)
         for entry in entries
     ]
-    print_table(console(), "", ("id", "last used (UTC)", "questions", "first question"), rows)
+    print_table(console(), "", ("id", "last used (UTC)", "questions", "title"), rows)
     print("\nGo on with one: sentinel chat --resume ID")
     return 0
 
@@ -49,6 +49,17 @@ def delete(beginning: str) -> int:
         conversation_id = store.find(beginning)
         store.delete(conversation_id)
     print(f"The conversation {conversation_id[:SHORT_ID]} is deleted; the audit journal keeps its records of calls.")
+    return 0
+
+
+def rename(beginning: str, title: str) -> int:
+    """Give the conversation whose id begins so another title. Raises UsageError if it is none, or several."""
+    if not title.strip():
+        raise UsageError("The title is empty.", next_step='Say which: sentinel chat --rename ID "Night shift"')
+    with closing(kept_conversations(load_settings())) as store:
+        conversation_id = store.find(beginning)
+        store.rename(conversation_id, title)
+    print(f"The conversation {conversation_id[:SHORT_ID]} has another title.")
     return 0
 
 

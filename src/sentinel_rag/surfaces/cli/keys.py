@@ -19,9 +19,9 @@ from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway.policy.model import Rate
 from sentinel_rag.gateway.store import KeyInfo, KeyStore, Scope
-from sentinel_rag.gateway.store.run_keys import RUN_KEY_IDS
+from sentinel_rag.gateway.store.keys import RUN_KEY_IDS
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 MAX_DAYS = 3_650
 MAX_OVERLAP_MINUTES = 43_200

@@ -1,36 +1,241 @@
-"""`sentinel knowledge ingest`: playbooks and past incidents into the store of this home.
-
-Incidents need the workspace's credential, so the tool server that holds it reads them, in the running zones or in own
-ones that end with the command. Playbooks are files of yours: this command reads them itself, unless zones run.
-"""
+"""`sentinel knowledge ingest`: playbooks and past incidents put into the store, with how far it is."""
 
 from __future__ import annotations
 
+import http.client
 import json
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict
+import time
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
 
-from sentinel_rag.app.knowledge_access import open_embedder, open_knowledge, playbook_owner, shipped_playbooks
-from sentinel_rag.app.knowledge_zone import ingest_files
-from sentinel_rag.app.run_state import RunFolder, RunState
-from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._ingest_progress import progress_line, shown
-from sentinel_rag.surfaces.cli._knowledge_client import (
-    PlaybooksOutcome,
-    Progress,
-    WorkspaceOutcome,
-    ingest_incidents,
-    ingest_playbooks,
+from sentinel_rag.app.knowledge_stores import (
+    ingest_files,
+    open_embedder,
+    open_knowledge,
+    playbook_owner,
+    shipped_playbooks,
 )
-from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.app.run_state import RunFolder, RunState
+from sentinel_rag.app.tls import connection_here
+from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
+from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 if TYPE_CHECKING:
     from sentinel_rag.knowledge.ingestion import IngestReport
+
+
+BAR = 24
+EVERY_S = 10.0
+"""Seconds between two lines where nobody watches a terminal."""
+
+
+def progress_line(what: str, done: int, total: int | None, seconds: float, remaining_s: float | None) -> str:
+    """`incidents of soc: [######------] 120 of 240, 12 a second, 10 s left`; as much of it as is known."""
+    if total is None:
+        return f"{safe_cell(what)}: looking for what is new or changed"
+    share = 1.0 if total == 0 else min(1.0, done / total)
+    filled = int(BAR * share)
+    rate = f", {done / seconds:,.0f} a second" if done and seconds > 0 else ""
+    left = "" if remaining_s is None else f", {_duration(remaining_s)} left"
+    return f"{safe_cell(what)}: [{'#' * filled}{'-' * (BAR - filled)}] {done:,} of {total:,}{rate}{left}"
+
+
+@contextmanager
+def shown(
+    *, quiet: bool, stream: TextIO | None = None, clock: Callable[[], float] = time.monotonic
+) -> Iterator[Callable[[str], None]]:
+    """A function that shows a line of progress, and leaves nothing of it on a terminal at the end. Nothing with
+    `quiet`."""
+    out = sys.stderr if stream is None else stream
+    terminal = out.isatty()
+    last = -EVERY_S
+
+    def show(line: str) -> None:
+        nonlocal last
+        if quiet:
+            return
+        if terminal:
+            print(f"\r\x1b[K{line}", end="", file=out, flush=True)
+        else:
+            now = clock()
+            if now - last >= EVERY_S:
+                last = now
+                print(line, file=out, flush=True)
+
+    try:
+        yield show
+    finally:
+        if terminal and not quiet:
+            print("\r\x1b[K", end="", file=out, flush=True)
+
+
+def _duration(seconds: float) -> str:
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"
+
+
+_SILENCE_S = 900.0
+"""Longest wait for a line: a batch of texts on a slow machine, or a service that makes us wait."""
+
+
+@dataclass(frozen=True, slots=True)
+class WorkspaceOutcome:
+    """What became of one workspace, in numbers of incidents, read in `days` back; `fault` and `next_step` where it was
+    not read to the end."""
+
+    workspace: str
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    embedded: int
+    seconds: float
+    partial: int
+    days: int
+    fault: str
+    next_step: str
+    served: bool = True
+    """False: this home serves it no more, and what was read in of it was removed."""
+
+
+@dataclass(frozen=True, slots=True)
+class IncidentsRead:
+    """Incidents read, of all that must be (None: not known yet); seconds so far and left (None: not known)."""
+
+    workspace: str
+    done: int
+    total: int | None
+    seconds: float
+    remaining_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaybooksOutcome:
+    """What became of the playbooks. `told` are the files that say something, `lines` the same for a person, `faults`
+    how many should have been read and were not; `lacking` and `next_step` say which embedding model is missing."""
+
+    added: int
+    changed: int
+    unchanged: int
+    removed: int
+    chunks: int
+    embedded: int
+    seconds: float
+    told: Sequence[Mapping[str, Any]]
+    lines: Sequence[str]
+    faults: int
+    by_words_only: bool
+    lacking: str
+    next_step: str
+    beyond: int = 0
+    """Playbooks that the store holds and the folder does not."""
+
+
+def ingest_incidents(
+    state: RunState, wish: Mapping[str, Any], listener: Callable[[IncidentsRead], None]
+) -> tuple[WorkspaceOutcome, ...]:
+    """Have the incidents of every workspace that these zones serve read in; `wish` is the body of `/admin/ingest`.
+
+    Leaving early (Ctrl-C) ends the run there too, with what it has. Raises SentinelError: as the tool server tells it,
+    or UnavailableError where it runs elsewhere or its connection breaks.
+    """
+    last = _last_line(state, "/admin/ingest", wish, lambda progress: listener(IncidentsRead(**progress)))
+    return tuple(map(_outcome, last["workspaces"]))
+
+
+def ingest_playbooks(
+    state: RunState, wish: Mapping[str, Any], listener: Callable[[Mapping[str, Any]], None]
+) -> PlaybooksOutcome:
+    """Have a folder of playbooks read in by the tool server; `wish` is the body of `/admin/playbooks`. `listener` gets
+    `read`, `chunks` and `seconds`. Raises as `ingest_incidents`."""
+    return PlaybooksOutcome(**_last_line(state, "/admin/playbooks", wish, listener)["playbooks"])
+
+
+def remove(names: Sequence[str], *, as_json: bool) -> int:
+    """Remove these playbooks and nothing else. Raises UsageError, and removes none, where one is not there."""
+    from sentinel_rag.knowledge.ingest_runs import IngestLock
+    from sentinel_rag.knowledge.ingestion import remove_playbooks
+
+    settings, who = load_settings(), "sentinel knowledge remove"
+    state = RunFolder(settings.home).read()
+    if state is not None and not state.private and state.knowledge_token:
+        _last_line(state, "/admin/playbooks", {"names": list(names), "who": who}, lambda _: None, method="DELETE")
+    else:
+        files = ingest_files(settings)
+        with IngestLock(files.lock).hold(who), open_knowledge(settings) as store:
+            remove_playbooks(store, names, playbook_owner(settings, files.lock.parent))
+    print(json.dumps({"removed": list(names)}) if as_json else f"Removed: {safe_cell(', '.join(names))}")
+    return 0
+
+
+def _last_line(
+    state: RunState, path: str, wish: Mapping[str, Any], listener: Callable[[Any], None], method: str = "POST"
+) -> Mapping[str, Any]:
+    zone = state.zone("executor-knowledge")
+    if zone is None or not state.knowledge_token:
+        raise UnavailableError(
+            "SENTINEL_URL names a gateway that runs elsewhere, and knowledge is read in on that machine.",
+            next_step="Run there: sentinel knowledge ingest",
+        )
+    connection = connection_here(zone.url, state.certificate, timeout=_SILENCE_S)
+    try:
+        headers = {"Authorization": f"Bearer {state.knowledge_token}", "Content-Type": "application/json"}
+        connection.request(method, path, json.dumps(wish), headers)
+        response = connection.getresponse()
+        if response.status != 200:
+            raise UnavailableError(
+                f"The knowledge tool server answered HTTP {response.status}.", next_step="Run: sentinel status"
+            )
+        for line in response:
+            told: Mapping[str, Any] = json.loads(line)
+            if "progress" in told:
+                listener(told["progress"])
+            elif "error" in told:
+                error = told["error"]
+                raise SentinelError(error["message"], next_step=error["next_step"], code=error["code"])
+            else:
+                return told
+    except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError) as error:
+        raise _broken(f": {type(error).__name__}") from None
+    finally:
+        connection.close()
+    raise _broken("")
+
+
+def _broken(why: str) -> UnavailableError:
+    return UnavailableError(
+        f"The knowledge tool server ended before its work was done{why}.",
+        next_step="Run it again: it goes on from where it was. Its log lies where sentinel status says.",
+    )
+
+
+def _outcome(told: Mapping[str, Any]) -> WorkspaceOutcome:
+    done = told["ingested"]
+    return WorkspaceOutcome(
+        workspace=told["workspace"],
+        added=done["added"],
+        changed=done["changed"],
+        unchanged=done["unchanged"],
+        removed=done["removed"],
+        embedded=done["embedded"],
+        seconds=done["seconds"],
+        partial=told["partial"],
+        days=told["days"],
+        fault=told["fault"],
+        next_step=told["next_step"],
+        served=told["served"],
+    )
+
 
 COMMAND = "sentinel knowledge ingest"
 INTERRUPTED = "Stopped. What was read in stays and is found; the next ingest goes on from there."
@@ -102,7 +307,7 @@ def told_ingest(state: RunState, wish: dict[str, Any], *, quiet: bool) -> tuple[
     """Read the incidents in, with progress on standard error. Ctrl-C says what is left behind."""
     with shown(quiet=quiet) as show:
 
-        def tell(progress: Progress) -> None:
+        def tell(progress: IncidentsRead) -> None:
             what = f"incidents of {progress.workspace}" if progress.workspace else "vectors of texts"
             show(progress_line(what, progress.done, progress.total, progress.seconds, progress.remaining_s))
 
@@ -136,7 +341,7 @@ def print_outcomes(outcomes: Sequence[WorkspaceOutcome]) -> None:
 def playbooks_place(folder: str | None, settings: Settings) -> Path:
     """The folder that is named, else the one of the last ingest, else the shipped one. Raises UsageError if it is not
     there."""
-    from sentinel_rag.knowledge.ingest_record import playbooks_folder
+    from sentinel_rag.knowledge.ingest_runs import playbooks_folder
 
     kept = playbooks_folder(ingest_files(settings).playbooks) if folder is None else None
     place = Path(folder).expanduser() if folder is not None else kept or shipped_playbooks()
@@ -150,7 +355,7 @@ def playbooks_place(folder: str | None, settings: Settings) -> Path:
 
 def _playbooks(place: Path, settings: Settings, *, by_words: bool, replaces: bool, quiet: bool) -> PlaybooksOutcome:
     """By the tool server where one runs, since it may be the only one that can open the store; else here."""
-    from sentinel_rag.knowledge.ingest_record import remember_playbooks_folder
+    from sentinel_rag.knowledge.ingest_runs import remember_playbooks_folder
 
     with shown(quiet=quiet) as show:
 
@@ -173,8 +378,8 @@ def _playbooks(place: Path, settings: Settings, *, by_words: bool, replaces: boo
 def _playbooks_here(
     place: Path, settings: Settings, tell: Callable[[Mapping[str, Any]], None], *, by_words: bool, replaces: bool
 ) -> PlaybooksOutcome:
-    from sentinel_rag.knowledge.folder_ingestion import ingest_folder
-    from sentinel_rag.knowledge.ingest_lock import IngestLock
+    from sentinel_rag.knowledge.ingest_runs import IngestLock
+    from sentinel_rag.knowledge.ingestion import ingest_folder
 
     def told(report: IngestReport) -> None:
         tell({"read": report.added + report.changed, "chunks": report.chunks, "seconds": report.seconds})

@@ -1,4 +1,4 @@
-"""`sentinel kql`: the KQL templates, one of them run by hand, and whether people's own ones are sound.
+"""`sentinel kql templates` and `run`, and how each KQL command reaches the logs and prints their rows.
 
 A run by hand is the person's own act on their own workspace, so no policy applies and no record is written; the agent
 runs the same templates through the gateway. What a template is, `sentinel.template_registry` says.
@@ -7,13 +7,15 @@ runs the same templates through the gateway. What a template is, `sentinel.templ
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.contracts.query_results import QueryErrorCode
+from sentinel_rag.contracts.query_results import QueryErrorCode, TimeWindow, format_time
 from sentinel_rag.sentinel.arguments import nearest_hint
 from sentinel_rag.sentinel.failures import QueryFailedError
 from sentinel_rag.sentinel.template_registry import (
@@ -23,11 +25,151 @@ from sentinel_rag.sentinel.template_registry import (
     misnamed_files,
     template_paths,
 )
-from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._kql_access import kql_access
-from sentinel_rag.surfaces.cli._kql_rows import print_rows, why_empty
+from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
 from sentinel_rag.surfaces.cli._moments import window_of
-from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
+
+if TYPE_CHECKING:
+    from sentinel_rag.sentinel.log_tables import LogsTable
+    from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess
+
+
+class KqlAccess(Protocol):
+    """One workspace by name. Both methods raise SentinelError."""
+
+    name: str
+
+    def schema(self) -> Mapping[str, Mapping[str, str]]:
+        """Table -> column -> KQL type."""
+        ...
+
+    def answer(self, kql: str, span: TimeWindow) -> LogsTable:
+        """The rows of a query over `span` of TimeGenerated."""
+        ...
+
+
+@contextmanager
+def kql_access(settings: Settings, requested: str | None) -> Iterator[KqlAccess]:
+    """Access to the chosen workspace. Raises UsageError for a name that means none."""
+    from sentinel_rag.surfaces.cli._zones import choose_workspace
+
+    chosen = settings.named(choose_workspace(settings, requested)) if settings.workspaces else None
+    if chosen is not None and not chosen.embedded:
+        yield _OnAzure(chosen)
+        return
+    from sentinel_rag.surfaces.cli._workspace_access import workspace_access
+
+    with workspace_access(settings, requested if chosen is None else chosen.name, writes=False) as access:
+        yield _Embedded(access)
+
+
+class _OnAzure:
+    def __init__(self, workspace: NamedWorkspace) -> None:
+        self.name = workspace.name
+        self._workspace = workspace
+
+    def schema(self) -> Mapping[str, Mapping[str, str]]:
+        from sentinel_rag.app.azure import azure_schema
+
+        return azure_schema(self._workspace)
+
+    def answer(self, kql: str, span: TimeWindow) -> LogsTable:
+        from sentinel_rag.app.azure import query_azure
+
+        return query_azure(self._workspace, kql, span)
+
+
+class _Embedded:
+    def __init__(self, access: WorkspaceAccess) -> None:
+        self.name = access.name
+        self._access = access
+
+    def schema(self) -> Mapping[str, Mapping[str, str]]:
+        from sentinel_rag.workspace.table_schemas import reference_tables
+
+        return {**reference_tables(), **self._access.schema()}
+
+    def answer(self, kql: str, span: TimeWindow) -> LogsTable:
+        from sentinel_rag.sentinel.log_analytics import timespan_text
+        from sentinel_rag.sentinel.log_tables import decode_table
+
+        answer = self._access.query(kql, timespan_text(span))
+        return decode_table(answer, kql, partial_reason=answer["partial"])
+
+
+MOST_TABLES_EXPLAINED = 5
+_PLAIN_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*")
+
+
+def print_rows(
+    names: Sequence[str],
+    rows: Sequence[dict[str, JsonValue]],
+    total: int | None,
+    totals: Mapping[str, JsonValue],
+    notes: Sequence[str],
+) -> None:
+    """The rows, their number, the totals over all of them, and what else there is to know."""
+    from sentinel_rag.surfaces.cli._render import console, print_table
+
+    if rows:
+        cells = [tuple(plain_cell(row.get(name)) for name in dict.fromkeys(names)) for row in rows]
+        print_table(console(), "", tuple(dict.fromkeys(names)), cells)
+        print()
+    if total is None:
+        print(f"First {len(rows):,} rows; more match.")
+    elif len(rows) < total:
+        print(f"First {len(rows):,} of {total:,} rows.")
+    else:
+        print("No row matches." if not rows else f"{total:,} row{'s' if total != 1 else ''}.")
+    if totals and rows:
+        print(
+            safe_cell("Sums over the rows: " + ", ".join(f"{name} {value:,}" for name, value in totals.items()) + ".")
+        )
+    for note in notes:
+        print(safe(note))
+
+
+def why_empty(access: KqlAccess, tables: Iterable[str], window: TimeWindow, *, filtered: bool) -> list[str]:
+    """For a query without rows: the window that was asked, what each table holds at all, and what to try.
+
+    `filtered` tells that the query chooses among the rows of its window."""
+    notes = [f"The window was {_said(window)}." + (" The query's own filters hold as well." if filtered else "")]
+    for table in list(tables)[:MOST_TABLES_EXPLAINED]:
+        notes += _held(access, table, window)
+    return notes
+
+
+def _held(access: KqlAccess, table: str, window: TimeWindow) -> list[str]:
+    if not _PLAIN_NAME.fullmatch(table):
+        return []
+    kql = f"{table}\n| summarize Rows = count(), Oldest = min(TimeGenerated), Newest = max(TimeGenerated)"
+    try:
+        row = next(access.answer(kql, TimeWindow()).records(), None)
+    except SentinelError:  # it only explains
+        return []
+    if row is None or not row["Rows"]:
+        return [f"{table} holds no rows at all: nothing was collected or imported yet."]
+    if row["Oldest"] is None:
+        return [f"{table} holds {row['Rows']:,} rows, none with a TimeGenerated."]
+    oldest, newest = row["Oldest"], row["Newest"]
+    said = (
+        f"{table} holds {row['Rows']:,} rows, the oldest of {format_time(oldest)}, the newest of {format_time(newest)}."
+    )
+    if (window.start is not None and newest < window.start) or (window.end is not None and oldest >= window.end):
+        return [f"{said} All of them lie outside the window: try --since {format_time(oldest)}"]
+    return [said]
+
+
+def _said(window: TimeWindow) -> str:
+    window = TimeWindow(*(each and each.replace(microsecond=0) for each in (window.start, window.end)))
+    if window.start is None and window.end is None:
+        return "everything that is retained"
+    if window.start is None:
+        assert window.end is not None
+        return f"everything before {format_time(window.end)}"
+    if window.end is None:
+        return f"everything since {format_time(window.start)}"
+    return f"from {format_time(window.start)} to before {format_time(window.end)}"
 
 
 def templates(name: str | None, *, as_json: bool) -> int:

@@ -1,7 +1,7 @@
 """`sentinel kql check`: people's own rule collections read by Microsoft's parser, every fault at its place in the file.
 
 What queries a file holds and what is wrong with one, `sentinel.kql_guard.rule_collections` knows; this gathers the
-schema, goes through the files and prints.
+schema, goes through the files and prints. `sentinel kql install` brings the parser.
 """
 
 from __future__ import annotations
@@ -12,13 +12,14 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.contracts.errors import UsageError
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 
 if TYPE_CHECKING:
-    from sentinel_rag.sentinel.kql_guard.rule_collections.checking import QueryCheck
-    from sentinel_rag.sentinel.kql_guard.rule_collections.reading import RuleFile
+    from sentinel_rag.sentinel.kql_guard.rule_collection_checks import QueryCheck
+    from sentinel_rag.sentinel.kql_guard.rule_collections import RuleFile
+
 
 Schema = dict[str, dict[str, str]]
 _TYPES = ("string", "long", "int", "real", "decimal", "bool", "datetime", "timespan", "guid", "dynamic")
@@ -51,9 +52,9 @@ def check(
 ) -> int:
     """Check every query of `paths`; 2 if one is not right or a file could not be read, 3 if there is no query."""
     from sentinel_rag.sentinel.kql_guard.fallback_process import FallbackParser
-    from sentinel_rag.sentinel.kql_guard.parser_installation import installed_parser, parser_state
-    from sentinel_rag.sentinel.kql_guard.rule_collections.checking import RuleChecker
-    from sentinel_rag.sentinel.kql_guard.rule_collections.reading import read_rule_file
+    from sentinel_rag.sentinel.kql_guard.official_parser import installed_parser, parser_state
+    from sentinel_rag.sentinel.kql_guard.rule_collection_checks import RuleChecker
+    from sentinel_rag.sentinel.kql_guard.rule_collections import read_rule_file
 
     files = list(_files(paths))
     schema = _schema(schema_file, workspace)
@@ -135,7 +136,7 @@ class _Counts:
 
 
 def _files(paths: Sequence[str]) -> Iterator[tuple[Path, bool]]:
-    from sentinel_rag.sentinel.kql_guard.rule_collections.reading import SUFFIXES, rule_paths
+    from sentinel_rag.sentinel.kql_guard.rule_collections import SUFFIXES, rule_paths
 
     seen: set[Path] = set()
     for text in paths:
@@ -156,9 +157,9 @@ def _files(paths: Sequence[str]) -> Iterator[tuple[Path, bool]]:
 
 
 def _schema(schema_file: str | None, workspace: str | None) -> Schema:
-    from sentinel_rag.workspace.table_schemas import known_tables
+    from sentinel_rag.workspace.table_schemas import reference_tables
 
-    schema = {table: dict(columns) for table, columns in known_tables().items()}
+    schema = {table: dict(columns) for table, columns in reference_tables().items()}
     if workspace is not None:
         schema |= _workspace_schema(workspace)
     if schema_file is not None:
@@ -244,3 +245,22 @@ def _as_json(file: RuleFile, checks: list[QueryCheck], lines: list[_Line]) -> di
             for each in lines
         ],
     }
+
+
+def install(*, as_json: bool) -> int:
+    """Install the pinned parser unless it is there."""
+    from sentinel_rag.sentinel.kql_guard.official_parser import install_parser, parser_state, quicken
+
+    before = parser_state()
+    state = before if not before.missing else install_parser()
+    quicken(state)
+    if state.missing or state.node is None:
+        raise UnavailableError(state.missing, next_step=state.next_step)
+    node = ".".join(str(part) for part in state.node.version)
+    if as_json:
+        found = {"version": state.version, "folder": str(state.folder), "node": node, "installed": bool(before.missing)}
+        print(json.dumps(found, indent=2))
+    else:
+        done = "is installed now" if before.missing else "was there already"
+        print(f"Microsoft's KQL parser {state.version} {done}, in {state.folder}; it runs on node {node}.")
+    return 0

@@ -16,12 +16,11 @@ from typing import TYPE_CHECKING
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.query_results import QueryError, QueryErrorCode, TimeWindow
 from sentinel_rag.sentinel.failures import QueryFailedError
-from sentinel_rag.sentinel.freeform_text import bounded
+from sentinel_rag.sentinel.freeform_query import bounded
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._kql_access import KqlAccess, kql_access
-from sentinel_rag.surfaces.cli._kql_rows import print_rows, why_empty
-from sentinel_rag.surfaces.cli._safe_text import safe
 from sentinel_rag.surfaces.cli.ask import not_utf8, read_text
+from sentinel_rag.surfaces.cli.kql import KqlAccess, kql_access, print_rows, why_empty
+from sentinel_rag.surfaces.rendering.visible import safe
 
 if TYPE_CHECKING:
     from sentinel_rag.sentinel.kql_guard import GuardReport
@@ -109,7 +108,7 @@ def _checked(access: KqlAccess, kql: str) -> GuardReport:
     report = anyio.run(_check, kql, schema)
     if report.allowed:
         return report
-    from sentinel_rag.sentinel.freeform_refusal import refusal
+    from sentinel_rag.sentinel.freeform_query import refusal
 
     columns = next((each.next_step for each in report.errors if each.code == "unknown_column"), "")
     as_it_is = "To run it as it is: sentinel kql query --unguarded"
@@ -118,7 +117,7 @@ def _checked(access: KqlAccess, kql: str) -> GuardReport:
 
 async def _check(kql: str, schema: Mapping[str, Mapping[str, str]]) -> GuardReport:
     from sentinel_rag.sentinel.kql_guard import KqlGuard
-    from sentinel_rag.sentinel.kql_guard.parser_installation import installed_parser
+    from sentinel_rag.sentinel.kql_guard.official_parser import installed_parser
 
     guard = KqlGuard(installed_parser())
     try:

@@ -22,7 +22,7 @@ from sentinel_rag.settings import Settings, load_settings
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PlannedQuestion:
     """One question, with those that came before it in its conversation."""
 
     question: str
@@ -39,11 +39,11 @@ def run_file(path: str, *, as_json: bool) -> int:
 
 def run_question(question: str, *, as_json: bool) -> int:
     """Print how one question is read and planned."""
-    _print(Asked(question), _Planning(load_settings()), as_json=as_json, indent=2)
+    _print(PlannedQuestion(question), _Planning(load_settings()), as_json=as_json, indent=2)
     return 0
 
 
-def _print(asked: Asked, planning: _Planning, *, as_json: bool, indent: int | None = None) -> None:
+def _print(asked: PlannedQuestion, planning: _Planning, *, as_json: bool, indent: int | None = None) -> None:
     decision = planning.decided(asked)
     if as_json:
         print(json.dumps(as_dict(asked.question, decision), ensure_ascii=False, indent=indent))
@@ -61,7 +61,7 @@ class _Planning:
         templates = load_templates(own=settings.templates).values()
         self._planner = Planner(StoredQueries([template.to_row() for template in templates], self._reader))
 
-    def decided(self, asked: Asked) -> Decision:
+    def decided(self, asked: PlannedQuestion) -> Decision:
         """What becomes of the last sentence, behind those before it."""
         talk = Talk()
         for before in asked.after:
@@ -69,7 +69,7 @@ class _Planning:
         return talk.decide(self._planner, self._reader, asked.question, self._moment)
 
 
-def _questions(path: str) -> Iterator[Asked]:
+def _questions(path: str) -> Iterator[PlannedQuestion]:
     try:
         text = sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
@@ -81,7 +81,11 @@ def _questions(path: str) -> Iterator[Asked]:
             continue
         try:
             told = json.loads(line)
-            yield Asked(told, ()) if isinstance(told, str) else Asked(str(told["q"]), tuple(told.get("after", ())))
+            yield (
+                PlannedQuestion(told, ())
+                if isinstance(told, str)
+                else PlannedQuestion(str(told["q"]), tuple(told.get("after", ())))
+            )
         except (ValueError, KeyError, TypeError) as error:
             raise UsageError(
                 f"Line {number} of {path} holds no question.",

@@ -17,10 +17,10 @@ from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.json_values import JsonValue
 from sentinel_rag.contracts.labels import Integrity, Label, Sensitivity
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.gateway.flow import Facts
+from sentinel_rag.gateway.flow import CallFacts
 from sentinel_rag.gateway.flow.named_values import named_in
 from sentinel_rag.gateway.policy import Effect, Policy, load_policy
-from sentinel_rag.gateway.policy.conditions import Kind
+from sentinel_rag.gateway.policy.conditions import TypeName
 from sentinel_rag.gateway.policy.loading import parse_policy_bytes
 from sentinel_rag.gateway.policy_tools import (
     CaseResult,
@@ -36,7 +36,7 @@ from sentinel_rag.gateway.policy_tools import (
 )
 from sentinel_rag.settings import load_settings
 from sentinel_rag.surfaces.cli._moments import moment
-from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe, safe_cell
 
 FAILED = 5
 NOT_THE_SAME = 1
@@ -98,7 +98,7 @@ def explain(
             return 3
     else:
         policy = load_policy(_policy_file(policy_file))
-        facts = Facts(
+        facts = CallFacts(
             context=_label(context) if context else Label(),
             handles={name: _label(text) for name, text in map(_pair, handles)},
             named=dict.fromkeys(named_in(words or "", policy), "user"),
@@ -266,7 +266,7 @@ def _arguments(policy: Policy, tool_name: str, texts: Sequence[str]) -> dict[str
     found: dict[str, JsonValue] = {}
     for name, text in map(_pair, texts):
         parameter = None if tool is None else tool.parameters.get(name)
-        if parameter is None or parameter.type.kind is Kind.STRING:
+        if parameter is None or parameter.type.kind is TypeName.STRING:
             found[name] = text
         else:
             try:

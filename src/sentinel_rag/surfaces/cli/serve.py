@@ -1,23 +1,85 @@
-"""`sentinel serve ROLE`: one role of a deployment in the foreground, as each container or machine runs it."""
+"""`sentinel up` and `sentinel serve`: all zones of this machine, or those of one role, until Ctrl-C."""
 
 from __future__ import annotations
 
 import json
 import signal
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from pathlib import Path
 from types import FrameType
 
-from sentinel_rag.app.apart import FIRST_PORTS, ListenAddress
-from sentinel_rag.app.foreground import is_served, served_role
+from sentinel_rag.app.plan import Ports
+from sentinel_rag.app.processes import running_zones
+from sentinel_rag.app.roles import FIRST_PORTS, ListenAddress, is_served, served_role
+from sentinel_rag.app.run_state import RunState
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
-from sentinel_rag.contracts.tool_servers import OWN_SERVERS
-from sentinel_rag.settings import load_settings
+from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.servers import OWN_SERVERS
+from sentinel_rag.settings import NamedWorkspace, Settings, load_settings
+from sentinel_rag.surfaces.cli._errors import report
 from sentinel_rag.surfaces.cli._zones import choose_workspace, workspace_to_serve
+from sentinel_rag.surfaces.cli.status import addresses
+
+HOW_TO_BUILD = "make page (in a clone)"
+
+
+def page_is_built() -> bool:
+    """True if `sentinel up --web` serves a page, and not the HTTP API alone."""
+    return (Path(__file__).parents[1] / "web" / "page" / "index.html").is_file()
+
+
+def up(*, workspace: str | None, port: int, agent_port: int, web_port: int | None, as_json: bool) -> int:
+    """Serve until Ctrl-C or SIGTERM (exit 0); a zone that dies ends all the others (exit 1)."""
+    settings = load_settings()
+    signal.signal(signal.SIGTERM, _interrupt)
+    chosen = workspace_to_serve(settings, workspace)
+    with running_zones(settings, workspace=chosen, private=False, ports=Ports(port, agent_port, web_port)) as zones:
+        for notice in zones.notices():
+            report(notice, as_json=False)
+        if as_json:
+            print(json.dumps(addresses(settings, zones.state)), flush=True)
+        else:
+            for zone in zones.state.zones:
+                print(f"{zone.name:18} {zone.url}")
+            for line in _web(zones.state, settings):
+                print(line)
+            where = _served(settings.serves(chosen))
+            print(f'Serving {where}. Ask from another terminal: sentinel ask "..."   Stop with Ctrl-C.', flush=True)
+        try:
+            zones.wait()
+        except KeyboardInterrupt:
+            print("Stopping.", file=sys.stderr)
+    return 0
+
+
+def _web(state: RunState, settings: Settings) -> Iterator[str]:
+    """How people come in, if the web surface is served."""
+    zone = state.zone("web")
+    if zone is not None:
+        from sentinel_rag.surfaces.users.accounts import owner_link
+
+        if not page_is_built():
+            yield f"The web page is not built, so this is the HTTP API alone. To build it: {HOW_TO_BUILD}"
+        url = settings.web_url or zone.url  # behind a proxy with TLS, cookies are for its address alone
+        yield f"Sign in as the owner, once: {url}{owner_link(state.web_secret, utc_now())}"
+        yield f"Others sign in at {url}; make the first account: sentinel users add NAME"
+
+
+def _served(workspaces: tuple[NamedWorkspace, ...]) -> str:
+    first = workspaces[0]
+    told = f"the {'embedded' if first.embedded else 'Azure'} workspace {first.name!r}"
+    others = ", ".join(repr(each.name) for each in workspaces[1:])
+    return f"{told}, and by name {others}" if others else told
+
+
+def _interrupt(_: int, __: FrameType | None) -> None:
+    raise KeyboardInterrupt
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class RoleOptions:
     """What was typed: the role, its tool zones by comma, where to listen, and the workspace."""
 
     role: str | None
@@ -51,7 +113,7 @@ class Wish:
         return tuple(name for name in OWN_SERVERS if name in named)
 
 
-def run(wish: Wish, *, as_json: bool) -> int:
+def serve(wish: RoleOptions, *, as_json: bool) -> int:
     """Serve until Ctrl-C or SIGTERM (exit 0); a process that ends takes the others with it (exit 1)."""
     role, settings = wish.named_role, load_settings()
     signal.signal(signal.SIGTERM, _interrupt)
@@ -72,7 +134,7 @@ def run(wish: Wish, *, as_json: bool) -> int:
     return 0
 
 
-def check(wish: Wish) -> int:
+def check(wish: RoleOptions) -> int:
     """For a container's health check: 0 if every zone of the role answers on this machine. Raises UnavailableError."""
     role, settings = wish.named_role, load_settings()
     place, tools = ListenAddress.read(wish.listen), wish.tool_zones
@@ -84,7 +146,3 @@ def check(wish: Wish) -> int:
                 f"Nothing healthy answers on port {port}.", next_step="See the log of sentinel serve."
             )
     return 0
-
-
-def _interrupt(_: int, __: FrameType | None) -> None:
-    raise KeyboardInterrupt

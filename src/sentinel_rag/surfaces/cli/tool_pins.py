@@ -16,9 +16,9 @@ from typing import Any
 
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.settings import load_settings
-from sentinel_rag.surfaces.cli._gateway_client import call_gateway
-from sentinel_rag.surfaces.cli._safe_text import safe
+from sentinel_rag.surfaces.cli._clients import call_gateway
 from sentinel_rag.surfaces.cli._zones import attached_zones
+from sentinel_rag.surfaces.rendering.visible import safe
 
 WIDTH = 100
 Json = Mapping[str, Any]

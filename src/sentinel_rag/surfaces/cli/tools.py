@@ -9,7 +9,7 @@ from sentinel_rag.contracts.json_values import JsonObject
 from sentinel_rag.contracts.shipped_tools import SHIPPED_TOOLS
 from sentinel_rag.contracts.tool_calls import ToolSchema
 from sentinel_rag.contracts.tool_schemas import OPT_IN_TOOLS, canonical_tool_name
-from sentinel_rag.gateway.policy import Policy, Rule, ToolPolicy, load_policy
+from sentinel_rag.gateway.policy import Policy, TaintRule, ToolPolicy, load_policy
 from sentinel_rag.settings import load_settings
 
 
@@ -124,7 +124,7 @@ def _in_short(judged: ToolPolicy | None) -> str:
     return "; ".join(dict.fromkeys(_verdict(rule) for rule in judged.rules))
 
 
-def _verdict(rule: Rule) -> str:
+def _verdict(rule: TaintRule) -> str:
     if rule.deny:
         return f"denied, {rule.taint_level.name}"
     return f"{'needs approval' if rule.requires_approval else 'allowed'}, {rule.taint_level.name}"

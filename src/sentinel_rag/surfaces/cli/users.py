@@ -9,31 +9,31 @@ from __future__ import annotations
 import json
 import os
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from contextlib import closing, contextmanager
+from dataclasses import dataclass
 
-from sentinel_rag.app.record_places import people_database, record_schema
+from sentinel_rag.app.places import database_configuration, people_database, people_folder, record_schema
 from sentinel_rag.app.run_state import RunFolder
-from sentinel_rag.app.state_place import database_configuration
-from sentinel_rag.app.web_access import people_folder
 from sentinel_rag.app.zones import key_store
 from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import utc_now
 from sentinel_rag.gateway.store import KeyStore, Scope
-from sentinel_rag.gateway.store.run_keys import RUN_KEY_IDS
+from sentinel_rag.gateway.store.keys import RUN_KEY_IDS
 from sentinel_rag.settings import Settings, load_settings
 from sentinel_rag.storage import Records
-from sentinel_rag.surfaces.cli._safe_text import safe_cell
+from sentinel_rag.surfaces.rendering.visible import safe_cell
 from sentinel_rag.surfaces.users import (
     Account,
+    AccountChanges,
+    AccountTerms,
     Passwords,
     Role,
     UserStore,
     check_new_password,
     checked_groups,
     owner_link,
-    scopes_of,
 )
 
 COLUMNS = ("name", "roles", "state", "clearance", "groups", "signs in with", "key", "created")
@@ -51,29 +51,19 @@ def add(
 ) -> int:
     """Make an account and its key."""
     with _stores() as (people, keys):
-        people.check_free(name, oidc)
+        people.check_free(name, oidc)  # before a password is asked for
         checked_groups(groups)
         if oidc is not None and from_stdin:
             raise UsageError(
                 "Who signs in at the identity provider has no password here.", next_step="Leave out one of the two."
             )
         password = None if oidc is not None else _new_password(name, from_stdin=from_stdin)
-        hashed = None if password is None else Passwords().hash(password)
-        key, key_id = _make_key(keys, name.strip().lower(), roles, clearance, groups)
-        try:
-            account = people.add(
-                name,
-                list(map(Role, roles)),
-                password=hashed,
-                oidc_name=None if oidc is None else oidc.strip().lower(),
-                groups=groups,
-                clearance=Sensitivity[clearance],
-                key=key,
-                key_id=key_id,
-            )
-        except BaseException:
-            keys.revoke(key_id, by=_who())
-            raise
+        account = AccountChanges(people, keys).add(
+            name,
+            _terms(roles, clearance, groups),
+            password=None if password is None else Passwords().hash(password),
+            oidc_name=oidc,
+        )
     _told(account, f"The account {account.name} is made: {_roles(account)}.", as_json)
     if oidc is None and not as_json:
         print("It signs in with this name and password where sentinel up --web serves.")
@@ -101,19 +91,7 @@ def show_all(*, as_json: bool) -> int:
 def change(name: str, roles: Sequence[str], *, clearance: str, groups: Sequence[str], as_json: bool) -> int:
     """Give an account other terms, and a new key that has their scopes."""
     with _stores() as (people, keys):
-        account = people.find(name)
-        checked_groups(groups)
-        keys.revoke(account.key_id, by=_who())  # two live keys do not share a name
-        key, key_id = _make_key(keys, account.name, roles, clearance, groups)
-        people.give_terms(
-            account.user_id,
-            roles=list(map(Role, roles)),
-            groups=groups,
-            clearance=Sensitivity[clearance],
-            key=key,
-            key_id=key_id,
-        )
-        changed = people.find(name)
+        changed = AccountChanges(people, keys).change(name, _terms(roles, clearance, groups))
     _told(changed, f"The account {changed.name} has other terms: {_roles(changed)}.", as_json)
     return 0
 
@@ -121,25 +99,17 @@ def change(name: str, roles: Sequence[str], *, clearance: str, groups: Sequence[
 def disable(name: str, *, as_json: bool) -> int:
     """End an account, its sign-ins and its key."""
     with _stores() as (people, keys):
-        account = people.find(name)
-        people.disable(account.user_id)
-        keys.revoke(account.key_id, by=_who())
-        ended = people.find(name)
+        ended = AccountChanges(people, keys).disable(name)
     _told(ended, f"The account {ended.name} is disabled; its sign-ins, tokens and key have ended.", as_json)
     return 0
 
 
 def reset(name: str, *, from_stdin: bool, as_json: bool) -> int:
     """Set another password; every sign-in of the account ends."""
-    with _stores() as (people, _):
-        account = people.find(name)
-        if account.oidc_name is not None:
-            raise UsageError(
-                f"{account.name} signs in at the identity provider and has no password here.",
-                next_step="Reset it there, or disable this account and add another one.",
-            )
-        people.set_password(account.user_id, Passwords().hash(_new_password(account.name, from_stdin=from_stdin)))
-        account = people.find(name)
+    with _stores() as (people, keys):
+        changes = AccountChanges(people, keys)
+        account = changes.check_reset(name)
+        account = changes.reset(name, Passwords().hash(_new_password(account.name, from_stdin=from_stdin)))
     _told(account, f"The password of {account.name} is another one; every sign-in of the account has ended.", as_json)
     return 0
 
@@ -157,7 +127,7 @@ def link(*, as_json: bool) -> int:
 
 
 @contextmanager
-def _stores() -> Iterator[tuple[UserStore, KeyStore]]:
+def _stores() -> Iterator[tuple[UserStore, _StoredKeys]]:
     settings: Settings = load_settings()
     if settings.gateway_url is not None:
         raise UsageError(
@@ -168,31 +138,47 @@ def _stores() -> Iterator[tuple[UserStore, KeyStore]]:
         closing(UserStore(people_folder(settings.home), clock=utc_now, records=_accounts(settings))) as people,
         closing(key_store(settings)) as keys,
     ):
-        yield people, keys
+        yield people, _StoredKeys(keys)
 
 
 def _accounts(settings: Settings) -> Records | None:
-    from sentinel_rag.surfaces.users.schema import MIGRATIONS
+    from sentinel_rag.surfaces.users.store import MIGRATIONS
 
     database = people_database(database_configuration(settings))
     return record_schema(database, "people", MIGRATIONS, what="The accounts")
 
 
-def _make_key(
-    keys: KeyStore, name: str, roles: Sequence[str], clearance: str, groups: Sequence[str]
-) -> tuple[str, str]:
-    scopes = scopes_of(list(map(Role, roles)))
-    user = Scope.USER in scopes
-    text, info = keys.create(
-        scopes,
-        name=name,
-        clearance=Sensitivity[clearance],
-        for_key=RUN_KEY_IDS[0] if user else None,
-        readers=checked_groups(groups) if user else (),
-        unique_name=True,
-        by=_who(),
-    )
-    return text, info.key_id
+def _terms(roles: Sequence[str], clearance: str, groups: Sequence[str]) -> AccountTerms:
+    return AccountTerms(frozenset(map(Role, roles)), Sensitivity[clearance], tuple(groups))
+
+
+@dataclass(frozen=True, slots=True)
+class _StoredKeys:
+    """The keys where they are stored, changed by whoever may write there."""
+
+    store: KeyStore
+
+    def make(
+        self, name: str, scopes: Collection[Scope], clearance: Sensitivity, readers: Collection[str], replaces: str
+    ) -> tuple[str, str]:
+        text, info = self.store.create(
+            scopes,
+            name=name,
+            clearance=clearance,
+            for_key=RUN_KEY_IDS[0] if Scope.USER in scopes else None,
+            readers=readers,
+            unique_name=not replaces,
+            by=_who(),
+        )
+        self.end(replaces)
+        return text, info.key_id
+
+    def rotate(self, key_id: str) -> str | None:
+        made = self.store.rotate(key_id, by=_who())
+        return None if made is None else made[0]
+
+    def end(self, key_id: str) -> None:
+        self.store.revoke(key_id, by=_who())
 
 
 def _new_password(name: str, *, from_stdin: bool) -> str:

@@ -1,26 +1,31 @@
-"""`sentinel workspace`: fill the embedded workspace, look at it, run KQL on it."""
+"""`sentinel workspace` and `sentinel watchlist`: fill the embedded workspace, look at it, query it, and make it fail on
+purpose."""
 
 from __future__ import annotations
 
 import json
 import shlex
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from sentinel_rag.app.home_folders import workspace_folder
+from sentinel_rag.app.places import SAMPLE_WORKSPACE, workspace_folder
 from sentinel_rag.app.run_state import RunFolder
 from sentinel_rag.contracts.errors import SentinelError, UsageError
-from sentinel_rag.contracts.query_results import TimeWindow, parse_time
+from sentinel_rag.contracts.query_results import TimeWindow, format_time, parse_time
 from sentinel_rag.settings import Settings, load_settings
-from sentinel_rag.surfaces.cli._imported_questions import questions_of
-from sentinel_rag.surfaces.cli._safe_text import safe, safe_cell
-from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, workspace_access
-from sentinel_rag.surfaces.cli._zones import SAMPLE_WORKSPACE
+from sentinel_rag.surfaces.cli._moments import moment
+from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess, embedded_name, fault_admin, workspace_access
 from sentinel_rag.surfaces.cli.ask import read_text, waiting
-from sentinel_rag.workspace.importing.reports import ImportReport
+from sentinel_rag.surfaces.rendering.visible import plain_cell, safe, safe_cell
+from sentinel_rag.workspace.importing.reports import ImportReport, questions_of
 from sentinel_rag.workspace.sample.company import TENANT_ID
 from sentinel_rag.workspace.sample.options import EstateOptions
+
+if TYPE_CHECKING:
+    from sentinel_rag.surfaces.cli._workspace_access import WorkspaceAccess
+
 
 SHOWN = 5
 
@@ -28,11 +33,7 @@ SHOWN = 5
 def import_files(requested: str | None, paths: Sequence[str], *, table: str | None, as_json: bool) -> int:
     """Import files and folders; 0 if each was read, 1 if one could not be (the others are stored)."""
     settings = load_settings()
-    if embedded_name(settings, requested, writes=True) == SAMPLE_WORKSPACE:
-        raise UsageError(
-            "The workspace 'sample' is generated and made anew by sentinel demo; your data would be lost with it.",
-            next_step="Import into another: --workspace default",
-        )
+    _check_kept(settings, requested)
     reports: list[ImportReport] = []
     with (
         waiting("Importing...", quiet=as_json),
@@ -48,13 +49,13 @@ def import_files(requested: str | None, paths: Sequence[str], *, table: str | No
                 reports.append(
                     ImportReport(file=path, table="", format="", error=str(error), next_step=error.next_step)
                 )
-        questions = () if as_json else questions_of(workspace, reports)
     if as_json:
         print(json.dumps([report.to_dict() for report in reports], indent=2))
     else:
         for report in reports:
             _print_report(report)
         print(f"Workspace: {name}")
+        questions = questions_of(reports)
         if questions:
             print("Ask, for example:")
         for question in questions:
@@ -100,7 +101,7 @@ def generate(
         print(json.dumps(made, indent=2))
         return 0
     for key, value in made.items():
-        print(f"{key.replace('_', ' '):24} {safe(_plain(value))}")
+        print(f"{key.replace('_', ' '):24} {safe(plain_cell(value))}")
     print(f'\nWorkspace: {name}. Ask, for example: sentinel ask "what happened in the last 7 days?"')
     return 0
 
@@ -149,11 +150,51 @@ def query(requested: str | None, words: list[str], *, window: TimeWindow, timesp
         from sentinel_rag.surfaces.cli._render import console, print_table
 
         columns = tuple(column["name"] for column in answer["columns"])
-        print_table(console(), "", columns, [tuple(_plain(cell) for cell in row) for row in answer["rows"]])
+        print_table(console(), "", columns, [tuple(plain_cell(cell) for cell in row) for row in answer["rows"]])
         print(f"\n{len(answer['rows'])} rows")
         if answer["partial"]:
             print(f"Partial: {safe(answer['partial'])}")
     return 0 if answer["rows"] else 3
+
+
+def show_watchlists(alias: str | None, *, limit: int, workspace: str | None, as_json: bool) -> int:
+    """Print the watchlists, or the items of one; 3 for none."""
+    from sentinel_rag.contracts.watchlists import LISTED, rows_of
+    from sentinel_rag.surfaces.cli.kql_query import run as run_kql
+
+    kql = LISTED if alias is None else rows_of(alias)
+    return run_kql([kql], window=TimeWindow(), limit=limit, workspace=workspace, guarded=False, as_json=as_json)
+
+
+def put_watchlist(
+    alias: str, file: str, *, key: str | None, replaces: bool, workspace: str | None, as_json: bool
+) -> int:
+    """Put a list in, from a CSV file."""
+    settings, path = load_settings(), Path(file).expanduser().absolute()
+    _check_kept(settings, workspace)
+    with workspace_access(settings, workspace, writes=True) as access:
+        made = access.put_watchlist(alias, path, key, replaces)
+    keys = f"Watchlist | where WatchlistAlias == '{alias}' | project SearchKey"
+    told = f"The watchlist {alias} holds {made['items']:,} items. Its keys in KQL: {keys}"
+    print(json.dumps(made) if as_json else safe_cell(told))
+    return 0
+
+
+def remove_watchlist(alias: str, *, workspace: str | None) -> int:
+    """Remove a list."""
+    with workspace_access(load_settings(), workspace, writes=True) as access:
+        access.remove_watchlist(alias)
+    print(safe_cell(f"The watchlist {alias} is removed."))
+    return 0
+
+
+def _check_kept(settings: Settings, requested: str | None) -> None:
+    """Raise UsageError for a workspace whose rows do not stay."""
+    if embedded_name(settings, requested, writes=True) == SAMPLE_WORKSPACE:
+        raise UsageError(
+            "The workspace 'sample' is generated and made anew by sentinel demo; your data would be lost with it.",
+            next_step="Import into another: --workspace default",
+        )
 
 
 def _failed(report: ImportReport) -> bool:
@@ -189,7 +230,48 @@ def _moment(text: str) -> datetime:
         raise UsageError(f"--end: {error}.", next_step="Write it as 2024-07-02T00:00:00Z.") from None
 
 
-def _plain(value: object) -> str:
+_SHOWN = ("kind", "wire", "method", "path", "times", "skip", "every", "probability", "start", "end")
+
+
+def run(requested: str | None, action: str, kind: str | None, given: Mapping[str, Any], *, as_json: bool) -> int:
+    """Show the faults that are left, set them (`set` in place of others, `add` behind them), or `clear` them."""
+    if action in ("set", "add") and kind is None:
+        raise UsageError(f"faults {action} needs the kind of the fault.", next_step="sentinel workspace faults --help")
+    if action in ("show", "clear") and (kind is not None or given):
+        raise UsageError(f"faults {action} takes no fault.", next_step=f"sentinel workspace faults {action}")
+    admin = fault_admin(load_settings(), requested)
+    if action == "show":
+        state = admin("GET", None)
+    elif action == "clear":
+        state = admin("PUT", {"faults": []})
+    else:
+        state = admin("PUT" if action == "set" else "POST", {"faults": [_fault(str(kind), given)]})
+    if as_json:
+        print(json.dumps(state, indent=2))
+    else:
+        _print(state)
+    return 0
+
+
+def _fault(kind: str, given: Mapping[str, Any]) -> dict[str, Any]:
+    times = {name: format_time(moment(f"--{name}", given[name])) for name in ("start", "end") if name in given}
+    return {"kind": kind, **given, **times}
+
+
+def _print(state: Mapping[str, Any]) -> None:
+    faults = state["faults"]
+    if faults:
+        from sentinel_rag.surfaces.cli._render import console, print_table
+
+        rows = [tuple(_cell(name, fault.get(name)) for name in _SHOWN) for fault in faults]
+        print_table(console(), "", _SHOWN, rows)
+    else:
+        print("No fault is to come.")
+    counted = ", ".join(f"{safe_cell(name)} {count}" for name, count in state["requests"].items())
+    print(f"Requests since they were set: {counted or 'none'}.")
+
+
+def _cell(name: str, value: Any) -> str:
     if value is None:
-        return ""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
+        return "all" if name == "times" else "any" if name in ("wire", "method") else "-"
+    return str(value)

@@ -7,7 +7,6 @@ character of the text is shown once. How a mark looks is each surface's.
 
 from __future__ import annotations
 
-import json
 import re
 from bisect import bisect_right
 from collections import Counter
@@ -17,7 +16,7 @@ from enum import StrEnum
 from typing import Any
 
 from sentinel_rag.contracts.evidence import Answer, Citation, CitedBy, Sentence, SentenceState
-from sentinel_rag.surfaces.rendering.visible import safe_with_places
+from sentinel_rag.surfaces.rendering.visible import plain, safe_with_places
 
 WRONG = {SentenceState.NOT_FOUND: "!", SentenceState.CONTRADICTED: "✗"}
 """The states that a reader must see, with their signs."""
@@ -45,7 +44,7 @@ class Seen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class LiteralSpan:
     """A literal, `Marked.text[start:end]`. Spans do not overlap."""
 
     start: int
@@ -71,7 +70,7 @@ class Marked:
     """`text` is safe to show; spans and notes stand in its order."""
 
     text: str
-    spans: tuple[Span, ...] = ()
+    spans: tuple[LiteralSpan, ...] = ()
     notes: tuple[Note, ...] = ()
 
     def pieces(self, start: int, end: int) -> Iterator[tuple[str, Seen | None]]:
@@ -89,7 +88,7 @@ class Marked:
 
 
 @dataclass(slots=True)
-class Source:
+class CitedSource:
     """A row, or a whole result, that sentences cite, with the cells that were compared."""
 
     citation: Citation
@@ -112,7 +111,7 @@ def marked(text: str, sentences: Sequence[Sentence], named: Callable[[Citation],
     def placed(place: int) -> int:
         return places[min(max(place, 0), last)]
 
-    spans: list[Span] = []
+    spans: list[LiteralSpan] = []
     notes: list[Note] = []
     for sentence in sentences:
         end = placed(sentence.start) + len(shown[placed(sentence.start) : placed(sentence.end)].rstrip())
@@ -127,7 +126,7 @@ def marked(text: str, sentences: Sequence[Sentence], named: Callable[[Citation],
         if sentence.state is not SentenceState.OWN_WORDS:
             wrong = Seen.OTHER if sentence.state is SentenceState.CONTRADICTED else Seen.MISSING
             for mark in sentence.marks:
-                spans.append(Span(placed(mark.start), placed(mark.end), Seen.FOUND if mark.found else wrong))
+                spans.append(LiteralSpan(placed(mark.start), placed(mark.end), Seen.FOUND if mark.found else wrong))
     return Marked(shown, tuple(_apart(spans)), tuple(sorted(notes, key=lambda note: note.at)))
 
 
@@ -152,12 +151,12 @@ def reason_of(sentence: Sentence) -> str:
     return sentence.reason or ", ".join(cells) or STATE_WORDS[sentence.state]
 
 
-def sources_of(sentences: Iterable[Sentence]) -> list[Source]:
+def sources_of(sentences: Iterable[Sentence]) -> list[CitedSource]:
     """What the sentences cite, each row and result once, in their order."""
-    found: dict[tuple[str, str], Source] = {}
+    found: dict[tuple[str, str], CitedSource] = {}
     for sentence in sentences:
         for citation in sentence.citations:
-            source = found.setdefault((citation.call_id, citation.pointer), Source(citation))
+            source = found.setdefault((citation.call_id, citation.pointer), CitedSource(citation))
             source.given = source.given or sentence.cited_by is not CitedBy.CHECK
     for sentence in sentences:
         for mark in sentence.marks:
@@ -189,31 +188,26 @@ def found_alone(answer: Answer) -> tuple[Answer, int]:
     return replace(answer, text=left, sentences=kept), len(hidden)
 
 
-def plain(value: Any) -> str:
-    """A cell as a person reads it."""
-    return value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-
-
-def _without_rest(text: str, sentence: Sentence) -> Span:
+def _without_rest(text: str, sentence: Sentence) -> LiteralSpan:
     """The place of a sentence with what has no sense without it: spaces behind it, or the markup of its line."""
     start, end = (min(max(place, 0), len(text)) for place in (sentence.start, sentence.end))
     line_start, line_end = text.rfind("\n", 0, start) + 1, text.find("\n", end) % (len(text) + 1)
     if _MARKUP_ALONE.fullmatch(text[line_start:start]) and _MARKUP_ALONE.fullmatch(text[end:line_end]):
-        return Span(line_start, min(line_end + 1, len(text)), Seen.MISSING)
-    return Span(start, end + len(text[end:line_end]) - len(text[end:line_end].lstrip(" ")), Seen.MISSING)
+        return LiteralSpan(line_start, min(line_end + 1, len(text)), Seen.MISSING)
+    return LiteralSpan(start, end + len(text[end:line_end]) - len(text[end:line_end].lstrip(" ")), Seen.MISSING)
 
 
-def _apart(spans: Iterable[Span]) -> list[Span]:
+def _apart(spans: Iterable[LiteralSpan]) -> list[LiteralSpan]:
     """The spans in order, cut so that no two overlap; empty ones are left out."""
-    found: list[Span] = []
+    found: list[LiteralSpan] = []
     for span in sorted(spans, key=lambda each: (each.start, each.end)):
         start = max(span.start, found[-1].end if found else 0)
         if start < span.end:
-            found.append(Span(start, span.end, span.seen))
+            found.append(LiteralSpan(start, span.end, span.seen))
     return found
 
 
-def _between(spans: Sequence[Span], end: int) -> Iterator[tuple[int, int]]:
+def _between(spans: Sequence[LiteralSpan], end: int) -> Iterator[tuple[int, int]]:
     yield from zip((0, *(span.end for span in spans)), (*(span.start for span in spans), end), strict=True)
 
 

@@ -5,12 +5,45 @@ Pure: a surface hands in the turns and records that its person may see, and gets
 revealing and writing are the surface's.
 """
 
-from sentinel_rag.surfaces.reports.as_csv import as_csv
-from sentinel_rag.surfaces.reports.as_docx import as_docx
+from collections.abc import Callable, Mapping
+
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.surfaces.reports.as_documents import as_docx, as_pdf
 from sentinel_rag.surfaces.reports.as_html import as_html
-from sentinel_rag.surfaces.reports.as_markdown import as_markdown
-from sentinel_rag.surfaces.reports.as_pdf import as_pdf
+from sentinel_rag.surfaces.reports.as_text import as_csv, as_markdown
 from sentinel_rag.surfaces.reports.building import hand_over
 from sentinel_rag.surfaces.reports.model import HandOver, Head, ReportTurn
 
-__all__ = ["HandOver", "Head", "ReportTurn", "as_csv", "as_docx", "as_html", "as_markdown", "as_pdf", "hand_over"]
+__all__ = [
+    "FORMATS",
+    "HandOver",
+    "Head",
+    "ReportTurn",
+    "as_csv",
+    "as_docx",
+    "as_html",
+    "as_markdown",
+    "as_pdf",
+    "hand_over",
+    "written",
+]
+
+FORMATS: Mapping[str, Callable[[HandOver], str | bytes]] = {
+    "md": as_markdown,
+    "html": as_html,
+    "pdf": as_pdf,
+    "docx": as_docx,
+    "csv": as_csv,
+}
+
+
+def written(form: str, report: HandOver) -> bytes:
+    """The report in a form. Raises UnavailableError where what makes that form is not installed."""
+    try:
+        content = FORMATS[form](report)
+    except ImportError:
+        raise UnavailableError(
+            f"What writes {form.upper()} is not installed.",
+            next_step="Run: pip install 'sentinel-rag[documents]'; or export md or html.",
+        ) from None
+    return content if isinstance(content, bytes) else content.encode("utf-8", "backslashreplace")

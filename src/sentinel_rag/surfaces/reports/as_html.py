@@ -1,6 +1,7 @@
 """A report as one HTML file that loads nothing and runs nothing: its policy forbids it, and its elements are our own.
 
 It reads without colour, follows the system's light or dark, prints on paper, and its numbers lead to their evidence.
+Charts are SVG: shapes and escaped text, styled by the page's classes.
 """
 
 from __future__ import annotations
@@ -9,16 +10,63 @@ import base64
 import hashlib
 from collections.abc import Iterable, Iterator, Sequence
 
-from sentinel_rag.surfaces.rendering.html_text import html_text
-from sentinel_rag.surfaces.rendering.markdown_html import marked_html
+from sentinel_rag.surfaces.rendering.markdown import marked_html
 from sentinel_rag.surfaces.rendering.marks import Note
-from sentinel_rag.surfaces.reports import words
+from sentinel_rag.surfaces.rendering.visible import html_text, plain, safe_cell
+from sentinel_rag.surfaces.reports import blocks
 from sentinel_rag.surfaces.reports.blocks import Block, Grid, Items, Paragraph, PartHeading, Strip, front_page
-from sentinel_rag.surfaces.reports.charts import strip_svg, svg
-from sentinel_rag.surfaces.reports.evidence_rows import MOST_SHOWN
-from sentinel_rag.surfaces.reports.model import EvidenceRow, Facts, HandOver
-from sentinel_rag.surfaces.reports.moments import both
-from sentinel_rag.surfaces.reports.recorded import plain
+from sentinel_rag.surfaces.reports.building import MOST_SHOWN
+from sentinel_rag.surfaces.reports.model import Chart, EvidenceRow, HandOver, TurnFacts, both
+
+MOST_LABEL = 36
+_ROW, _LABEL, _WIDTH = 22, 250, 760
+_STRIP_START, _STRIP = 170, 160
+
+
+def svg(chart: Chart) -> str:
+    """The chart as an `<svg>` element, with its numbers as text, for those who do not see bars."""
+    most = max(value for _, value in chart.bars) or 1
+    height = _ROW * len(chart.bars) + 4
+    drawn = [
+        f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{html_text(_said(chart))}">',
+    ]
+    for place, (label, value) in enumerate(chart.bars):
+        y = place * _ROW + 2
+        long = (_WIDTH - _LABEL - 80) * value / most
+        drawn.append(
+            f'<text class="label" x="{_LABEL - 8}" y="{y + 15}">{html_text(_short(label))}</text>'
+            f'<rect class="bar" x="{_LABEL}" y="{y}" width="{long:.1f}" height="{_ROW - 5}"/>'
+            f'<text class="count" x="{_LABEL + long + 6:.1f}" y="{y + 15}">{value:g}</text>'
+        )
+    return "".join((*drawn, "</svg>"))
+
+
+def strip_svg(strip: Strip) -> str:
+    """When things happened as an `<svg>` element: a line of time, a mark for each moment, and its words beside it."""
+    height = _ROW * len(strip.moments) + 4
+    said = safe_cell("; ".join(f"{at}: {what}" for _, at, _, what in strip.moments))
+    drawn = [f'<svg class="chart" role="img" viewBox="0 0 {_WIDTH} {height}" aria-label="{html_text(said)}">']
+    for number, (place, at, where, what) in enumerate(strip.moments):
+        y = number * _ROW + 12
+        x = _STRIP_START + place * _STRIP
+        kind = "done" if where in ("done", "asked") else "dot"
+        drawn.append(
+            f'<text class="count" x="0" y="{y + 4}">{html_text(safe_cell(at[:23]))}</text>'
+            f'<line class="axis" x1="{_STRIP_START}" y1="{y}" x2="{_STRIP_START + _STRIP}" y2="{y}"/>'
+            f'<circle class="{kind}" cx="{x:.1f}" cy="{y}" r="5"/>'
+            f'<text class="count" x="{_STRIP_START + _STRIP + 14}" y="{y + 4}">{html_text(_short(what, 58))}</text>'
+        )
+    return "".join((*drawn, "</svg>"))
+
+
+def _said(chart: Chart) -> str:
+    return safe_cell(f"{chart.title}: " + ", ".join(f"{label} {value:g}" for label, value in chart.bars))
+
+
+def _short(label: str, most: int = MOST_LABEL) -> str:
+    text = safe_cell(label)
+    return text if len(text) <= most else text[: most - 1] + "…"
+
 
 STYLE = """
 :root{color-scheme:light dark;--ink:#1b1f24;--paper:#fff;--quiet:#57606a;--line:#d0d7de;
@@ -53,29 +101,29 @@ def as_html(report: HandOver) -> str:
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
         '<meta name="referrer" content="no-referrer">'
         '<meta name="viewport" content="width=device-width, initial-scale=1">'
-        f"<title>{html_text(words.title(report))}</title><style>{STYLE}</style></head>\n"
+        f"<title>{html_text(blocks.title(report))}</title><style>{STYLE}</style></head>\n"
         f"<body><main>{''.join(_body(report))}</main></body></html>\n"
     )
 
 
 def _body(report: HandOver) -> Iterator[str]:
     zone = report.head.timezone
-    yield f"<h1>{html_text(words.title(report))}</h1>\n"
+    yield f"<h1>{html_text(blocks.title(report))}</h1>\n"
     yield from map(_block, front_page(report))
     yield '<h2 class="annex">Annex: about this report</h2>\n<dl>'
-    for label, text in words.head_lines(report):
+    for label, text in blocks.head_lines(report):
         marked = ' class="warn"' if label == "Note" or text.startswith("REVEALED") else ""
         yield f"<dt>{html_text(label)}</dt><dd{marked}>{html_text(text)}</dd>\n"
     yield "</dl>\n"
     if any(fact.sentences for fact in report.facts):
-        yield f'<p class="quiet">{html_text(words.MARKS)}</p>\n'
+        yield f'<p class="quiet">{html_text(blocks.MARKS)}</p>\n'
     yield "<h2>Annex: questions and answers</h2>\n"
     if not report.facts:
-        yield f"<p>{words.NO_FACTS}</p>\n"
+        yield f"<p>{blocks.NO_FACTS}</p>\n"
     for fact in report.facts:
         yield from _facts(fact, zone)
     yield "<h2>Annex: all open points</h2>\n"
-    yield _list(map(html_text, report.open_questions), words.NOTHING_OPEN)
+    yield _list(map(html_text, report.open_questions), blocks.NOTHING_OPEN)
     yield "<h2>Annex: actions and approvals, as recorded</h2>\n"
     yield _table(
         ("time", "tool", "with", "what came of it", "audit id"),
@@ -83,7 +131,7 @@ def _body(report: HandOver) -> Iterator[str]:
             map(html_text, (both(each.at, zone), each.tool, each.what, each.came_of_it, each.audit_id))
             for each in report.actions
         ),
-        words.NO_ACTIONS,
+        blocks.NO_ACTIONS,
     )
     yield "<h2>Annex: timeline</h2>\n"
     numbers = {row.number for row in report.evidence}
@@ -98,18 +146,18 @@ def _body(report: HandOver) -> Iterator[str]:
             )
             for each in report.timeline
         ),
-        words.NO_FACTS,
+        blocks.NO_FACTS,
     )
     if report.charts:
         yield "<h2>Annex: charts</h2>\n"
         yield from (f"<h3>{html_text(chart.title)}</h3>\n{svg(chart)}\n" for chart in report.charts)
     yield "<h2>Annex: knowledge cited</h2>\n"
-    yield _list((f"{_reference(number)}: {html_text(said)}" for number, said in report.knowledge), words.NO_KNOWLEDGE)
+    yield _list((f"{_reference(number)}: {html_text(said)}" for number, said in report.knowledge), blocks.NO_KNOWLEDGE)
     yield "<h2>Annex: evidence</h2>\n"
     yield _table(
         ("number", "question", "tool and call", "place", "values", "audit id"),
         map(_evidence_cells, report.evidence),
-        words.NO_EVIDENCE,
+        blocks.NO_EVIDENCE,
         ids=tuple(row.number for row in report.evidence),
     )
     yield "<h2>Annex: calls, and how to verify them</h2>\n"
@@ -121,7 +169,7 @@ def _body(report: HandOver) -> Iterator[str]:
         ),
         "No tool was called.",
     )
-    yield from (f"<p>{html_text(line)}</p>\n" for line in words.how_to_verify(report))
+    yield from (f"<p>{html_text(line)}</p>\n" for line in blocks.how_to_verify(report))
 
 
 def _block(block: Block) -> str:
@@ -140,12 +188,12 @@ def _block(block: Block) -> str:
             return ""
 
 
-def _facts(fact: Facts, zone: str) -> Iterator[str]:
+def _facts(fact: TurnFacts, zone: str) -> Iterator[str]:
     yield f"<h3>{fact.turn}. {html_text(fact.question)}</h3>\n"
-    came_of_it = words.outcome_words(fact.outcome)
+    came_of_it = blocks.outcome_words(fact.outcome)
     yield f'<p class="quiet">{html_text(both(fact.asked_at, zone))}, {html_text(came_of_it)}</p>\n'
     yield marked_html(fact.said, _note)
-    if told := words.counted(fact):
+    if told := blocks.counted(fact):
         yield f'<p class="quiet">{html_text(told)}</p>\n'
     for table in fact.tables:
         if table.title:

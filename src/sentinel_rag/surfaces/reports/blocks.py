@@ -1,19 +1,144 @@
-"""A report as a few kinds of blocks, for forms that are written piece by piece: the first page, and what follows it.
+"""A report as a few kinds of blocks, and the sentences that every form of it says alike.
 
 Texts are raw here; each form makes them safe where it writes them.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 
 from sentinel_rag.contracts.query_results import parse_time
-from sentinel_rag.surfaces.reports import words
-from sentinel_rag.surfaces.reports.model import Facts, HandOver, KnownIncident, Moment
-from sentinel_rag.surfaces.reports.moments import both
-from sentinel_rag.surfaces.reports.recorded import plain
+from sentinel_rag.surfaces.rendering.marks import STATE_WORDS
+from sentinel_rag.surfaces.rendering.visible import plain
+from sentinel_rag.surfaces.reports.building import MOST_SHOWN
+from sentinel_rag.surfaces.reports.model import HandOver, KnownIncident, TimelineEntry, TurnFacts, both
+
+KINDS = {
+    "account": "Accounts",
+    "host": "Hosts",
+    "ip": "IP addresses",
+    "url": "URLs",
+    "file": "Files",
+    "mailbox": "Mailboxes",
+}
+NO_FACTS = "Nothing was asked in this conversation."
+NOTHING_OPEN = "Nothing is open."
+NO_ACTIONS = "No call changed or sent anything, and none was refused."
+NO_KNOWLEDGE = "No answer rests on a playbook or a past incident."
+NO_EVIDENCE = "No fact rests on a row."
+HUMAN = "A person must verify this report before acting on it. Texts in it may have been written by an attacker."
+MARKS = (
+    "Behind a sentence stand the numbers of the evidence that it cites; marked values were found there. ! is not "
+    "found, ✗ contradicted by the cited row. A citation proves values and not verbs."
+)
+
+
+OUTCOMES = {
+    "answered": "answered",
+    "no_data": "answered: there was no data",
+    "clarification": "asked back",
+    "out_of_scope": "not answered: nothing here reads that",
+    "denied": "denied by the policy",
+    "tool_failed": "not answered: a tool failed",
+}
+
+
+def title(report: HandOver) -> str:
+    """What the report calls itself."""
+    if not report.head.incident:
+        return "Shift hand-over"
+    told = next((each for each in report.front.incidents if each.number == report.head.incident), None)
+    return f"Incident {report.head.incident}{f': {told.title}' if told and told.title else ''}"
+
+
+def short_head(report: HandOver) -> str:
+    """Who reports, when, and of what, on one line; and whether hidden values are shown."""
+    head = report.head
+    lines = dict(head_lines(report))
+    told = [f"By {head.exported_by}, {lines['Exported at']}", f"workspace {lines['Workspace']}"]
+    told += [f"questions {lines['Questions']}", f"hidden values: {lines['Hidden values']}"]
+    return "; ".join(told) + "." + "".join(f" Note: {note}" for note in head.notes)
+
+
+def summary(report: HandOver) -> Iterator[str]:
+    """What it was about, how bad it is, what was done, and what is open, in figures that the pages hold."""
+    front = report.front
+    if front.incidents:
+        worst = front.incidents[0]
+        high = sum(each.severity == "High" for each in front.incidents)
+        still = sum(each.open for each in front.incidents)
+        if report.head.incident:
+            owner = worst.owner or "nobody"
+            yield f"Severity {worst.severity or 'not told'}, status {worst.status or 'not told'}, owner {owner}."
+        else:
+            yield f"Incidents spoken of: {len(front.incidents)}, of these open: {still}, High: {high}."
+            if worst.open:
+                yield f"The most severe that is open: {worst.number}, {worst.title} ({worst.severity}, {worst.status})."
+    else:
+        yield f"No row of an incident was read; questions: {len(report.facts)}."
+    done = sum(each.done for each in front.deeds)
+    waits = sum(each.came_of_it.startswith("waits") for each in front.deeds)
+    yield f"Actions done: {done}; not done: {len(front.deeds) - done - waits}; waiting for a decision: {waits}."
+    yield f"Open points: {len(report.open_questions)}."
+
+
+def references(numbers: Sequence[str]) -> str:
+    """`E1, E2, E3, and 16 more`"""
+    more = f", and {len(numbers) - MOST_SHOWN} more" if len(numbers) > MOST_SHOWN else ""
+    return f"{', '.join(numbers[:MOST_SHOWN])}{more}"
+
+
+def outcome_words(outcome: str) -> str:
+    """How a question ended, for people."""
+    return OUTCOMES.get(outcome, outcome.replace("_", " "))
+
+
+def head_lines(report: HandOver) -> tuple[tuple[str, str], ...]:
+    """Label and text of each line of the head."""
+    head = report.head
+    asked = [fact.asked_at for fact in report.facts]
+    span = f"{both(asked[0], head.timezone)} to {both(asked[-1], head.timezone)}" if asked else "-"
+    answered = sum(fact.outcome == "answered" for fact in report.facts)
+    lines = [
+        ("Exported by", head.exported_by),
+        ("Exported at", both(head.exported_at, head.timezone)),
+        ("Conversation", head.conversation_id),
+        ("Workspace", head.workspace or "-"),
+        ("Questions", f"{len(report.facts)} ({answered} answered), {span}"),
+        ("Open", f"{len(report.open_questions)}"),
+        ("Actions", f"{len(report.actions)}"),
+        ("Hidden values", _hidden(report)),
+    ]
+    return (*lines, *(("Note", note) for note in head.notes))
+
+
+def counted(fact: TurnFacts) -> str:
+    """`12 compared, 1 not found` of one answer; empty where nothing was compared."""
+    states = Counter(each.state for each in fact.sentences)
+    return ", ".join(f"{states[words]} {words}" for words in STATE_WORDS.values() if states[words])
+
+
+def how_to_verify(report: HandOver) -> tuple[str, ...]:
+    """What a reader of the report does to check it against the gateway's record."""
+    head = report.head.journal_head
+    return (
+        "Each audit id names one call in the gateway's record. One call: sentinel audit show AUDIT_ID. "
+        "The whole record, its hash chain and signatures: sentinel audit verify.",
+        f"The newest record at the time of the export: {head}." if head else "The record was not read for this export.",
+    )
+
+
+def _hidden(report: HandOver) -> str:
+    if report.head.revealed:
+        rest = f"; in {report.hidden} answers some stay hidden" if report.hidden else ""
+        return f"REVEALED: values that the policy hides from the agent are shown, as this person may see them{rest}"
+    if report.hidden:
+        return f"in {report.hidden} answers values are hidden; each stands as ⟦its handle⟧"
+    return "none"
+
 
 MOST_INCIDENTS, MOST_MOMENTS, MOST_NAMES, MOST_LINES = 6, 10, 4, 5
 """What the first page shows of each; more stands in the annex, and is told."""
@@ -71,9 +196,9 @@ Block = PartHeading | Paragraph | Items | Grid | Strip | NextPage
 def front_page(report: HandOver) -> Iterator[Block]:
     """Summary, what happened, scope, actions and open points: what a manager reads."""
     front, zone = report.front, report.head.timezone
-    yield Paragraph(words.short_head(report), quiet=True)
+    yield Paragraph(short_head(report), quiet=True)
     yield PartHeading("Summary")
-    yield Items(tuple(words.summary(report)))
+    yield Items(tuple(summary(report)))
     alone = bool(report.head.incident)
     told = next((each for each in front.incidents if each.said and (alone or each.open)), None)
     if told is not None:
@@ -91,12 +216,12 @@ def front_page(report: HandOver) -> Iterator[Block]:
         yield Items(tuple(_scope_line(kind, names) for kind, names in front.scope))
     yield PartHeading("Actions")
     deeds = tuple((both(each.at, zone), each.what, each.decided or "-", each.came_of_it) for each in front.deeds)
-    yield Grid(("asked", "what", "decided", "came of it"), deeds[:MOST_LINES], words.NO_ACTIONS)
+    yield Grid(("asked", "what", "decided", "came of it"), deeds[:MOST_LINES], NO_ACTIONS)
     yield from _more(len(deeds) - MOST_LINES, "actions")
     yield PartHeading("Open points")
-    yield Items(report.open_questions[:MOST_LINES], words.NOTHING_OPEN)
+    yield Items(report.open_questions[:MOST_LINES], NOTHING_OPEN)
     yield from _more(len(report.open_questions) - MOST_LINES, "open points")
-    yield Paragraph(words.HUMAN, quiet=True)
+    yield Paragraph(HUMAN, quiet=True)
 
 
 def annex(report: HandOver) -> Iterator[Block]:
@@ -105,18 +230,18 @@ def annex(report: HandOver) -> Iterator[Block]:
     yield NextPage()
     yield PartHeading("Annex: questions and answers")
     if any(fact.sentences for fact in report.facts):
-        yield Paragraph(words.MARKS, quiet=True)
+        yield Paragraph(MARKS, quiet=True)
     if not report.facts:
-        yield Paragraph(words.NO_FACTS)
+        yield Paragraph(NO_FACTS)
     for fact in report.facts:
         yield from _fact(fact, zone)
     yield PartHeading("Annex: all open points")
-    yield Items(report.open_questions, words.NOTHING_OPEN)
+    yield Items(report.open_questions, NOTHING_OPEN)
     yield PartHeading("Annex: actions and approvals, as recorded")
     actions = tuple((both(a.at, zone), a.tool, a.what, a.came_of_it, a.audit_id) for a in report.actions)
-    yield Grid(("time", "tool", "with", "what came of it", "audit id"), actions, words.NO_ACTIONS)
+    yield Grid(("time", "tool", "with", "what came of it", "audit id"), actions, NO_ACTIONS)
     yield PartHeading("Annex: knowledge cited")
-    yield Items(tuple(f"{number}: {source}" for number, source in report.knowledge), words.NO_KNOWLEDGE)
+    yield Items(tuple(f"{number}: {source}" for number, source in report.knowledge), NO_KNOWLEDGE)
     yield PartHeading("Annex: evidence")
     evidence = tuple(
         (
@@ -128,14 +253,14 @@ def annex(report: HandOver) -> Iterator[Block]:
         )
         for row in report.evidence
     )
-    yield Grid(("number", "tool", "place", "values", "audit id"), evidence, words.NO_EVIDENCE)
+    yield Grid(("number", "tool", "place", "values", "audit id"), evidence, NO_EVIDENCE)
     yield PartHeading("Annex: calls, and how to verify them")
     calls = tuple((str(c.turn), c.tool, c.arguments, c.status, c.rows, c.audit_id) for c in report.calls)
     yield Grid(("question", "tool", "arguments", "status", "rows", "audit id"), calls, "No tool was called.")
-    yield from map(Paragraph, words.how_to_verify(report))
+    yield from map(Paragraph, how_to_verify(report))
 
 
-def strip_of(moments: Sequence[Moment], zone: str) -> Strip:
+def strip_of(moments: Sequence[TimelineEntry], zone: str) -> Strip:
     """The picture of those of these moments, in order of time, whose time can be read: a row may hold any text."""
     placed = []
     for each in moments:
@@ -152,9 +277,9 @@ def strip_of(moments: Sequence[Moment], zone: str) -> Strip:
     )
 
 
-def _fact(fact: Facts, zone: str) -> Iterator[Block]:
+def _fact(fact: TurnFacts, zone: str) -> Iterator[Block]:
     yield PartHeading(f"{fact.turn}. {fact.question}", level=2)
-    yield Paragraph(f"{both(fact.asked_at, zone)}, {words.outcome_words(fact.outcome)}", quiet=True)
+    yield Paragraph(f"{both(fact.asked_at, zone)}, {outcome_words(fact.outcome)}", quiet=True)
     yield Paragraph(with_sources(fact))
     for table in fact.tables:
         if table.title:
@@ -164,12 +289,12 @@ def _fact(fact: Facts, zone: str) -> Iterator[Block]:
     yield from (Paragraph(line, quiet=True) for line in fact.footnote)
 
 
-def with_sources(fact: Facts) -> str:
+def with_sources(fact: TurnFacts) -> str:
     """The text of an answer with the numbers of its evidence and what was not found behind its sentences."""
     written, at = "", 0
     for note in fact.said.notes:
         written += fact.said.text[at : note.at]
-        written += f" ({words.references(note.sources)})" if note.sources else ""
+        written += f" ({references(note.sources)})" if note.sources else ""
         written += f" {note.sign} {note.reason}".rstrip() if note.sign else ""
         at = note.at
     return written + fact.said.text[at:]
@@ -181,7 +306,7 @@ def _incident_cells(incident: KnownIncident) -> tuple[str, ...]:
 
 def _scope_line(kind: str, names: Sequence[str]) -> str:
     more = f" and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
-    return f"{words.KINDS.get(kind, kind)} ({len(names)}): {', '.join(names[:MOST_NAMES])}{more}"
+    return f"{KINDS.get(kind, kind)} ({len(names)}): {', '.join(names[:MOST_NAMES])}{more}"
 
 
 def _more(number: int, noun: str) -> Iterator[Block]:

@@ -1,30 +1,319 @@
-"""A hand-over report from turns and records: pure, and the same for each form and each surface."""
+"""The report of a conversation, built of its turns and of the gateway's record: evidence, deeds, front page, charts.
+
+Pure. Rows of evidence are numbered once for the whole report; what nobody answered, saw whole or decided is an open
+question.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass, field, replace
 from typing import Any
 
-from sentinel_rag.contracts.evidence import Outcome, Sentence
-from sentinel_rag.surfaces.rendering.marks import STATE_WORDS, WRONG, reason_of
-from sentinel_rag.surfaces.reports.charts import charts_of
-from sentinel_rag.surfaces.reports.deeds import deeds_of
-from sentinel_rag.surfaces.reports.evidence_rows import NumberedEvidence, numbered, said_in, sentences_of, table_of
-from sentinel_rag.surfaces.reports.front import about, front_of, records_of
+from sentinel_rag.contracts.evidence import Outcome, Sentence, SentenceState
+from sentinel_rag.contracts.tool_schemas import SEVERITIES, WRITING_TOOLS
+from sentinel_rag.surfaces.rendering.marks import (
+    STATE_WORDS,
+    WRONG,
+    Marked,
+    Note,
+    field_name,
+    marked,
+    reason_of,
+    sources_of,
+)
+from sentinel_rag.surfaces.rendering.visible import plain, safe
 from sentinel_rag.surfaces.reports.model import (
+    READ,
     Action,
-    Call,
+    Chart,
     EvidenceRow,
-    Facts,
+    Front,
     HandOver,
     Head,
-    Moment,
+    Json,
+    KnownIncident,
+    ReportedCall,
+    ReportedDeed,
+    ReportTable,
     ReportTurn,
     Stated,
+    TimelineEntry,
+    TurnFacts,
+    actions_of,
+    of_approvals,
+    person,
+    waiting,
 )
-from sentinel_rag.surfaces.reports.recorded import actions_of, of_approvals, plain, waiting
 
+MOST_SHOWN = 3
+"""Numbers behind one line; a count may rest on hundreds of rows, which all stand in the list of evidence."""
+
+
+@dataclass(frozen=True, slots=True)
+class NumberedEvidence:
+    """`rows` of all turns; `pieces` of one turn: the text of each value with the number of its row; `numbers` by turn,
+    call and place."""
+
+    rows: tuple[EvidenceRow, ...]
+    pieces: Mapping[int, Sequence[tuple[str, str]]]
+    numbers: Mapping[tuple[int, str, str], str]
+
+
+def numbered(turns: Sequence[ReportTurn]) -> NumberedEvidence:
+    """Every row that an answer rests on, `E1` on, in the order of the answers."""
+    rows: list[EvidenceRow] = []
+    numbers: dict[tuple[int, str, str], str] = {}
+    pieces: dict[int, list[tuple[str, str]]] = {}
+    audit_ids: dict[str, str] = {}
+    for turn in turns:
+        answer = turn.answer or {}
+        # A sentence may cite what an earlier question read.
+        audit_ids |= {trace["call_id"]: trace["audit_id"] for trace in answer.get("tools", ())}
+        found: dict[tuple[str, str], _Row] = {}
+        for source in sources_of(sentences_of(turn)):
+            cited = source.citation
+            found[cited.call_id, cited.pointer] = _Row(cited.tool, dict(source.cells))
+        pieces[turn.number] = []
+        for piece in answer.get("evidence", ()):
+            place = piece["pointer"].rpartition("/")[0]
+            row = found.setdefault((piece["call_id"], place), _Row(piece["tool"]))
+            row.fields[field_name(piece["pointer"], place)] = piece["value"]
+            row.texts.append(str(piece["text"]))
+        for (call_id, place), row in found.items():
+            number = f"E{len(rows) + 1}"
+            audit_id = str(audit_ids.get(call_id, ""))
+            fields = tuple(row.fields.items())
+            rows.append(EvidenceRow(number, turn.number, row.tool, call_id, audit_id, place, fields))
+            numbers[turn.number, call_id, place] = number
+            pieces[turn.number] += [(text, number) for text in row.texts]
+    return NumberedEvidence(tuple(rows), pieces, numbers)
+
+
+def sentences_of(turn: ReportTurn) -> tuple[Sentence, ...]:
+    """What the check says of the answer's sentences; nothing of an answer that was kept before they were compared."""
+    return tuple(map(Sentence.from_dict, (turn.answer or {}).get("sentences", ())))
+
+
+def said_in(turn: ReportTurn, evidence: NumberedEvidence) -> Marked:
+    """The text of the answer with the numbers of what it rests on: behind each sentence, and where sentences were not
+    compared behind each line that holds a value of the evidence."""
+    text = str((turn.answer or {}).get("answer", turn.text))
+    if sentences := sentences_of(turn):
+        return marked(text, sentences, lambda cited: evidence.numbers[turn.number, cited.call_id, cited.pointer])
+    pieces = evidence.pieces[turn.number]
+    named = [(safe(piece), number) for piece, number in pieces if piece]
+    words = [(re.compile(rf"(?<!\w){re.escape(piece)}(?!\w)"), piece, number) for piece, number in named]
+    notes: list[Note] = []
+    shown, at = safe(text), 0
+    for line in shown.split("\n"):
+        at += len(line) + 1
+        behind = (number for word, piece, number in words if piece in line and word.search(line))
+        if numbers := tuple(dict.fromkeys(behind)):
+            notes.append(Note(at - 1 - len(line) + len(line.rstrip()), numbers))
+    return Marked(shown, notes=tuple(notes))
+
+
+def table_of(table: Mapping[str, Any], pieces: Sequence[tuple[str, str]]) -> ReportTable:
+    """A table with the row of a result behind each of its rows: the one that most of its cells come from."""
+    numbers: dict[str, list[str]] = {}
+    for piece, number in pieces:
+        numbers.setdefault(piece, []).append(number)
+    behind: list[str] = []
+    for row in table["rows"]:
+        votes: dict[str, int] = {}
+        for cell in row:
+            for number in dict.fromkeys(numbers.get(cell, ())):
+                votes[number] = votes.get(number, 0) + 1
+        behind.append(max(votes, key=lambda number: votes[number]) if votes else "")
+    rows = tuple(tuple(map(str, row)) for row in table["rows"])
+    return ReportTable(str(table["title"]), tuple(map(str, table["columns"])), rows, tuple(behind))
+
+
+@dataclass(slots=True)
+class _Row:
+    tool: str
+    fields: dict[str, Any] = field(default_factory=dict)
+    texts: list[str] = field(default_factory=list)
+
+
+_DENIED = "den"
+SUCCESS = "success"
+"""The outcome on record of a call that did what it was for."""
+
+
+def deeds_of(
+    records: Sequence[Json], turns: Sequence[ReportTurn], people: Mapping[str, str]
+) -> tuple[ReportedDeed, ...]:
+    """In order of time. `records` are in the form of `sentinel audit show --json`."""
+    asked = {str(call["audit_id"]): call["arguments"] for turn in turns for call in _calls_of(turn)}
+    stories: dict[str, list[Json]] = {}
+    for entry in records:
+        record = entry["record"]
+        told = {**record, "outcome": entry.get("outcome")}
+        stories.setdefault(str(record.get("approval_id") or record["audit_id"]), []).append(told)
+    found = (deed for story in stories.values() for deed in _deed(story, asked, people))
+    return tuple(sorted(found, key=lambda deed: deed.at))
+
+
+def _deed(
+    story: Sequence[Mapping[str, Any]], asked: Mapping[str, Mapping[str, Any]], people: Mapping[str, str]
+) -> Iterator[ReportedDeed]:
+    kinds = {str(record["kind"]): record for record in story}
+    ran, refused = kinds.get("intent"), kinds.get("refusal")
+    decided, lapsed = kinds.get("approval_decided"), kinds.get("approval_lapsed")
+    call = ran or refused or kinds.get("approval_asked")
+    if call is None or (ran is not None and ran.get("effect") == READ):
+        return
+    tool = str(call.get("tool") or call.get("requested_tool") or "")
+    given = next((asked[at] for record in story if (at := str(record["audit_id"])) in asked), {})
+    if ran is not None:
+        outcome = str(ran["outcome"] or "unknown")
+        came_of_it, done = ("done" if outcome == SUCCESS else f"ended: {outcome}"), outcome == SUCCESS
+    elif decided is not None:
+        denied = str(decided["decision"]).startswith(_DENIED)
+        came_of_it, done = ("not done: denied" if denied else "approved, not yet done"), False
+    elif lapsed is not None:
+        came_of_it, done = "not done: nobody came in time", False
+    elif refused is not None and not refused.get("approval_id"):
+        came_of_it, done = f"refused: {refused['reason']}", False
+    else:
+        came_of_it, done = "waits for a decision", False
+    what = f"{tool}: {with_what}" if (with_what := _with(given)) else tool
+    yield ReportedDeed(str(call["at"]), what, _decision(decided, people), came_of_it, done, given)
+
+
+def _calls_of(turn: ReportTurn) -> Sequence[Mapping[str, Any]]:
+    made: Sequence[Mapping[str, Any]] = (turn.answer or {}).get("tools", ())
+    return made
+
+
+def _with(arguments: Mapping[str, Any]) -> str:
+    return ", ".join(f"{name} {plain(value)}" for name, value in arguments.items() if name != "workspace")
+
+
+def _decision(decided: Mapping[str, Any] | None, people: Mapping[str, str]) -> str:
+    if decided is None:
+        return ""
+    word = "denied" if str(decided["decision"]).startswith(_DENIED) else "approved"
+    who = person(decided["key_id"], people) + (f" ({decided['actor']})" if decided.get("actor") else "")
+    comment = f": {decided['comment']}" if decided.get("comment") else ""
+    return f"{word} by {who}{comment}"
+
+
+MOST_SAID = 5
+"""Sentences of an answer that stand on the first page."""
+_FIELDS = ("title", "severity", "status", "owner")
+_ENTITY = re.compile(r"/rows/\d+/entities/([^/]+)/\d+")
+_CHANGE = re.compile(r"/rows/\d+/changes/\d+")
+_ALERT = re.compile(r"/rows/\d+/alerts/\d+|/rows/\d+")
+_KINDS = ("account", "host", "mailbox", "ip", "url", "file")
+"""What the first page tells; hashes, processes and the like stand in the list of evidence."""
+_FOUND = STATE_WORDS[SentenceState.VALUES_FOUND]
+_IDS = ("audit_id", "approval_id")
+_ALONE = "get_incident_detail"
+
+
+def about(incident: str, turns: Sequence[ReportTurn]) -> list[ReportTurn]:
+    """The questions whose calls named the incident."""
+    return [turn for turn in turns if incident in _named(turn)]
+
+
+def records_of(turns: Sequence[ReportTurn], records: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The records of the calls of these questions, and of what people decided about them."""
+    own = {str(call["audit_id"]) for turn in turns for call in (turn.answer or {}).get("tools", ())}
+    kept = [entry for entry in records if str(entry["record"]["audit_id"]) in own]
+    asked = {str(entry["record"].get("approval_id") or "") for entry in kept} - {""}
+    ids = own | asked
+    return [entry for entry in records if ids & {str(entry["record"].get(name) or "") for name in _IDS}]
+
+
+def _named(turn: ReportTurn) -> set[str]:
+    calls = (turn.answer or {}).get("tools", ())
+    return {str(call["arguments"].get("incident", "")).lstrip("#") for call in calls}
+
+
+def front_of(
+    turns: Sequence[ReportTurn], facts: Sequence[TurnFacts], rows: Sequence[EvidenceRow], deeds: Sequence[ReportedDeed]
+) -> Front:
+    """The first page of these questions."""
+    incidents = _incidents(rows)
+    for turn, fact in zip(turns, facts, strict=True):
+        number = next(iter(sorted(_named(turn) - {""})), "")
+        alone = [call["name"] for call in (turn.answer or {}).get("tools", ())]
+        if number in incidents and set(alone) == {_ALONE}:
+            said = tuple(each.text.replace("`", "") for each in fact.sentences if each.state == _FOUND)[:MOST_SAID]
+            incidents[number] = replace(incidents[number], said=said or incidents[number].said)
+    for deed in deeds:
+        number = str(deed.arguments.get("incident", "")).lstrip("#")
+        read = max((turn.asked_at for turn in turns if number in _named(turn)), default="")
+        # What ran at the yes of a person stands in no answer; what was read after it is newer.
+        if deed.done and number in incidents and deed.at > read:
+            changed: dict[str, Any] = {name: str(deed.arguments[name]) for name in _FIELDS if name in deed.arguments}
+            incidents[number] = replace(incidents[number], **changed)
+    ranked = sorted(incidents.values(), key=lambda each: (not each.open, _rank(each.severity), -_number(each.number)))
+    done = [TimelineEntry(deed.at, "done" if deed.done else "asked", deed.what) for deed in deeds]
+    happened = sorted({(moment.at, moment.text): moment for moment in (*_alerts(rows), *done)}.values(), key=_at)
+    return Front(tuple(ranked), tuple(happened), tuple(_scope(rows)), tuple(deeds))
+
+
+def _incidents(rows: Iterable[EvidenceRow]) -> dict[str, KnownIncident]:
+    """Each incident with what the last row about it told, and the changes that were made since."""
+    found: dict[str, KnownIncident] = {}
+    changed = ""
+    for row in rows:
+        values = dict(row.fields)
+        number = str(values.get("number", ""))
+        if number and ("title" in values or number in found):
+            told: dict[str, Any] = {name: str(values[name] or "") for name in _FIELDS if name in values}
+            found[number] = replace(found.get(number, KnownIncident(number)), **told)
+            changed = number if row.tool in WRITING_TOOLS else ""
+        elif row.tool in WRITING_TOOLS and _CHANGE.fullmatch(row.place) and changed:
+            name = str(values.get("field", ""))
+            if name in _FIELDS:
+                found[changed] = replace(found[changed], **_change(name, values))
+    return found
+
+
+def _change(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: str(values.get("after") or "")}
+
+
+def _alerts(rows: Iterable[EvidenceRow]) -> Iterator[TimelineEntry]:
+    for row in rows:
+        values = dict(row.fields)
+        at = values.get("start_time") or values.get("time")
+        if _ALERT.fullmatch(row.place) and isinstance(at, str) and values.get("name"):
+            severity = f" ({values['severity']})" if values.get("severity") else ""
+            yield TimelineEntry(at, "alert", f"{values['name']}{severity}", row.number)
+
+
+def _scope(rows: Iterable[EvidenceRow]) -> Iterator[tuple[str, tuple[str, ...]]]:
+    found: dict[str, dict[str, None]] = {}
+    for row in rows:
+        match, name = _ENTITY.fullmatch(row.place), dict(row.fields).get("name")
+        if match and match[1] in _KINDS and name:
+            found.setdefault(match[1], {})[str(name)] = None
+    for kind in sorted(found, key=_KINDS.index):
+        yield kind, tuple(found[kind])
+
+
+def _rank(severity: str) -> int:
+    return -SEVERITIES.index(severity) if severity in SEVERITIES else 1
+
+
+def _number(text: str) -> int:
+    return int(text) if text.isdigit() else 0
+
+
+def _at(moment: TimelineEntry) -> str:
+    return moment.at
+
+
+MOST_BARS = 40
+_NUMBER = re.compile(r"[0-9]{1,12}(?:[.,][0-9]{1,6})?")
+_NOT_COUNTS = re.compile(r"(?:number|id|\bno\b|port|code|#)", re.IGNORECASE)
 _ENDED = {
     Outcome.NO_DATA: "no data matched",
     Outcome.DENIED: "it was denied",
@@ -42,7 +331,9 @@ def open_questions(
     for place, turn in enumerate(turns):
         named = f"Question {turn.number} ({turn.question.strip()})"
         first = next((line for line in _text(turn).splitlines() if line.strip()), "")
-        following = turns[place + 1] if place + 1 < len(turns) else None
+        following = next(
+            (each for each in turns[place + 1 : place + 2] if each.conversation == turn.conversation), None
+        )
         if turn.outcome == Outcome.CLARIFICATION and (following is None or following.outcome != Outcome.ANSWERED):
             found.append(f"{named}: asked back, and not answered: {first}")
         elif turn.outcome in _ENDED and not _waits_or_is_decided(turn, asked_a_person):
@@ -102,9 +393,28 @@ def hand_over(head: Head, turns: Sequence[ReportTurn], records: Sequence[Mapping
     )
 
 
-def _facts(turn: ReportTurn, evidence: NumberedEvidence) -> Facts:
+def charts_of(tables: Iterable[ReportTable]) -> tuple[Chart, ...]:
+    """A chart for each table of counts: two columns or more, of which one holds counts alone."""
+    return tuple(chart for table in tables if (chart := _chart(table)) is not None)
+
+
+def _chart(table: ReportTable) -> Chart | None:
+    if not 2 <= len(table.rows) <= MOST_BARS:
+        return None
+    width = range(len(table.columns))
+    counts = [place for place in width if all(_NUMBER.fullmatch(row[place]) for row in table.rows)]
+    counts = [place for place in counts if not _NOT_COUNTS.search(table.columns[place])]
+    labels = [place for place in width if place not in counts and any(row[place].strip() for row in table.rows)]
+    labels = [place for place in labels if not re.fullmatch(r"\[\d+\]", table.rows[0][place])]
+    if not counts or not labels:
+        return None
+    bars = tuple((row[labels[0]], float(row[counts[0]].replace(",", ""))) for row in table.rows)
+    return Chart(table.title or f"{table.columns[counts[0]]} by {table.columns[labels[0]]}", bars)
+
+
+def _facts(turn: ReportTurn, evidence: NumberedEvidence) -> TurnFacts:
     answer = turn.answer or {}
-    return Facts(
+    return TurnFacts(
         turn.number,
         turn.asked_at,
         turn.question,
@@ -124,9 +434,11 @@ def _stated(sentence: Sentence, turn: int, evidence: NumberedEvidence) -> Stated
 
 def _timeline(
     turns: Sequence[ReportTurn], rows: Sequence[EvidenceRow], actions: Sequence[Action]
-) -> tuple[Moment, ...]:
-    found = [Moment(turn.asked_at, "question", turn.question, f"question {turn.number}") for turn in turns]
-    found += [Moment(each.at, "gateway", f"{each.tool} {each.came_of_it}".strip(), each.audit_id) for each in actions]
+) -> tuple[TimelineEntry, ...]:
+    found = [TimelineEntry(turn.asked_at, "question", turn.question, f"question {turn.number}") for turn in turns]
+    found += [
+        TimelineEntry(each.at, "gateway", f"{each.tool} {each.came_of_it}".strip(), each.audit_id) for each in actions
+    ]
     said: set[tuple[str, str]] = set()
     for row in rows:
         for moment in _of_row(row):
@@ -136,21 +448,21 @@ def _timeline(
     return tuple(sorted(found, key=lambda moment: moment.at))
 
 
-def _of_row(row: EvidenceRow) -> Iterator[Moment]:
+def _of_row(row: EvidenceRow) -> Iterator[TimelineEntry]:
     values = dict(row.fields)
     about = ", ".join(f"{name} {plain(values[name])}" for name in _TOLD_OF if name in values)
     for name, value in row.fields:
         if isinstance(value, str) and _TIME.fullmatch(value):
-            yield Moment(value, "data", f"{name}: {about}" if about else f"{name} ({row.tool})", row.number)
+            yield TimelineEntry(value, "data", f"{name}: {about}" if about else f"{name} ({row.tool})", row.number)
 
 
-def _calls(turns: Sequence[ReportTurn]) -> Iterator[Call]:
+def _calls(turns: Sequence[ReportTurn]) -> Iterator[ReportedCall]:
     for turn in turns:
         for trace in (turn.answer or {}).get("tools", ()):
             coverage = trace["coverage"] or {}
             total = coverage.get("rows_total")
             rows = f"{coverage['rows_returned']} of {'?' if total is None else total}" if coverage else ""
-            yield Call(
+            yield ReportedCall(
                 turn.number,
                 str(trace["name"]),
                 plain(trace["arguments"]),

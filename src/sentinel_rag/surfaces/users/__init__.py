@@ -8,15 +8,26 @@ from argon2 import PasswordHasher
 from argon2.exceptions import InvalidHashError, VerificationError
 
 from sentinel_rag.contracts.errors import UsageError
-from sentinel_rag.surfaces.users.accounts import OWNER, Account, Role, SignIn, checked_groups, scopes_of
-from sentinel_rag.surfaces.users.owner_links import OwnerLinks, owner_link
-from sentinel_rag.surfaces.users.sign_ins import Opened
-from sentinel_rag.surfaces.users.store import AccountDisabled, UserStore
+from sentinel_rag.surfaces.users.accounts import (
+    OWNER,
+    Account,
+    Opened,
+    OwnerLinks,
+    Role,
+    SignIn,
+    checked_groups,
+    owner_link,
+    scopes_of,
+)
+from sentinel_rag.surfaces.users.store import AccountChanges, AccountDisabled, AccountInChange, AccountTerms, UserStore
 
 __all__ = [
     "OWNER",
     "Account",
+    "AccountChanges",
     "AccountDisabled",
+    "AccountInChange",
+    "AccountTerms",
     "Opened",
     "OwnerLinks",
     "Passwords",

@@ -1,26 +1,112 @@
-"""Accounts in a file, or in a database that several surfaces share. A change that `sentinel users` makes is seen by a
-running web surface at its next request, and a disabled person's sign-ins end with the change.
+"""The store of accounts: its tables, the seal on people's gateway keys, and what `sentinel users` and the page change.
 
-Nothing here knows HTTP or the gateway; passwords arrive hashed, and keys leave only through `gateway_key`.
+It is a file, or a database that several surfaces share; a running web surface sees a change at its next request. Keys
+are sealed with AES-256-GCM, so that a copy of the database alone opens nothing; whoever can read all files of this home
+can read both.
 """
 
 from __future__ import annotations
 
 import json
+import os
 import secrets
-from collections.abc import Collection
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Protocol
+
+from cryptography.exceptions import InvalidTag
+from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 from sentinel_rag.contracts.labels import Sensitivity
 from sentinel_rag.contracts.ports import Clock
 from sentinel_rag.contracts.query_results import format_time
-from sentinel_rag.storage import RecordConnection, RecordFile, Records
-from sentinel_rag.surfaces.users.accounts import OWNER, Account, Role, checked_groups, checked_name
-from sentinel_rag.surfaces.users.rows import PERSON, account_of
-from sentinel_rag.surfaces.users.schema import MIGRATIONS
-from sentinel_rag.surfaces.users.sealing import seal_at
-from sentinel_rag.surfaces.users.sign_ins import SignIns
+from sentinel_rag.gateway.store import Scope
+from sentinel_rag.storage import Migration, RecordConnection, RecordFile, Records
+from sentinel_rag.surfaces.users.accounts import (
+    OWNER,
+    PERSON,
+    Account,
+    Role,
+    SignIns,
+    account_of,
+    checked_groups,
+    checked_name,
+    scopes_of,
+)
+
+
+def _first(connection: RecordConnection) -> None:
+    connection.execute(
+        "CREATE TABLE person (user_id TEXT PRIMARY KEY, name TEXT NOT NULL UNIQUE, roles TEXT NOT NULL, "
+        "groups TEXT NOT NULL, clearance TEXT NOT NULL, created_at TEXT NOT NULL, disabled_at TEXT, "
+        "password TEXT, oidc_name TEXT UNIQUE, oidc_issuer TEXT, oidc_subject TEXT, "
+        "key_id TEXT NOT NULL, sealed_key BLOB, UNIQUE (oidc_issuer, oidc_subject)) STRICT"
+    )
+    # Kept is the SHA-256 of a token: it is 256 random bits, which nobody guesses at any speed.
+    connection.execute(
+        "CREATE TABLE sign_in (digest BLOB PRIMARY KEY, sign_in_id TEXT NOT NULL UNIQUE, "
+        "user_id TEXT NOT NULL REFERENCES person ON DELETE CASCADE, program INTEGER NOT NULL, name TEXT NOT NULL, "
+        "csrf TEXT NOT NULL, created_at TEXT NOT NULL, used_at TEXT NOT NULL, ends_at TEXT NOT NULL, "
+        "idle_s REAL) STRICT"
+    )
+    connection.execute("CREATE INDEX sign_in_person ON sign_in (user_id, program)")
+
+
+def _second(connection: RecordConnection) -> None:
+    """Who changes an account and its key at this moment."""
+    connection.execute("ALTER TABLE person ADD COLUMN changed_by TEXT")
+
+
+MIGRATIONS: tuple[Migration, ...] = (_first, _second)
+
+
+_NONCE = 12
+
+
+class Seal:
+    """Seals and opens texts, each bound to the account that it belongs to."""
+
+    def __init__(self, key: bytes) -> None:
+        self._cipher = AESGCM(key)
+
+    def close(self, text: str, owner: str) -> bytes:
+        nonce = secrets.token_bytes(_NONCE)
+        return nonce + self._cipher.encrypt(nonce, text.encode(), owner.encode())
+
+    def open(self, sealed: bytes, owner: str) -> str:
+        """The text. Raises UnavailableError for what this key did not seal, or sealed for another account."""
+        try:
+            return self._cipher.decrypt(sealed[:_NONCE], sealed[_NONCE:], owner.encode()).decode()
+        except (InvalidTag, ValueError):
+            raise UnavailableError(
+                "A stored key does not open with the sealing key beside it.",
+                next_step="Restore people.sqlite and people.key from one backup, or add the accounts anew.",
+            ) from None
+
+
+def seal_at(path: Path) -> Seal:
+    """The seal whose key lies in `path`, readable by its owner only; made if there is none."""
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{os.getpid()}.new")
+        descriptor = os.open(fresh, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(secrets.token_bytes(32))
+            file.flush()
+            os.fsync(descriptor)
+        with suppress(FileExistsError):
+            os.link(fresh, path)  # of two processes that make one, the first wins and both read the same
+        fresh.unlink()
+    key = path.read_bytes()
+    if len(key) != 32 or path.stat().st_mode & 0o077:
+        raise UnavailableError(
+            f"The file {path.name} is damaged or may be read by others than its owner.",
+            next_step=f"Restore it from a backup, or run: chmod 600 {path}",
+        )
+    return Seal(key)
+
 
 FILE, KEY_FILE = "people.sqlite", "people.key"
 
@@ -37,6 +123,12 @@ class AccountDisabled(SentinelError):
             next_step="Whoever looks after accounts here makes it live again: " + _revived(name),
         )
         self.name = name
+
+
+class AccountInChange(SentinelError):
+    """Another surface changes the account at this moment."""
+
+    code = "account_in_change"
 
 
 class UserStore:
@@ -139,6 +231,44 @@ class UserStore:
             if not keep_sign_ins:
                 run.execute("DELETE FROM sign_in WHERE user_id = ?", [user_id])
 
+    def reset(self, user_id: str, password: str | None, key: str) -> None:
+        """Another hash, or none until an invitation is accepted, and the key's new text; every sign-in ends."""
+        with self._records.transaction() as run:
+            run.execute(
+                "UPDATE person SET password = ?, sealed_key = ? WHERE user_id = ?",
+                [password, self._seal.close(key, user_id), user_id],
+            )
+            run.execute("DELETE FROM sign_in WHERE user_id = ?", [user_id])
+
+    def accept(self, invitation: str, password: str) -> bool:
+        """Store the hash that the person who was invited chose; whether the invitation was still good. It is spent, and
+        every other sign-in of the account ends."""
+        with self._records.transaction() as run:
+            account = self.sign_ins.invited(invitation, run)
+            if account is not None:
+                run.execute("UPDATE person SET password = ? WHERE user_id = ?", [password, account.user_id])
+                run.execute("DELETE FROM sign_in WHERE user_id = ?", [account.user_id])
+        return account is not None
+
+    @contextmanager
+    def changing(self, name: str) -> Iterator[Account]:
+        """The account of that name, which no other process changes during the block: its key is changed at the gateway,
+        and then here. A process that ended amid it holds nothing. Raises AccountInChange."""
+        user_id, own = self.find(name).user_id, self._records.holder
+        with self._records.transaction() as run:
+            (other,) = run.execute("SELECT changed_by FROM person WHERE user_id = ?", [user_id]).fetchone()
+            if other not in (None, own) and self._records.is_live(run, other):
+                raise AccountInChange(
+                    f"The account {name.strip().lower()} is being changed by somebody else at this moment.",
+                    next_step="Look at what became of it, then try again.",
+                )
+            run.execute("UPDATE person SET changed_by = ? WHERE user_id = ?", [own, user_id])
+        try:
+            yield self._one("user_id", user_id)
+        finally:
+            with self._records.transaction() as run:
+                run.execute("UPDATE person SET changed_by = NULL WHERE user_id = ? AND changed_by = ?", [user_id, own])
+
     def disable(self, user_id: str) -> None:
         """End an account; its sign-ins end at once."""
         with self._records.transaction() as run:
@@ -222,8 +352,10 @@ class UserStore:
                 f"There is an account {name!r} already{_also_disabled(taken[1])}.",
                 next_step=f"Choose another name, or change it: {_revived(name)}",
             )
-        if not oidc_name:
+        if oidc_name is None:
             return
+        if not oidc_name.strip():
+            raise UsageError("A name at the identity provider has letters.", next_step="Give the person's name there.")
         bound = run.execute(
             "SELECT name, disabled_at FROM person WHERE oidc_name = ?", [oidc_name.strip().lower()]
         ).fetchone()
@@ -234,6 +366,119 @@ class UserStore:
                 if bound[1] is None
                 else f"Make it live again, with its person's id: {_revived(bound[0])}",
             )
+
+
+class PersonKeys(Protocol):
+    """The keys of people at the gateway, changed by somebody who may. Methods raise SentinelError."""
+
+    def make(
+        self, name: str, scopes: Collection[Scope], clearance: Sensitivity, readers: Collection[str], replaces: str
+    ) -> tuple[str, str]:
+        """Text and id of a new key; the one that it replaces, if any, ends once it is there."""
+        ...
+
+    def rotate(self, key_id: str) -> str | None:
+        """The key's new text; None for a key that has ended."""
+        ...
+
+    def end(self, key_id: str) -> None:
+        """End a key for good."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AccountTerms:
+    """What an account may do and see."""
+
+    roles: frozenset[Role]
+    clearance: Sensitivity = Sensitivity.MEDIUM
+    groups: tuple[str, ...] = ()
+
+
+class AccountChanges:
+    """Changes of the accounts in `people`, whose keys `keys` changes. Blocks; methods raise SentinelError."""
+
+    def __init__(self, people: UserStore, keys: PersonKeys) -> None:
+        self._people = people
+        self._keys = keys
+
+    def add(self, name: str, terms: AccountTerms, *, password: str | None, oidc_name: str | None) -> Account:
+        """A new account; `password` is a hash, None where the person signs in otherwise or chooses one later."""
+        terms = _as_of_key(terms)
+        self._people.check_free(name, oidc_name)
+        key, key_id = self._make(checked_name(name), terms, replaces="")
+        try:
+            return self._people.add(
+                name,
+                terms.roles,
+                password=password,
+                oidc_name=None if oidc_name is None else oidc_name.strip().lower(),
+                groups=terms.groups,
+                clearance=terms.clearance,
+                key=key,
+                key_id=key_id,
+            )
+        except BaseException:
+            self._keys.end(key_id)
+            raise
+
+    def change(self, name: str, terms: AccountTerms) -> Account:
+        """Other terms, with a key that has their scopes; a disabled account is live again."""
+        terms = _as_of_key(terms)
+        with self._people.changing(name) as account:
+            key, key_id = self._make(account.name, terms, replaces=account.key_id)
+            self._people.give_terms(
+                account.user_id,
+                roles=terms.roles,
+                groups=terms.groups,
+                clearance=terms.clearance,
+                key=key,
+                key_id=key_id,
+            )
+        return self._people.find(name)
+
+    def disable(self, name: str) -> Account:
+        """End an account, its sign-ins and its key."""
+        with self._people.changing(name) as account:
+            self._people.disable(account.user_id)
+            self._keys.end(account.key_id)
+        return self._people.find(name)
+
+    def check_reset(self, name: str) -> Account:
+        """The account, if it can have another password. Raises UsageError."""
+        account = self._people.find(name)
+        if account.oidc_name is not None:
+            raise UsageError(
+                f"{account.name} signs in at the identity provider and has no password here.",
+                next_step="Reset it there, or disable this account and add another one.",
+            )
+        return account
+
+    def reset(self, name: str, password: str | None) -> Account:
+        """Another password, or none until the person chooses one; every sign-in and token ends, and the key's secret is
+        another one, so that it is on record."""
+        self.check_reset(name)
+        with self._people.changing(name) as account:
+            key = None if account.disabled_at else self._keys.rotate(account.key_id)
+            if key is None:
+                raise UsageError(
+                    f"The account {account.name} is disabled.",
+                    next_step=f"Make it live first: sentinel users change {account.name} --role ...",
+                )
+            self._people.reset(account.user_id, password, key)
+        return self._people.find(name)
+
+    def _make(self, name: str, terms: AccountTerms, replaces: str) -> tuple[str, str]:
+        if not terms.roles:
+            raise UsageError("An account has at least one role.", next_step="Name one, or disable the account.")
+        return self._keys.make(name, scopes_of(terms.roles), terms.clearance, terms.groups, replaces)
+
+
+def _as_of_key(terms: AccountTerms) -> AccountTerms:
+    """The terms as the person's key has them: who does not ask reads nothing, so that nothing is kept for a later role
+    which nobody was asked for. Raises UsageError for a group's name that is none."""
+    groups = checked_groups(terms.groups)
+    return replace(terms, groups=groups) if Role.ANALYST in terms.roles else AccountTerms(terms.roles, Sensitivity.LOW)
 
 
 def _revived(name: str) -> str:

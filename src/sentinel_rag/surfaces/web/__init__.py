@@ -4,21 +4,22 @@ A surface of its own process. It holds the keys of the people who are signed in 
 person's own, and to the agent with none of them; what a person may do is decided at the gateway.
 """
 
-from sentinel_rag.surfaces.web._agent import Agent
 from sentinel_rag.surfaces.web._app import create_api, create_app
-from sentinel_rag.surfaces.web._connections import Connections
-from sentinel_rag.surfaces.web._gateway import Gateway
+from sentinel_rag.surfaces.web._clients import Agent, Connections, Gateway
 from sentinel_rag.surfaces.web._oidc import OidcClient, Provider
-from sentinel_rag.surfaces.web._parts import Limits, SignInTerms, Web
+from sentinel_rag.surfaces.web._parts import PersonLimits, SignInTerms, Web
+from sentinel_rag.surfaces.web._stores import FilledStores, StoreZone
 
 __all__ = [
     "Agent",
     "Connections",
+    "FilledStores",
     "Gateway",
-    "Limits",
     "OidcClient",
+    "PersonLimits",
     "Provider",
     "SignInTerms",
+    "StoreZone",
     "Web",
     "create_api",
     "create_app",

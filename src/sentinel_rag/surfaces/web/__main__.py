@@ -6,29 +6,30 @@ from pathlib import Path
 from time import monotonic
 from typing import Any
 
-from sentinel_rag.app.record_places import people_database, record_schema
+from sentinel_rag.app.places import journal_check, people_database, record_schema
 from sentinel_rag.app.serving import begin_zone, fail_to_start, serve
 from sentinel_rag.app.tls import trusting
-from sentinel_rag.app.web_access import journal_check
 from sentinel_rag.contracts.errors import SentinelError
 from sentinel_rag.contracts.ports import utc_now
-from sentinel_rag.gateway.rates import RateLimiter
+from sentinel_rag.gateway.limits import RateLimiter
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import OwnerLinks, Passwords, UserStore
-from sentinel_rag.surfaces.users.schema import MIGRATIONS as PEOPLE_TABLES
+from sentinel_rag.surfaces.users.store import MIGRATIONS as PEOPLE_TABLES
 from sentinel_rag.surfaces.web import (
     Agent,
     Connections,
+    FilledStores,
     Gateway,
-    Limits,
     OidcClient,
+    PersonLimits,
     Provider,
     SignInTerms,
+    StoreZone,
     Web,
     create_app,
 )
 from sentinel_rag.surfaces.web.turns import ConversationRecord, TurnService
-from sentinel_rag.surfaces.web.turns.schema import MIGRATIONS as TURN_TABLES
+from sentinel_rag.surfaces.web.turns.record import MIGRATIONS as TURN_TABLES
 
 OWNER_KEYS = {Scope.USER: "user", Scope.APPROVE: "approver", Scope.AUDIT: "audit", Scope.ADMIN: "admin"}
 
@@ -51,6 +52,7 @@ def _web(configuration: Mapping[str, Any]) -> Web:
     )
     accounts = record_schema(database, "people", PEOPLE_TABLES, what="The accounts")
     keys = configuration["owner_keys"]
+    stores = configuration["stores"]
     agent = Agent(configuration["agent_url"], configuration["agent_token"], connections)
     gateway = Gateway(configuration["gateway_url"], connections)
     return Web(
@@ -63,12 +65,20 @@ def _web(configuration: Mapping[str, Any]) -> Web:
         owner_keys={scope: keys[key_id] for scope, key_id in OWNER_KEYS.items() if key_id in keys},
         owner_links=OwnerLinks(configuration["owner_secret"], utc_now),
         terms=SignInTerms(public_url=configuration["public_url"]),
-        limits=Limits(),
+        limits=PersonLimits(),
         rates=RateLimiter(monotonic),
         connections=connections,
         verify=journal_check(configuration),
         oidc=None if provider is None else OidcClient(Provider(**provider), connections, monotonic),
         workspaces=tuple(configuration["workspaces"]),
+        stores=None
+        if stores is None
+        else FilledStores(
+            Path(stores["folder"]),
+            connections,
+            knowledge=StoreZone(**stores["knowledge"]),
+            workspaces={name: StoreZone(**zone) for name, zone in stores["workspaces"].items()},
+        ),
     )
 
 

@@ -1,38 +1,149 @@
-"""The application: its routes, what lies around them, and how every failure is answered."""
+"""The application: what every request passes first, its routes, and how every failure is answered.
+
+A request for another host, or from another site's page, ends here. No response lets another page read it (there is no
+CORS), frame it or make a browser load anything from elsewhere.
+"""
 
 from __future__ import annotations
 
 import functools
 import logging
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Collection, Mapping
 from contextlib import asynccontextmanager
 from typing import Any
 
+import anyio
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.openapi.utils import get_openapi
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.exceptions import HTTPException
 from starlette.responses import HTMLResponse, JSONResponse, Response
-from starlette.types import ASGIApp
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from sentinel_rag import __version__
 from sentinel_rag.contracts.errors import SentinelError
+from sentinel_rag.contracts.servers import RequestAuthenticator
 from sentinel_rag.surfaces.web._parts import Web
-from sentinel_rag.surfaces.web._problems import Problem, problem_of
-from sentinel_rag.surfaces.web._request_checks import Border
+from sentinel_rag.surfaces.web._problems import RequestProblem, problem_of
 from sentinel_rag.surfaces.web.models import Refusal
-from sentinel_rag.surfaces.web.routes import (
-    approvals,
-    audit,
-    chat,
-    conversations,
-    oidc,
-    page,
-    policy,
-    sign_in,
-    tokens,
-    tools,
+from sentinel_rag.surfaces.web.routes import approvals, chat, conversations, gateway, page, sign_in, stores
+
+MAX_BODY_BYTES = 128 * 1024
+"""Room for the longest question, however its characters are escaped."""
+MAX_URL_BYTES = 4_096
+BODY_SECONDS = 10.0
+UPLOADS = frozenset({("PUT", "/knowledge/playbooks"), ("PUT", "/data"), ("PUT", "/data/watchlists")})
+"""What takes a file, which its route reads once it knows who sends it."""
+
+CONTENT_SECURITY_POLICY = "; ".join(
+    (
+        "default-src 'none'",
+        "script-src 'self'",
+        "style-src 'self'",
+        "img-src 'self'",
+        "font-src 'self'",
+        "connect-src 'self'",
+        "form-action 'self'",
+        "base-uri 'none'",
+        "frame-ancestors 'none'",
+    )
 )
+SECURITY_HEADERS = {
+    "Content-Security-Policy": CONTENT_SECURITY_POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    # Not "no-referrer": with it browsers send "Origin: null" with our own forms, which is another site's to us.
+    "Referrer-Policy": "same-origin",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+    "Permissions-Policy": "camera=(), geolocation=(), microphone=()",
+}
+
+
+class CheckedRequests:
+    """Wraps the application. `hosts` are the names it goes by; `secure` says that people reach it over TLS."""
+
+    def __init__(self, app: ASGIApp, *, hosts: Collection[str], secure: bool) -> None:
+        self._app = app
+        self._authenticator = RequestAuthenticator(frozenset(hosts))
+        self._added = dict(SECURITY_HEADERS)
+        if secure:
+            self._added["Strict-Transport-Security"] = "max-age=31536000"
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] != "http":
+            await self._app(scope, receive, send)
+            return
+
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in self._added.items():
+                    headers[name] = value
+                headers.setdefault("Cache-Control", "no-store")
+            await send(message)
+
+        try:
+            self._check(scope)
+            if (scope["method"], scope["path"]) in UPLOADS:
+                await self._app(scope, receive, sealed)
+                return
+            body = await _read(scope, receive)
+        except RequestProblem as problem:
+            await problem.response()(scope, receive, sealed)
+            return
+        await self._app(scope, _given(body, receive), sealed)
+
+    def _check(self, scope: Scope) -> None:
+        if self._authenticator.refused(scope["headers"]) is not None:
+            raise RequestProblem(
+                421, "misdirected", "This request is for another host, or comes from another site's page."
+            )
+        if not scope["path"].isprintable():
+            raise RequestProblem(404, "not_found", "There is no such route.")
+        if len(scope.get("raw_path") or b"") + len(scope["query_string"]) > MAX_URL_BYTES:
+            raise RequestProblem(414, "too_large", f"The URL may have at most {MAX_URL_BYTES} bytes.")
+
+
+async def _read(scope: Scope, receive: Receive) -> bytes:
+    """The whole body. Raises Problem for one that is too large or is no JSON: a form, which another site's page can
+    send without asking, never reaches a route."""
+    headers = Headers(scope=scope)
+    body = bytearray()
+    more = True
+    with anyio.move_on_after(BODY_SECONDS) as in_time:
+        while more:
+            message = await receive()
+            if message["type"] == "http.disconnect":
+                raise RequestProblem(400, "malformed_body", "The connection ended before the body did.")
+            body += message.get("body", b"")
+            more = message.get("more_body", False)
+            if len(body) > MAX_BODY_BYTES:
+                raise RequestProblem(413, "too_large", f"The body may have at most {MAX_BODY_BYTES} bytes.")
+    if in_time.cancelled_caught:
+        raise RequestProblem(408, "malformed_body", "The body did not arrive in time.", "Send it again.")
+    kind = headers.get("content-type", "").partition(";")[0].strip().lower()
+    if body and (kind != "application/json" or "content-encoding" in headers):
+        raise RequestProblem(
+            415, "unsupported_media_type", "Send the body as application/json without Content-Encoding."
+        )
+    return bytes(body)
+
+
+def _given(body: bytes, receive: Receive) -> Receive:
+    """A channel that hands over the body that was read, and then what really comes."""
+    handed_over = False
+
+    async def give() -> Message:
+        nonlocal handed_over
+        if handed_over:
+            return await receive()
+        handed_over = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return give
+
 
 _SENTENCES = {
     "missing": "{field} is missing",
@@ -131,7 +242,7 @@ def create_app(web: Web) -> ASGIApp:
     """The API over its parts, which it closes at shutdown."""
     api = create_api(web)
     # Outermost, so that an answer to a fault of ours is sealed like every other.
-    return Border(api, hosts=web.terms.hosts, secure=web.terms.secure)
+    return CheckedRequests(api, hosts=web.terms.hosts, secure=web.terms.secure)
 
 
 def create_api(web: Web) -> FastAPI:
@@ -157,13 +268,27 @@ def create_api(web: Web) -> FastAPI:
     )
     app.state.web = web
     app.router.redirect_slashes = False
-    for routes in (chat, conversations, approvals, audit, policy, sign_in, oidc, tokens, tools):
-        app.include_router(routes.router)
+    for router in (
+        chat.router,
+        conversations.router,
+        conversations.reports_router,
+        approvals.router,
+        gateway.audit_router,
+        gateway.policy_router,
+        sign_in.router,
+        sign_in.oidc_router,
+        sign_in.tokens_router,
+        sign_in.users_router,
+        gateway.tools_router,
+        stores.knowledge_router,
+        stores.data_router,
+    ):
+        app.include_router(router)
     app.include_router(page.page_router(page.load_page(oidc=web.oidc is not None)))
     app.add_api_route("/healthz", _healthz, include_in_schema=False)
     described = functools.cache(functools.partial(document, app, cookie=web.terms.cookie))
     app.openapi = described  # type: ignore[method-assign]  # FastAPI's documented way to say it differently
-    app.add_exception_handler(Problem, _problem)
+    app.add_exception_handler(RequestProblem, _problem)
     app.add_exception_handler(SentinelError, _expected)
     app.add_exception_handler(RequestValidationError, _malformed)
     app.add_exception_handler(HTTPException, _http)
@@ -176,7 +301,7 @@ async def _healthz() -> dict[str, str]:
 
 
 async def _problem(request: Request, error: Exception) -> Response:
-    assert isinstance(error, Problem)
+    assert isinstance(error, RequestProblem)
     # Whoever comes back from an identity provider, or by a link, has no page of ours yet that could tell it.
     if request.url.path.startswith("/sign-in/") and "text/html" in request.headers.get("accept", ""):
         return HTMLResponse(sign_in.refusal_page(error), error.status, headers=error.headers)
@@ -197,7 +322,7 @@ async def _malformed(_: Request, error: Exception) -> Response:
     found = [wrong_field(each) for each in error.errors()[:20]]
     faults = [{"field": field, "problem": sentence} for field, sentence in found]
     field, sentence = found[0]
-    problem = Problem(
+    problem = RequestProblem(
         422, "malformed", f"{sentence}.", f"Correct {field} and send it again. GET /openapi.json says what it takes."
     )
     body: dict[str, Any] = {**problem.body(), "problems": faults}
@@ -211,9 +336,9 @@ async def _http(_: Request, error: Exception) -> Response:
         405: ("method_not_allowed", "This route does not take that method."),
     }
     reason, detail = said.get(error.status_code, ("malformed", "The request could not be read."))
-    problem = Problem(error.status_code, reason, detail, "GET /openapi.json lists every route.", error.headers)
+    problem = RequestProblem(error.status_code, reason, detail, "GET /openapi.json lists every route.", error.headers)
     return problem.response()
 
 
 async def _broken(_: Request, error: Exception) -> Response:
-    return Problem(500, "internal", "This surface failed; its log has the details.", "Try again.").response()
+    return RequestProblem(500, "internal", "This surface failed; its log has the details.", "Try again.").response()

@@ -20,9 +20,9 @@ from urllib.parse import quote, urlencode, urlsplit
 import aiohttp  # noqa: TID253  # the module is this library's use, in a process that always needs it
 import jwt
 
-from sentinel_rag.contracts.loopback import LOOPBACK_NAMES
-from sentinel_rag.surfaces.web._connections import Connections
-from sentinel_rag.surfaces.web._problems import Problem
+from sentinel_rag.contracts.servers import LOOPBACK_NAMES
+from sentinel_rag.surfaces.web._clients import Connections
+from sentinel_rag.surfaces.web._problems import RequestProblem
 
 FLOW_S = 600.0
 MAX_FLOWS = 1_000
@@ -223,12 +223,12 @@ def _is_safe(url: Any) -> bool:
     )
 
 
-def _failed(why: str) -> Problem:
-    return Problem(401, "not_signed_in", why, "Try again: GET /sign-in/oidc")
+def _failed(why: str) -> RequestProblem:
+    return RequestProblem(401, "not_signed_in", why, "Try again: GET /sign-in/oidc")
 
 
-def _away(why: str) -> Problem:
-    return Problem(
+def _away(why: str) -> RequestProblem:
+    return RequestProblem(
         503,
         "provider_unavailable",
         f"The identity provider could not be used: {why}.",

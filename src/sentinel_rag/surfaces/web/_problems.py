@@ -13,7 +13,7 @@ from starlette.responses import JSONResponse, Response
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError, UsageError
 
 
-class Problem(Exception):
+class RequestProblem(Exception):
     """Ends a request with that status."""
 
     def __init__(
@@ -33,14 +33,14 @@ class Problem(Exception):
         return JSONResponse(self.body(), self.status, headers=self.headers)
 
 
-def not_found(what: str) -> Problem:
+def not_found(what: str) -> RequestProblem:
     """The answer to whatever is not there, or is somebody else's: the two are not told apart."""
-    return Problem(404, "not_found", f"There is no such {what}.", "List those that there are.")
+    return RequestProblem(404, "not_found", f"There is no such {what}.", "List those that there are.")
 
 
-def too_often(wait_s: float, what: str) -> Problem:
+def too_often(wait_s: float, what: str) -> RequestProblem:
     seconds = max(1, round(wait_s + 0.5))
-    return Problem(
+    return RequestProblem(
         429,
         "rate_limited",
         f"Too many {what} in a short time.",
@@ -49,16 +49,16 @@ def too_often(wait_s: float, what: str) -> Problem:
     )
 
 
-def problem_of(error: SentinelError) -> Problem:
+def problem_of(error: SentinelError) -> RequestProblem:
     """An expected failure as an answer. What is wrong with this machine is its operator's to read, in the log."""
     if isinstance(error, UsageError):
-        return Problem(422, error.code, str(error), error.next_step)
+        return RequestProblem(422, error.code, str(error), error.next_step)
     if isinstance(error, UnavailableError):
-        return Problem(
+        return RequestProblem(
             503,
             "unavailable",
             "A part that is needed does not answer just now.",
             "Try again in a moment; if it stays, whoever runs this should look at sentinel status and the log of web.",
             {"Retry-After": "5"},
         )
-    return Problem(409, error.code, str(error), error.next_step)
+    return RequestProblem(409, error.code, str(error), error.next_step)

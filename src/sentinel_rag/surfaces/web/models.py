@@ -4,15 +4,30 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from pydantic import BaseModel, ConfigDict, Field, field_validator
+from pydantic import AfterValidator, BaseModel, ConfigDict, Field, field_validator
 
 from sentinel_rag.contracts.conversations import Verbosity
 from sentinel_rag.contracts.evidence import CitedBy, SentenceState
 from sentinel_rag.contracts.ports import MAX_QUESTION_CHARACTERS
+from sentinel_rag.surfaces.users import Role
 
 ID = r"^[A-Za-z0-9_-]{8,64}$"
 
 TOOL_NAME = r"^[A-Za-z0-9_-]{1,64}$"
+
+
+def _known_zone(name: str) -> str:
+    from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
+
+    try:
+        ZoneInfo(name)
+    except (ZoneInfoNotFoundError, ValueError, OSError):
+        raise ValueError("there is no time zone of that name; names are like Europe/Berlin or UTC") from None
+    return name
+
+
+TimeZone = Annotated[str, Field(pattern=r"^[A-Za-z0-9_+/-]{1,64}$"), AfterValidator(_known_zone)]
+"""An IANA name that this machine knows."""
 
 ConversationId = Annotated[str, Field(pattern=ID, examples=["0f7c1b2a93d84e56"])]
 
@@ -33,7 +48,7 @@ class ChatRequest(Body):
     session_id: ConversationId | None = None
     request_id: str | None = Field(default=None, pattern=r"^[A-Za-z0-9._:-]{1,128}$", examples=["3f2c9a10-1"])
     workspace: str | None = Field(default=None, pattern=r"^[a-z0-9][a-z0-9_-]{0,39}$", examples=["emea"])
-    timezone: str | None = Field(default=None, pattern=r"^[A-Za-z0-9_+/-]{1,64}$", examples=["Europe/Berlin"])
+    timezone: TimeZone | None = Field(default=None, examples=["Europe/Berlin"])
     verbosity: Verbosity | None = None
 
     @field_validator("message")
@@ -42,18 +57,6 @@ class ChatRequest(Body):
         if not text.strip():
             raise ValueError("there is no question in it")
         return text
-
-    @field_validator("timezone")
-    @classmethod
-    def _is_zone(cls, name: str | None) -> str | None:
-        from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
-
-        if name is not None:
-            try:
-                ZoneInfo(name)
-            except (ZoneInfoNotFoundError, ValueError, OSError):
-                raise ValueError("there is no time zone of that name; names are like Europe/Berlin or UTC") from None
-        return name
 
 
 class Refusal(BaseModel):
@@ -132,10 +135,10 @@ class Clear(Body):
     carry: bool = True
 
 
-class Decision(Body):
-    """What a person says to a call that waits."""
+class ApprovalDecision(Body):
+    """What a person says to a call that waits; `lift` takes a denial back."""
 
-    decision: Literal["approve", "deny"]
+    decision: Literal["approve", "deny", "lift"]
     comment: str = Field(default="", max_length=2_000, examples=["checked with the owner"])
 
 
@@ -192,6 +195,28 @@ class NewPassword(Body):
 
     password: str = Field(min_length=1, max_length=256, repr=False)
     new_password: str = Field(min_length=1, max_length=256, repr=False)
+
+
+class Accepted(Body):
+    """An invitation, and the password that its person chooses."""
+
+    token: str = Field(pattern=r"^[A-Za-z0-9_-]{43}$", repr=False)
+    password: str = Field(min_length=1, max_length=256, repr=False)
+
+
+class GivenTerms(Body):
+    """What an account may do and see. Nobody gives what they do not have themselves."""
+
+    roles: list[Role] = Field(min_length=1, max_length=4, examples=[["analyst"]])
+    clearance: Literal["LOW", "MEDIUM", "HIGH"] = "MEDIUM"
+    groups: list[str] = Field(default=[], max_length=64)
+
+
+class NewAccount(GivenTerms):
+    """An account to make. With `oidc` its person signs in at the identity provider under that name."""
+
+    name: str = Field(min_length=1, max_length=64, examples=["erin"])
+    oidc: str | None = Field(default=None, min_length=1, max_length=256, examples=["erin@example.com"])
 
 
 class NewToken(Body):

@@ -16,10 +16,9 @@ from fastapi import APIRouter, Path, Query, Request
 from sentinel_rag.gateway.client_waits import unless_gone
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import OWNER, SignIn
-from sentinel_rag.surfaces.web._access import Decider, Parts
-from sentinel_rag.surfaces.web._parts import Web
-from sentinel_rag.surfaces.web._problems import Problem
-from sentinel_rag.surfaces.web.models import Decision
+from sentinel_rag.surfaces.web._parts import Decider, Parts, Web
+from sentinel_rag.surfaces.web._problems import RequestProblem
+from sentinel_rag.surfaces.web.models import ApprovalDecision
 
 router = APIRouter(prefix="/approvals", tags=["approvals"])
 
@@ -52,13 +51,13 @@ async def show(approval_id: ApprovalId, sign_in: Decider, web: Parts) -> dict[st
     return (await _told(web, sign_in, [found]))[0]
 
 
-@router.post("/{approval_id}/decision", summary="Approve or deny, once")
-async def decide(approval_id: ApprovalId, body: Decision, sign_in: Decider, web: Parts) -> dict[str, Any]:
+@router.post("/{approval_id}/decision", summary="Approve or deny, once, or take a denial back")
+async def decide(approval_id: ApprovalId, body: ApprovalDecision, sign_in: Decider, web: Parts) -> dict[str, Any]:
     key = await web.key_of(sign_in.account, Scope.APPROVE)
     [waiting] = await _told(web, sign_in, [await web.gateway.ask(key, "GET", _path(approval_id))])
     # The gateway refuses a decider's own key; a person whose key was made anew is still the one who asked.
     if waiting["own"]:
-        raise Problem(
+        raise RequestProblem(
             403,
             "own_approval",
             "You asked for this yourself, so another person decides it."
@@ -81,7 +80,7 @@ async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> l
     says."""
     sessions = [str(each["session_id"]) for each in approvals]
     owners = await anyio.to_thread.run_sync(partial(web.record.owners, sessions)) | web.looks.owners(sessions)
-    names = {each.key_id: each.name for each in await anyio.to_thread.run_sync(web.people.list) if each.key_id}
+    names = await web.names()
     account = sign_in.account
     told: list[dict[str, Any]] = []
     for each in approvals:
@@ -91,6 +90,6 @@ async def _told(web: Web, sign_in: SignIn, approvals: list[dict[str, Any]]) -> l
         ruling = each["decision"]
         if ruling is not None:
             ruling = {**ruling, "name": ruling["actor"] or names.get(str(ruling["by"]), "")}
-        more = {"reader": reader, "own": own, "may_decide": each["may_decide"] and not own, "decision": ruling}
-        told.append({**each, **more})
+        may = {name: each[name] and not own for name in ("may_decide", "may_lift")}
+        told.append({**each, **may, "reader": reader, "own": own, "decision": ruling})
     return told

@@ -18,11 +18,10 @@ from starlette.responses import JSONResponse, Response, StreamingResponse
 from sentinel_rag.contracts.handles import fill_in_answer, handles_in
 from sentinel_rag.gateway.store import Scope
 from sentinel_rag.surfaces.users import SignIn
-from sentinel_rag.surfaces.web._access import Analyst, Parts
-from sentinel_rag.surfaces.web._parts import Web
-from sentinel_rag.surfaces.web._problems import Problem, not_found, too_often
+from sentinel_rag.surfaces.web._parts import Analyst, Parts, Web
+from sentinel_rag.surfaces.web._problems import RequestProblem, not_found, too_often
 from sentinel_rag.surfaces.web.models import ID, ChatAnswer, ChatRequest, Opinion
-from sentinel_rag.surfaces.web.turns import Asked, Event, Turn, TurnState
+from sentinel_rag.surfaces.web.turns import Event, KeptTurn, PersonQuestion, TurnState
 from sentinel_rag.surfaces.web.turns.events import filled
 
 KEEP_ALIVE_S = 15.0
@@ -54,12 +53,14 @@ async def chat(
     if wait is not None:
         raise too_often(wait, "questions")
     if asked.request_id and idempotency_key and asked.request_id != idempotency_key:
-        raise Problem(422, "malformed_body", "Idempotency-Key and request_id name two turns.", "Send one of them.")
+        raise RequestProblem(
+            422, "malformed_body", "Idempotency-Key and request_id name two turns.", "Send one of them."
+        )
     streams = EVENT_STREAM in request.headers.get("accept", "")
     if streams:
         _check_streams(web, account.user_id)
     turn_id = await web.desk.ask(
-        Asked(
+        PersonQuestion(
             user_id=account.user_id,
             key=await web.key_of(account, Scope.USER),
             message=asked.message,
@@ -125,7 +126,9 @@ async def cancel(turn_id: TurnId, sign_in: Analyst, web: Parts) -> dict[str, Any
 @router.put("/turns/{turn_id}/opinion", status_code=204, summary="Say whether an answer helped")
 async def think(turn_id: TurnId, body: Opinion, sign_in: Analyst, web: Parts) -> Response:
     if (await _turn(web, sign_in, turn_id)).answer is None:
-        raise Problem(409, "no_answer", "This turn has no answer yet.", "Wait for it, then say what you think of it.")
+        raise RequestProblem(
+            409, "no_answer", "This turn has no answer yet.", "Wait for it, then say what you think of it."
+        )
     await anyio.to_thread.run_sync(partial(web.record.think, turn_id, body.model_dump()))
     return Response(status_code=204)
 
@@ -160,7 +163,7 @@ def _row(pieces: list[dict[str, Any]], piece: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-async def _turn(web: Web, sign_in: SignIn, turn_id: str) -> Turn:
+async def _turn(web: Web, sign_in: SignIn, turn_id: str) -> KeptTurn:
     """The turn, if it is this person's. Raises Problem 404."""
     found = await anyio.to_thread.run_sync(partial(web.record.turn, turn_id, sign_in.account.user_id))
     if found is None:
@@ -168,7 +171,7 @@ async def _turn(web: Web, sign_in: SignIn, turn_id: str) -> Turn:
     return found
 
 
-async def _shown(web: Web, sign_in: SignIn, turn: Turn) -> dict[str, Any]:
+async def _shown(web: Web, sign_in: SignIn, turn: KeptTurn) -> dict[str, Any]:
     """The answer of a turn with the hidden values that this person may see."""
     assert turn.answer is not None
     key = await web.key_of(sign_in.account, Scope.USER)
@@ -217,7 +220,7 @@ async def _events(web: Web, sign_in: SignIn, turn_id: str, after: int) -> Respon
 def _check_streams(web: Web, user_id: str) -> None:
     """Raise Problem for a person who follows as many answers as one may."""
     if web.streams.get(user_id, 0) >= web.limits.streams:
-        raise Problem(
+        raise RequestProblem(
             429,
             "too_many_streams",
             f"You follow {web.limits.streams} answers already.",
@@ -252,13 +255,13 @@ def _stream(events: AsyncIterator[bytes]) -> Response:
     )
 
 
-def _failure(turn: Turn) -> Problem:
+def _failure(turn: KeptTurn) -> RequestProblem:
     """Why a turn has no answer, as it was told."""
     last = turn.events[-1].data if turn.events else {}
     status = 409 if turn.state is TurnState.STOPPED else 503
     reason = str(last.get("reason", "stopped"))
     statuses = {"internal": 500, "rate_limited": 429, "key_ended": 403}
-    return Problem(
+    return RequestProblem(
         statuses.get(reason, status),
         reason,
         str(last.get("detail", "The question was stopped before its answer.")),

@@ -1,46 +1,47 @@
-"""A person's own conversations; another person's are not there."""
+"""A person's own conversations and reports of them; another person's are not there."""
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
-from datetime import datetime
+from datetime import timedelta
 from functools import partial
 from typing import Annotated, Any, Literal
 
 import anyio.to_thread
 from fastapi import APIRouter, Path, Query
+from pydantic import BaseModel, Field
 from starlette.responses import Response
 
+from sentinel_rag.contracts.conversations import total_cost
+from sentinel_rag.contracts.errors import UnavailableError, UsageError
 from sentinel_rag.contracts.handles import fill_in_answer
 from sentinel_rag.contracts.ports import utc_now
+from sentinel_rag.contracts.query_results import format_time
 from sentinel_rag.gateway.store import Scope
-from sentinel_rag.surfaces.reports import Head, ReportTurn, as_csv, as_html, as_markdown, hand_over
+from sentinel_rag.surfaces.reports import Head, ReportTurn, hand_over, written
 from sentinel_rag.surfaces.users import SignIn
-from sentinel_rag.surfaces.web._access import Analyst, Parts
-from sentinel_rag.surfaces.web._parts import Web
-from sentinel_rag.surfaces.web._problems import not_found
-from sentinel_rag.surfaces.web.models import ID, Clear, Rename
+from sentinel_rag.surfaces.web._parts import Analyst, Lead, Parts, Web
+from sentinel_rag.surfaces.web._problems import RequestProblem, not_found
+from sentinel_rag.surfaces.web.models import ID, Clear, Rename, TimeZone
 from sentinel_rag.surfaces.web.routes.chat import shown_beginning
-from sentinel_rag.surfaces.web.turns import Conversation, Turn
+from sentinel_rag.surfaces.web.turns import KeptConversation, KeptTurn
 
 router = APIRouter(prefix="/conversations", tags=["conversations"])
 
 SessionId = Annotated[str, Path(pattern=ID)]
-Zone = Annotated[str, Query(pattern=r"^[A-Za-z0-9_+/-]{1,64}$", description="An IANA name, for times beside UTC.")]
 
 MOST_TURNS = 10_000
-FORMS = {
-    "md": (as_markdown, "text/markdown"),
-    "html": (as_html, "text/html"),
-    "csv": (as_csv, "text/csv"),
-}
-GONE = "The gateway knows a session of this conversation no more, so what it recorded there is not in this report."
-NOT_WHOLE = "Only the newest records of the conversation were read."
 
 
 @router.get("", summary="Your conversations, the one used last first")
-async def list_all(sign_in: Analyst, web: Parts, limit: Annotated[int, Query(ge=1, le=1_000)] = 100) -> dict[str, Any]:
-    found = await anyio.to_thread.run_sync(partial(web.record.list, sign_in.account.user_id, limit))
+async def list_all(
+    sign_in: Analyst,
+    web: Parts,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    words: Annotated[str, Query(max_length=200, description="Only with these words in the title or a question.")] = "",
+) -> dict[str, Any]:
+    found = await anyio.to_thread.run_sync(partial(web.record.list, sign_in.account.user_id, limit, words))
     return {"conversations": [each.to_dict() for each in found]}
 
 
@@ -72,8 +73,7 @@ async def requests(session_id: SessionId, sign_in: Analyst, web: Parts) -> dict[
     found = await _conversation(web, sign_in, session_id)
     turns = await anyio.to_thread.run_sync(partial(web.record.turns, session_id, 0, MOST_TURNS))
     stories = await _stories(web, sign_in, found, turns)
-    people = await anyio.to_thread.run_sync(web.people.list)
-    names = {each.key_id: each.name for each in people if each.key_id}
+    names = await web.names()
     records = [entry["record"] for story in stories if story is not None for entry in story["records"]]
     return {"requests": list(_requests(records, names))}
 
@@ -106,60 +106,13 @@ def _ruling(ruling: Mapping[str, Any], names: Mapping[str, str]) -> dict[str, An
     return {"by": by, "comment": ruling.get("comment", ""), "at": ruling["at"]}
 
 
-async def _stories(web: Web, sign_in: SignIn, conversation: Conversation, turns: Sequence[Turn]) -> list[Any | None]:
+async def _stories(
+    web: Web, sign_in: SignIn, conversation: KeptConversation, turns: Sequence[KeptTurn]
+) -> list[Any | None]:
     """What became of the calls of each session of the conversation, the oldest first; None for one that is gone."""
     key = await web.key_of(sign_in.account, Scope.USER)
     sessions = dict.fromkeys(str(turn.answer["session_id"]) for turn in turns if turn.answer is not None)
     return [await web.gateway.records(key, session) for session in (sessions | {conversation.session_id: None})]
-
-
-@router.get(
-    "/{session_id}/export",
-    summary="A conversation as a hand-over report, to be saved",
-    response_class=Response,
-    responses={200: {"content": {kind: {} for _, kind in FORMS.values()}, "description": "The report, as a file."}},
-)
-async def export(
-    session_id: SessionId,
-    sign_in: Analyst,
-    web: Parts,
-    form: Annotated[Literal["md", "html", "csv"], Query(alias="format")] = "html",
-    reveal: Annotated[bool, Query(description="With the hidden values that you may see; the report says so.")] = False,
-    timezone: Zone = "UTC",
-) -> Response:
-    found = await _conversation(web, sign_in, session_id)
-    turns = await anyio.to_thread.run_sync(partial(web.record.turns, session_id, 0, MOST_TURNS))
-    key = await web.key_of(sign_in.account, Scope.USER)
-    told: list[ReportTurn] = []
-    for turn in turns:
-        answer = turn.answer
-        if answer is not None and reveal:
-            answer = await web.gateway.reveal(key, str(answer["session_id"]), dict(answer), fill_in_answer)
-        outcome = turn.state.value if answer is None else str(answer["outcome"])
-        told.append(ReportTurn(turn.number, turn.asked_at, turn.question, outcome, answer=answer))
-    stories = await _stories(web, sign_in, found, turns)
-    known = [story for story in stories if story is not None]
-    head = Head(
-        conversation_id=found.conversation_id,
-        exported_by=sign_in.account.name,
-        exported_at=utc_now(),
-        timezone=timezone,
-        revealed=reveal,
-        journal_head="number {seq}, hash {hash}".format(**known[-1]["head"]) if known else "",
-        notes=(
-            *((GONE,) if len(known) < len(stories) else ()),
-            *((NOT_WHOLE,) if not all(story["whole"] for story in known) else ()),
-        ),
-    )
-    records = [record for story in known for record in story["records"]]
-    records.sort(key=lambda each: int(each["record"]["seq"]))
-    write, kind = FORMS[form]
-    written = await anyio.to_thread.run_sync(lambda: write(hand_over(head, told, records)))
-    return Response(
-        written.encode("utf-8", "backslashreplace"),
-        media_type=f"{kind}; charset=utf-8",
-        headers={"Content-Disposition": f'attachment; filename="{_file_name(session_id, head.exported_at, form)}"'},
-    )
 
 
 @router.patch("/{session_id}", summary="Give a conversation another title")
@@ -194,12 +147,126 @@ async def delete(session_id: SessionId, sign_in: Analyst, web: Parts) -> Respons
     return Response(status_code=204)
 
 
-def _file_name(session_id: str, at: datetime, form: str) -> str:
-    return f"handover-{session_id[:8]}-{at:%Y%m%d-%H%M}.{form}"
-
-
-async def _conversation(web: Web, sign_in: SignIn, session_id: str) -> Conversation:
+async def _conversation(web: Web, sign_in: SignIn, session_id: str) -> KeptConversation:
+    """The person's conversation of that id. Raises Problem 404."""
     found = await anyio.to_thread.run_sync(partial(web.record.find, session_id, sign_in.account.user_id))
     if found is None:
         raise not_found("conversation")
     return found
+
+
+reports_router = APIRouter(tags=["reports"])
+
+WORD = "application/vnd.openxmlformats-officedocument.wordprocessingml.document"
+KINDS = {
+    "html": "text/html; charset=utf-8",
+    "pdf": "application/pdf",
+    "docx": WORD,
+    "md": "text/markdown; charset=utf-8",
+    "csv": "text/csv; charset=utf-8",
+}
+GONE = "The gateway knows a session of this conversation no more, so what it recorded there is not in this report."
+NOT_WHOLE = "Only the newest records of a conversation were read."
+MOST_CONVERSATIONS = 200
+FILE: dict[str, Any] = {
+    "response_class": Response,
+    "responses": {200: {"content": {kind.partition(";")[0]: {} for kind in KINDS.values()}, "description": "A file."}},
+}
+
+
+class ReportOptions(BaseModel):
+    """What a report is to be."""
+
+    format: Literal["html", "pdf", "docx", "md", "csv"] = "html"
+    reveal: bool = Field(default=False, description="With the hidden values that you may see; the report says so.")
+    timezone: TimeZone = Field(default="UTC", description="An IANA name, for times beside UTC.")
+    incident: str = Field(default="", pattern=r"^[0-9]{0,10}$", description="One incident alone; empty for all.")
+
+
+class ShiftOptions(ReportOptions):
+    """The same, of all that was asked in the last hours."""
+
+    hours: int = Field(default=12, ge=1, le=31 * 24)
+
+
+@reports_router.get("/conversations/{session_id}/export", summary="A conversation as a report, to be saved", **FILE)
+async def of_conversation(
+    session_id: SessionId, sign_in: Analyst, web: Parts, options: Annotated[ReportOptions, Query()]
+) -> Response:
+    return await _report(web, sign_in, [await _conversation(web, sign_in, session_id)], "", options)
+
+
+@reports_router.get("/reports", summary="All that you asked in the last hours as one report, to be saved", **FILE)
+async def of_shift(sign_in: Analyst, web: Parts, options: Annotated[ShiftOptions, Query()]) -> Response:
+    since = format_time(utc_now() - timedelta(hours=options.hours))
+    listed = await anyio.to_thread.run_sync(partial(web.record.list, sign_in.account.user_id, MOST_CONVERSATIONS))
+    lately = [each for each in reversed(listed) if each.used_at >= since]
+    return await _report(web, sign_in, lately, since, options)
+
+
+@reports_router.get("/usage", summary="What everybody's questions took in the last days, and in as many days before")
+async def usage(_: Lead, web: Parts, days: Annotated[int, Query(ge=1, le=90)] = 7) -> dict[str, Any]:
+    now, span = utc_now(), timedelta(days=days)
+    ends = [format_time(now - span * back) for back in (2, 1, 0)]
+    before, last = [
+        total_cost(await anyio.to_thread.run_sync(web.record.costs, since, until))
+        for since, until in itertools.pairwise(ends)
+    ]
+    return {"days": days, "last": last, "before": before}
+
+
+async def _report(
+    web: Web, sign_in: SignIn, conversations: Sequence[KeptConversation], since: str, options: ReportOptions
+) -> Response:
+    told: list[ReportTurn] = []
+    stories: list[Any | None] = []
+    for each in conversations:
+        turns = await anyio.to_thread.run_sync(partial(web.record.turns, each.conversation_id, 0, MOST_TURNS))
+        for turn in turns:
+            if turn.asked_at >= since:
+                told.append(await _turn(web, sign_in, turn, len(told) + 1, reveal=options.reveal))
+        stories += await _stories(web, sign_in, each, turns)
+    known = [story for story in stories if story is not None]
+    coverage = [each for turn in told for each in (turn.answer or {}).get("coverage", ())]
+    name = conversations[0].conversation_id if len(conversations) == 1 else f"{len(conversations)} conversations"
+    head = Head(
+        conversation_id=name,
+        exported_by=sign_in.account.name,
+        exported_at=utc_now(),
+        timezone=options.timezone,
+        workspace=", ".join(dict.fromkeys(str(each["workspace"]) for each in coverage)),
+        revealed=options.reveal,
+        journal_head="number {seq}, hash {hash}".format(**known[-1]["head"]) if known else "",
+        notes=(
+            *((GONE,) if len(known) < len(stories) else ()),
+            *((NOT_WHOLE,) if not all(story["whole"] for story in known) else ()),
+        ),
+        incident=options.incident,
+        people=await web.names(),
+    )
+    records = [record for story in known for record in story["records"]]
+    records.sort(key=lambda record: int(record["record"]["seq"]))
+    report = await anyio.to_thread.run_sync(partial(hand_over, head, told, records))
+    if not report.facts:
+        about = f" about incident {options.incident}" if options.incident else ""
+        raise UsageError(
+            f"Nothing was asked{about} then, so there is no report.", next_step="It holds what you asked yourself."
+        )
+    try:
+        content = await anyio.to_thread.run_sync(written, options.format, report)
+    except UnavailableError as error:  # of this form alone; not a part that is away
+        raise RequestProblem(409, "not_installed", str(error), "Take html or md.") from error
+    what = f"handover-{name[:8]}" if len(conversations) == 1 else "shift"
+    what = f"incident-{options.incident}" if options.incident else what
+    named = f"{what}-{head.exported_at:%Y%m%d-%H%M}.{options.format}"
+    disposition = f'attachment; filename="{named}"'
+    return Response(content, headers={"Content-Type": KINDS[options.format], "Content-Disposition": disposition})
+
+
+async def _turn(web: Web, sign_in: SignIn, turn: KeptTurn, number: int, *, reveal: bool) -> ReportTurn:
+    answer = turn.answer
+    if answer is not None and reveal:
+        key = await web.key_of(sign_in.account, Scope.USER)
+        answer = await web.gateway.reveal(key, str(answer["session_id"]), dict(answer), fill_in_answer)
+    outcome = turn.state.value if answer is None else str(answer["outcome"])
+    return ReportTurn(number, turn.asked_at, turn.question, outcome, answer=answer, conversation=turn.conversation_id)

@@ -4,20 +4,18 @@ Above lie the routes, below the agent and the gateway, each spoken to for one pe
 record, which keeps conversations. It plans nothing and adds no fact.
 """
 
-from sentinel_rag.surfaces.web.turns.events import Event
-from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState
-from sentinel_rag.surfaces.web.turns.live import LiveTurn
-from sentinel_rag.surfaces.web.turns.record import ConversationRecord
-from sentinel_rag.surfaces.web.turns.turn_service import Asked, TurnLimits, TurnService
+from sentinel_rag.surfaces.web.turns.events import Event, LiveTurn
+from sentinel_rag.surfaces.web.turns.record import ConversationRecord, KeptConversation, KeptTurn, TurnState
+from sentinel_rag.surfaces.web.turns.turn_service import PersonQuestion, RunningTurns, TurnService
 
 __all__ = [
-    "Asked",
-    "Conversation",
     "ConversationRecord",
     "Event",
+    "KeptConversation",
+    "KeptTurn",
     "LiveTurn",
-    "Turn",
-    "TurnLimits",
+    "PersonQuestion",
+    "RunningTurns",
     "TurnService",
     "TurnState",
 ]

@@ -19,23 +19,27 @@ import anyio.abc
 import anyio.to_thread
 
 from sentinel_rag.contracts.errors import SentinelError, UnavailableError
-from sentinel_rag.contracts.evidence import Progress, Sentence, Written
+from sentinel_rag.contracts.evidence import Progress, Sentence, Written, option_chosen
 from sentinel_rag.contracts.handles import handles_in
 from sentinel_rag.surfaces.http import SessionLocks
-from sentinel_rag.surfaces.web._agent import Agent
-from sentinel_rag.surfaces.web._gateway import Gateway
-from sentinel_rag.surfaces.web._problems import Problem, not_found, problem_of
+from sentinel_rag.surfaces.web._clients import Agent, Gateway
+from sentinel_rag.surfaces.web._problems import RequestProblem, not_found, problem_of
 from sentinel_rag.surfaces.web.turns.events import (
     Event,
+    LiveTurn,
     answer_events,
     filled,
     progress_event,
     written_events,
     written_in,
 )
-from sentinel_rag.surfaces.web.turns.kept import Conversation, Turn, TurnState
-from sentinel_rag.surfaces.web.turns.live import LiveTurn
-from sentinel_rag.surfaces.web.turns.record import ConversationRecord, RequestIdUsed
+from sentinel_rag.surfaces.web.turns.record import (
+    ConversationRecord,
+    KeptConversation,
+    KeptTurn,
+    RequestIdUsed,
+    TurnState,
+)
 
 log = logging.getLogger(__name__)
 
@@ -55,7 +59,7 @@ SESSION_GONE = (
 
 
 @dataclass(frozen=True, slots=True)
-class TurnLimits:
+class RunningTurns:
     """How many questions may be on their way at once, of one person and of all."""
 
     of_person: int = 4
@@ -63,7 +67,7 @@ class TurnLimits:
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class PersonQuestion:
     """A question of a person. `key` is the person's at the gateway; `options` go to the agent as they are."""
 
     user_id: str
@@ -79,12 +83,12 @@ class TurnService:
     so."""
 
     def __init__(
-        self, record: ConversationRecord, agent: Agent, gateway: Gateway, *, limits: TurnLimits | None = None
+        self, record: ConversationRecord, agent: Agent, gateway: Gateway, *, limits: RunningTurns | None = None
     ) -> None:
         self._record = record
         self._agent = agent
         self._gateway = gateway
-        self._limits = limits or TurnLimits()
+        self._limits = limits or RunningTurns()
         self._live: dict[str, LiveTurn] = {}
         self._beginning = SessionLocks()
         self._answering = SessionLocks()
@@ -98,7 +102,7 @@ class TurnService:
             yield
             group.cancel_scope.cancel()
 
-    async def ask(self, asked: Asked) -> str:
+    async def ask(self, asked: PersonQuestion) -> str:
         """Begin a turn, or find the one that this request id began; its id. Raises Problem, RequestIdUsed, or
         UnavailableError."""
         async with self._beginning.hold(asked.user_id):
@@ -157,7 +161,7 @@ class TurnService:
     def _check_room(self, user_id: str) -> None:
         of_person = sum(live.user_id == user_id for live in self._live.values())
         if of_person >= self._limits.of_person:
-            raise Problem(
+            raise RequestProblem(
                 429,
                 "too_many_turns",
                 f"{of_person} of your questions are being answered.",
@@ -165,11 +169,11 @@ class TurnService:
                 {"Retry-After": "5"},
             )
         if len(self._live) >= self._limits.of_all:
-            raise Problem(
+            raise RequestProblem(
                 503, "overloaded", "Too many questions are being answered.", "Try again soon.", {"Retry-After": "10"}
             )
 
-    async def _conversation(self, asked: Asked) -> Conversation:
+    async def _conversation(self, asked: PersonQuestion) -> KeptConversation:
         conversation_id = asked.conversation_id
         if conversation_id is None:
             conversation_id = await self._gateway.open_session(asked.key)
@@ -179,7 +183,7 @@ class TurnService:
             raise not_found("conversation")
         return found
 
-    async def _run(self, live: LiveTurn, asked: Asked, conversation: Conversation) -> None:
+    async def _run(self, live: LiveTurn, asked: PersonQuestion, conversation: KeptConversation) -> None:
         """Answer one question to its end. Never raises but for the end of the process."""
         state, answer, last = TurnState.STOPPED, None, _stopped()
         shown: tuple[Event, ...] = ()
@@ -193,8 +197,8 @@ class TurnService:
                     recorded = tuple(answer_events(named, live.turn_id, written))
                     shown = await self._revealed(asked.key, str(answer["session_id"]), live.recorded, recorded)
                     state = TurnState.ANSWERED
-        except (SentinelError, Problem) as error:
-            problem = error if isinstance(error, Problem) else problem_of(error)
+        except (SentinelError, RequestProblem) as error:
+            problem = error if isinstance(error, RequestProblem) else problem_of(error)
             state, last = TurnState.FAILED, Event("error", problem.body())
             log.warning("a question failed: %s", error)
         except Exception:
@@ -218,7 +222,7 @@ class TurnService:
             await anyio.sleep(POLL_S)
 
     async def _answer(
-        self, live: LiveTurn, asked: Asked, conversation: Conversation, written: Written
+        self, live: LiveTurn, asked: PersonQuestion, conversation: KeptConversation, written: Written
     ) -> dict[str, Any]:
         """The agent's answer, as it came. What it tells on the way is told on, and its text kept in `written`."""
         current = await _in_thread(self._record.find, conversation.conversation_id, asked.user_id)
@@ -227,7 +231,8 @@ class TurnService:
             session_id = await self._gateway.open_session(asked.key)
             await _in_thread(self._record.move, conversation.conversation_id, session_id)
             live.tell(Event("status", {"text": SESSION_GONE, "elapsed_s": 0.0}))
-        await self._gateway.say(asked.key, session_id, asked.message)
+        shown = await _in_thread(self._record.shown_last, conversation.conversation_id)
+        await self._gateway.say(asked.key, session_id, asked.message, option_chosen(asked.message, shown))
         body = {"message": asked.message, "session_id": session_id, **asked.options}
         async for name, data in self._agent.ask(body):
             if name == "progress":
@@ -279,11 +284,11 @@ class TurnService:
                     log.warning("a turn is recorded after all")
 
 
-_BROKEN = Problem(500, "internal", "This surface failed on the question.", "Ask again; its log has the details.")
+_BROKEN = RequestProblem(500, "internal", "This surface failed on the question.", "Ask again; its log has the details.")
 
 
 def _stopped() -> Event:
-    problem = Problem(
+    problem = RequestProblem(
         409,
         "cancelled",
         "The question was stopped before its answer. A change that was asked for may have been made.",
@@ -297,7 +302,7 @@ def _named(answer: Mapping[str, Any], conversation_id: str) -> dict[str, Any]:
     return {**answer, "session_id": conversation_id}
 
 
-def _same(known: Turn, asked: Asked) -> str:
+def _same(known: KeptTurn, asked: PersonQuestion) -> str:
     if known.question != asked.message or asked.conversation_id not in (None, known.conversation_id):
         raise RequestIdUsed(
             "This request id belongs to another question of yours.", next_step="Send each question under a new one."

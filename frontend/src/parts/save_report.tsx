@@ -1,0 +1,83 @@
+// A dialog that saves a report in the form that its reader has a program for.
+import type { ComponentChildren, JSX } from "preact";
+import { useState } from "preact/hooks";
+import { asRefusal, open, type Refusal } from "../api.ts";
+import { timezone } from "../preferences.ts";
+import { Dialog } from "./dialog.tsx";
+import { RefusalNotice } from "./notices.tsx";
+
+const FORMS = {
+  pdf: "PDF",
+  docx: "Word (DOCX)",
+  html: "a page (HTML)",
+  md: "Markdown",
+  csv: "its evidence as a table (CSV)",
+};
+
+/** `path` is where the server makes it; `more` what it is asked beside the form. */
+export function SaveReport(props: {
+  title: string;
+  path: string;
+  more?: Record<string, string>;
+  close: () => void;
+  children?: ComponentChildren;
+}): JSX.Element {
+  const [reveal, setReveal] = useState(false);
+  const [busy, setBusy] = useState("");
+  const [refusal, setRefusal] = useState<Refusal | null>(null);
+  const save = async (event: MouseEvent, words: string): Promise<void> => {
+    event.preventDefault();
+    const { href } = event.currentTarget as HTMLAnchorElement;
+    setRefusal(null);
+    setBusy(`Making ${words}...`);
+    try {
+      await saved(await open("GET", href));
+      setBusy("Saved.");
+    } catch (error) {
+      setRefusal(asRefusal(error));
+      setBusy("");
+    }
+  };
+  return (
+    <Dialog title={props.title} onClose={props.close}>
+      <p>
+        One page: summary, what happened, scope, actions with who approved, what is open. The evidence is its annex.
+      </p>
+      {props.children}
+      <label class="tick">
+        <input type="checkbox" checked={reveal} onInput={(event) => setReveal(event.currentTarget.checked)} /> With the
+        hidden values that you may see; the report says so
+      </label>
+      <p class="label" id="save-as">
+        Save it as
+      </p>
+      <ul class="row forms" aria-labelledby="save-as">
+        {Object.entries(FORMS).map(([form, words], place) => (
+          <li key={form}>
+            <a
+              class={place === 0 ? "button main" : "button"}
+              href={`${props.path}?${new URLSearchParams({ ...props.more, format: form, reveal: `${reveal}`, timezone: timezone() })}`}
+              download
+              onClick={(event) => void save(event, words)}
+            >
+              {words}
+            </a>
+          </li>
+        ))}
+      </ul>
+      <p role="status">{busy}</p>
+      <RefusalNotice refusal={refusal} />
+    </Dialog>
+  );
+}
+
+/** Give the file to the browser, under the name that the server gave it. */
+async function saved(response: Response): Promise<void> {
+  const named = /filename="([^"]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
+  const link = document.createElement("a");
+  link.href = URL.createObjectURL(await response.blob());
+  link.download = named?.[1] ?? "report";
+  link.click();
+  // The browser has begun to read it by then.
+  setTimeout(() => URL.revokeObjectURL(link.href), 60_000);
+}

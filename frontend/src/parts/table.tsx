@@ -1,0 +1,54 @@
+// A table of things, one to a row: its columns say what they show of each.
+
+import type { ComponentChildren, JSX } from "preact";
+
+export interface Column<Row> {
+  title: string;
+  cell: (row: Row) => ComponentChildren;
+  /** `num` holds for the head too. */
+  class?: string | ((row: Row) => string);
+  /** The cell that names its row. */
+  names?: boolean;
+}
+
+export function Table<Row>(props: {
+  columns: Column<Row>[];
+  rows: Row[];
+  keyOf: (row: Row) => string | number;
+  class?: string;
+  label?: string;
+  caption?: ComponentChildren;
+}): JSX.Element {
+  return (
+    <table class={props.class} aria-label={props.label}>
+      {props.caption === undefined ? null : <caption>{props.caption}</caption>}
+      <thead>
+        <tr>
+          {props.columns.map((column) => (
+            <th key={column.title} scope="col" class={column.class === "num" ? "num" : undefined}>
+              {column.title}
+            </th>
+          ))}
+        </tr>
+      </thead>
+      <tbody>
+        {props.rows.map((row) => (
+          <tr key={props.keyOf(row)}>
+            {props.columns.map((column) => {
+              const told = typeof column.class === "function" ? column.class(row) : column.class;
+              return column.names ? (
+                <th key={column.title} scope="row" class={told}>
+                  {column.cell(row)}
+                </th>
+              ) : (
+                <td key={column.title} class={told}>
+                  {column.cell(row)}
+                </td>
+              );
+            })}
+          </tr>
+        ))}
+      </tbody>
+    </table>
+  );
+}

@@ -1,0 +1,282 @@
+"""A report as a Word document or a PDF (the extra `documents`): nothing in it loads, runs or opens.
+
+Fields, links and images are never written, so a text of others can become none. The PDF embeds a TrueType font of this
+machine; a character that the font lacks is written as its code.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+from xml.sax.saxutils import escape
+
+from sentinel_rag.contracts.errors import UnavailableError
+from sentinel_rag.surfaces.rendering.visible import safe
+from sentinel_rag.surfaces.reports import blocks
+from sentinel_rag.surfaces.reports.blocks import (
+    Block,
+    Grid,
+    Items,
+    NextPage,
+    Paragraph,
+    PartHeading,
+    Strip,
+    annex,
+    front_page,
+)
+from sentinel_rag.surfaces.reports.model import HandOver
+
+if TYPE_CHECKING:
+    from docx.document import Document
+    from reportlab.lib.styles import ParagraphStyle
+    from reportlab.platypus import Flowable
+
+
+SMALL, NORMAL = 8, 10
+"""Points of the letters of tables and of all else."""
+LINE_OF_TIME = 20
+
+
+def as_docx(report: HandOver) -> bytes:
+    """The whole file. Raises ImportError without the extra `documents`."""
+    import docx
+    from docx.shared import Cm, Pt
+
+    document = docx.Document()
+    document.core_properties.title = safe(blocks.title(report))
+    document.core_properties.author = safe(report.head.exported_by)
+    document.styles["Normal"].font.size = Pt(NORMAL)
+    for section in document.sections:
+        section.left_margin = section.right_margin = Cm(1.8)
+        section.top_margin = section.bottom_margin = Cm(1.5)
+    document.add_heading(safe(blocks.title(report)), 0)
+    for block in (*front_page(report), *annex(report)):
+        _write(document, block)
+    written = io.BytesIO()
+    document.save(written)
+    return written.getvalue()
+
+
+def _write(document: Document, block: Block) -> None:
+    from docx.enum.text import WD_BREAK
+
+    match block:
+        case PartHeading(text, level):
+            document.add_heading(_text(text), level)
+        case Paragraph(text, quiet):
+            document.add_paragraph().add_run(_text(text)).italic = quiet
+        case Items(items, nothing):
+            for item in items:
+                document.add_paragraph(_text(item), style="List Bullet")
+            if not items and nothing:
+                document.add_paragraph(nothing)
+        case Grid(columns, rows, nothing):
+            _table(document, columns, rows, nothing)
+        case Strip(moments):
+            rows = tuple((at, _line_of_time(place), what) for place, at, _, what in moments)
+            _table(document, ("time", "when", "what"), rows, "")
+        case NextPage():
+            document.add_paragraph().add_run().add_break(WD_BREAK.PAGE)
+
+
+def _table(document: Document, columns: Sequence[str], rows: Iterable[Sequence[str]], nothing: str) -> None:
+    from docx.shared import Pt
+
+    rows = list(rows)
+    if not rows:
+        document.add_paragraph(nothing)
+        return
+    table = document.add_table(rows=0, cols=len(columns), style="Table Grid")
+    for place, row in enumerate((columns, *rows)):
+        for cell, text in zip(table.add_row().cells, row, strict=True):
+            run = cell.paragraphs[0].add_run(_text(text))
+            run.font.size = Pt(SMALL)
+            run.bold = place == 0
+
+
+def _line_of_time(place: float) -> str:
+    before = round(place * (LINE_OF_TIME - 1))
+    return "·" * before + "●" + "·" * (LINE_OF_TIME - 1 - before)
+
+
+def _text(text: str) -> str:
+    """What XML can hold, with every character that a reader would not see made visible."""
+    return safe(text).encode("utf-8", "backslashreplace").decode()
+
+
+FONTS = (
+    ("/usr/share/fonts/truetype/dejavu/DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
+    ("/usr/share/fonts/dejavu-sans-fonts/DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
+    ("/usr/share/fonts/TTF/DejaVuSans.ttf", "DejaVuSans-Bold.ttf"),
+    ("/usr/share/fonts/truetype/liberation/LiberationSans-Regular.ttf", "LiberationSans-Bold.ttf"),
+    ("/usr/share/fonts/truetype/noto/NotoSans-Regular.ttf", "NotoSans-Bold.ttf"),
+    ("/Library/Fonts/Arial Unicode.ttf", "Arial Unicode.ttf"),
+    ("/System/Library/Fonts/Supplemental/Arial.ttf", "Arial Bold.ttf"),
+    ("C:/Windows/Fonts/arial.ttf", "arialbd.ttf"),
+)
+"""Where systems keep a font of many scripts, with its bold face in the same folder; the first that is there."""
+FONT, BOLD = "ReportText", "ReportText-Bold"
+INK, QUIET, RULE, DATA, DEED = "#1b1f24", "#57606a", "#d0d7de", "#0b5cad", "#9a3412"
+MARGIN = 40
+"""Points around the page; letters are in points too."""
+MOST_CELL = 600
+"""Characters of a cell; the rest of one stands in the other forms of the report."""
+
+
+def as_pdf(report: HandOver) -> bytes:
+    """The whole file. Raises ImportError without the extra `documents`, UnavailableError without a font."""
+    from reportlab.lib.pagesizes import A4
+    from reportlab.platypus import SimpleDocTemplate
+
+    known = _registered()
+    written = io.BytesIO()
+    document = SimpleDocTemplate(
+        written,
+        pagesize=A4,
+        leftMargin=MARGIN,
+        rightMargin=MARGIN,
+        topMargin=MARGIN,
+        bottomMargin=MARGIN,
+        title=safe(blocks.title(report)),
+        author=safe(report.head.exported_by),
+        lang="en",
+    )
+    setter = _Setter(known, document.width)
+    told = [setter.paragraph(blocks.title(report), "title")]
+    for block in (*front_page(report), *annex(report)):
+        told += setter.set(block)
+    document.build(told)
+    return written.getvalue()
+
+
+@cache
+def _registered() -> frozenset[int]:
+    """Make the font known to ReportLab; the characters that it holds."""
+    from reportlab.pdfbase import pdfmetrics
+    from reportlab.pdfbase.ttfonts import TTFont
+
+    for regular, bold in FONTS:
+        path = Path(regular)
+        if path.is_file():
+            font = TTFont(FONT, str(path))
+            pdfmetrics.registerFont(font)
+            heavy = path.with_name(bold)
+            pdfmetrics.registerFont(TTFont(BOLD, str(heavy if heavy.is_file() else path)))
+            return frozenset(font.face.charToGlyph)
+    raise UnavailableError(
+        "A PDF needs a font of this machine, and none of the usual ones is here.",
+        next_step="Install one (Debian: apt-get install fonts-dejavu-core), or export HTML and print that.",
+    )
+
+
+def _styles() -> dict[str, ParagraphStyle]:
+    from reportlab.lib.styles import ParagraphStyle
+
+    def style(name: str, size: float, **more: Any) -> ParagraphStyle:
+        more = {"fontName": FONT, "textColor": INK, "splitLongWords": True, **more}
+        return ParagraphStyle(name, fontSize=size, leading=size * 1.25, **more)
+
+    heading = {"fontName": BOLD, "keepWithNext": True}
+    return {
+        "title": style("title", 15, fontName=BOLD, spaceAfter=4),
+        "part": style("part", 11, spaceBefore=7, spaceAfter=2, **heading),
+        "inner": style("inner", 9.5, spaceBefore=5, spaceAfter=1, **heading),
+        "text": style("text", 9, spaceAfter=3),
+        "quiet": style("quiet", 7.5, textColor=QUIET, spaceAfter=3),
+        "item": style("item", 9, leftIndent=10, bulletIndent=1),
+        "cell": style("cell", 7),
+        "head": style("head", 7, fontName=BOLD),
+        "strip": style("strip", 8),
+    }
+
+
+class _Setter:
+    """Turns blocks into what ReportLab lays out. Every text is escaped here: no markup of its own is ever read."""
+
+    def __init__(self, known: frozenset[int], width: float) -> None:
+        self._known = known
+        self._width = width
+        self._styles = _styles()
+
+    def set(self, block: Block) -> Iterator[Flowable]:
+        from reportlab.platypus import PageBreak, Spacer
+
+        match block:
+            case PartHeading(text, level):
+                yield self.paragraph(text, "part" if level == 1 else "inner")
+            case Paragraph(text, quiet):
+                yield self.paragraph(text, "quiet" if quiet else "text")
+            case Items(items, nothing):
+                for item in items:
+                    yield self.paragraph(item, "item", bullet="•")
+                if not items and nothing:
+                    yield self.paragraph(nothing, "text")
+                yield Spacer(1, 3)
+            case Grid(columns, rows, nothing):
+                yield from self._table(columns, rows, nothing)
+            case Strip():
+                yield self._strip(block)
+            case NextPage():
+                yield PageBreak()
+
+    def paragraph(self, text: str, style: str, *, bullet: str | None = None) -> Flowable:
+        """A text in its style; its own new lines stay."""
+        from reportlab.platypus import Paragraph as Flowing
+
+        lines = escape(self._text(text)).replace("\n", "<br/>")
+        return Flowing(lines, self._styles[style], bulletText=bullet)
+
+    def _table(self, columns: Sequence[str], rows: Sequence[Sequence[str]], nothing: str) -> Iterator[Flowable]:
+        from reportlab.platypus import Spacer, Table
+
+        if not rows:
+            if nothing:
+                yield self.paragraph(nothing, "text")
+            return
+        wanted = [min(60, max(len(columns[at]) + 1, *(len(row[at]) for row in rows), 5)) for at in range(len(columns))]
+        head = [self.paragraph(each, "head") for each in columns]
+        cells = [[self.paragraph(cell[:MOST_CELL], "cell") for cell in row] for row in rows]
+        widths = [self._width * each / sum(wanted) for each in wanted]
+        table = Table([head, *cells], colWidths=widths, repeatRows=1, splitInRow=1)
+        table.setStyle(
+            [
+                ("GRID", (0, 0), (-1, -1), 0.4, RULE),
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                *((side, (0, 0), (-1, -1), 2.5) for side in ("LEFTPADDING", "RIGHTPADDING")),
+                *((side, (0, 0), (-1, -1), 1.5) for side in ("TOPPADDING", "BOTTOMPADDING")),
+            ]
+        )
+        yield table
+        yield Spacer(1, 4)
+
+    def _strip(self, strip: Strip) -> Flowable:
+        """A line of time for each moment, with a mark at its place and its words beside it."""
+        from reportlab.graphics.shapes import Circle, Drawing, Line
+        from reportlab.lib.colors import HexColor
+        from reportlab.platypus import Table
+
+        length, middle = 110.0, 5.0
+        rows = []
+        for place, at, where, what in strip.moments:
+            drawing = Drawing(length + 8, 2 * middle)
+            drawing.add(Line(4, middle, length + 4, middle, strokeColor=HexColor(RULE), strokeWidth=0.8))
+            ink = HexColor(DATA if where == "alert" else DEED)
+            drawing.add(Circle(4 + place * length, middle, 3, fillColor=ink, strokeColor=ink))
+            rows.append([self.paragraph(at[:23], "quiet"), drawing, self.paragraph(what[:160], "strip")])
+        table = Table(rows, colWidths=[112, length + 14, self._width - length - 126])
+        table.setStyle(
+            [
+                ("VALIGN", (0, 0), (-1, -1), "TOP"),
+                *((side, (0, 0), (-1, -1), 0.5) for side in ("TOPPADDING", "BOTTOMPADDING", "LEFTPADDING")),
+            ]
+        )
+        return table
+
+    def _text(self, text: str) -> str:
+        """The text with every character that the font lacks written as its code, so that nothing is lost unseen."""
+        return "".join(
+            each if each == "\n" or ord(each) in self._known else f"\\u{{{ord(each):x}}}" for each in safe(text)
+        )
